@@ -23,6 +23,15 @@ package struct ProcessFacts: Sendable, Equatable {
         started = Self.start(of: pid)
     }
 
+    /// The effective user of the process; nil if it has ended.
+    package var user: UInt32? {
+        let bytes = (try? Files.read("\(SystemFeatures.proc)/\(pid)/status", limit: 1 << 14)) ?? []
+        let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("Uid:") }
+        // The line has the real, effective, saved and file system user.
+        let users = line?.dropFirst(4).split(whereSeparator: \.isWhitespace) ?? []
+        return users.count > 1 ? UInt32(users[1]) : nil
+    }
+
     /// The ID of this process.
     package static var ownPID: Int32 { getpid() }
 

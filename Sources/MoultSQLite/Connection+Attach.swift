@@ -19,8 +19,7 @@ extension Connection {
                 .databaseRequest, .refused, what: "cannot \(doing)",
                 why: "\(attached.count) databases are attached, and the limit is \(limit)")
         }
-        try Self.requireFile(other)
-        if access != .immutable { try Sidecars.requireRegularFiles(other) }
+        _ = try Self.requireFile(other, access)
         try withStatement("ATTACH ?1 AS ?2") { statement in
             try statement.bind([.text(access.uri(for: other)), .text(name)])
             do {

@@ -27,9 +27,17 @@ package final class Connection {
     package convenience init(
         path: String, access: Access, busyTimeout: Int32 = 5000, serialized: Bool = false
     ) throws {
-        try Self.requireFile(path)
-        if access != .immutable { try Sidecars.requireRegularFiles(path) }
-        try self.init(uri: access.uri(for: path), path: path, busyTimeout: busyTimeout, serialized: serialized)
+        let uri = try access.uri(for: path)
+        let file = try Self.requireFile(path, access)
+        try self.init(uri: uri, path: path, file: file, busyTimeout: busyTimeout, serialized: serialized)
+    }
+
+    /// Returns the path of a database file without symlinks. Throws unless SQLite may open the file and its sidecars.
+    static func requireFile(_ path: String, _ access: Access) throws -> String {
+        try requireFile(path)
+        let file = try Files.resolvedForOpening(path)
+        if access != .immutable { try Sidecars.requireOwn(file) }
+        return file
     }
 
     /// Throws unless the path is free or has a regular file: SQLite would block forever on a pipe.
@@ -50,13 +58,16 @@ package final class Connection {
         return connection
     }
 
-    init(uri: String, path: String, busyTimeout: Int32, serialized: Bool) throws {
+    /// `file` is the path without symlinks, if the URI names a file. It must lead to the same file before and after SQLite opens
+    /// it, because SQLite does not return what it opened.
+    init(uri: String, path: String, file: String? = nil, busyTimeout: Int32, serialized: Bool) throws {
         var handle: OpaquePointer?
+        let before = try file.flatMap { try Files.facts($0) }
         // The mode in the URI can only restrict these flags.
         let flags =
-            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE
+            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
             | (serialized ? SQLITE_OPEN_FULLMUTEX : SQLITE_OPEN_NOMUTEX)
-        var code = sqlite3_open_v2(uri, &handle, flags, nil)
+        var code = try sqlite3_open_v2(uri, &handle, flags, ConnectionVFS.registeredName())
         if code == SQLITE_OK { code = sqlite3_busy_timeout(handle, busyTimeout) }
         self.path = path
         guard code == SQLITE_OK, let handle else {
@@ -68,6 +79,12 @@ package final class Connection {
         }
         database = handle
         interrupter = Interrupter(handle)
+        if let file, let before, try !before.isSameFile(Files.facts(file)) {
+            try close()
+            throw MoultError(
+                .databaseBusy, .busy, what: "\(path) was replaced by another file while it was opened",
+                now: "Try again.")
+        }
         // With this setting on, SQL could make SQLite call any address.
         try set(.fts3Tokenizer, false)
     }

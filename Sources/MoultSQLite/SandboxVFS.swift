@@ -1,5 +1,6 @@
 import CSQLite
 import MoultBasics
+import MoultFiles
 
 /// The environment of a connection: the base directory of relative names, the files that it may read or write, and the time.
 ///
@@ -65,6 +66,10 @@ package final class SandboxVFS {
             guard let here = SandboxVFS.of(vfs) else { return SQLITE_MISUSE }
             return here.open(path, file, flags, outFlags)
         }
+        vfs.pointee.xDelete = { vfs, path, sync in
+            guard let here = SandboxVFS.of(vfs) else { return SQLITE_MISUSE }
+            return ConnectionVFS.delete(here.base, path, sync)
+        }
         vfs.pointee.xFullPathname = { vfs, path, count, out in
             guard let here = SandboxVFS.of(vfs), let path else { return SQLITE_MISUSE }
             return here.resolve(path, count, out)
@@ -100,14 +105,12 @@ package final class SandboxVFS {
                 flags |= SQLITE_OPEN_READONLY
             }
         }
-        return base.pointee.xOpen(base, path, file, flags, outFlags)
+        return ConnectionVFS.open(base, path, file, flags, outFlags)
     }
 
     private func resolve(_ path: UnsafePointer<CChar>, _ count: Int32, _ out: UnsafeMutablePointer<CChar>?) -> Int32 {
-        guard path.pointee != CChar(bitPattern: UInt8(ascii: "/")) else {
-            return base.pointee.xFullPathname(base, path, count, out)
-        }
-        return base.pointee.xFullPathname(base, "\(directory)/\(String(cString: path))", count, out)
+        let path = String(cString: path)
+        return ConnectionVFS.resolve(base, path.hasPrefix("/") ? path : "\(directory)/\(path)", count, out)
     }
 
     private func time(_ milliseconds: UnsafeMutablePointer<sqlite3_int64>) -> Int32 {
@@ -123,7 +126,8 @@ extension Connection {
     /// Opens the file at the path with this VFS, which the connection keeps alive.
     package convenience init(path: String, access: Access, in vfs: SandboxVFS) throws {
         let uri = try access.uri(for: path, extra: "&vfs=\(vfs.name)")
-        try self.init(uri: uri, path: path, busyTimeout: 0, serialized: false)
+        try self.init(
+            uri: uri, path: path, file: Files.resolvedForOpening(path), busyTimeout: 0, serialized: false)
         self.vfs = vfs
     }
 }

@@ -46,12 +46,33 @@ package struct Sidecars: Equatable, Sendable {
         return nil
     }
 
-    /// Throws if SQLite would open something other than a file as a sidecar.
-    static func requireRegularFiles(_ path: String) throws {
-        guard let intruder = try of(path).intruder else { return }
+    /// Throws if SQLite would open something other than a file, or a file of another user, as a sidecar.
+    static func requireOwn(_ path: String) throws {
+        let sidecars = try of(path)
+        guard let intruder = try sidecars.intruder ?? sidecars.foreigner(of: path) else { return }
         throw MoultError(
             .databaseRequest, .refused, what: "cannot open database \(path)", why: intruder.why,
             now: "Find out which program created it, then move it away: \(shellLine(intruder.command))")
+    }
+
+    /// Returns whether a sidecar belongs to a user who may not write to the database: through the sidecar, that user would change
+    /// the database.
+    static func isForeign(_ sidecar: FileFacts, to database: FileFacts) -> Bool {
+        ![0, geteuid(), database.owner].contains(sidecar.owner) && database.mode & 0o022 == 0
+    }
+
+    /// A sidecar for which `isForeign` holds, as a sentence, and the command that moves it away.
+    private func foreigner(of path: String) throws -> (why: String, command: [String])? {
+        guard let database = try Files.factsThroughLinks(path) else { return nil }
+        for sidecar in [wal, sharedMemory, journal] {
+            guard let sidecar, Self.isForeign(sidecar.facts, to: database) else { continue }
+            return (
+                "\(sidecar.path) belongs to user \(Files.userName(sidecar.facts.owner)), but only user "
+                    + "\(Files.userName(database.owner)) may write to the database",
+                ["mv", sidecar.path, "\(sidecar.path).aside"]
+            )
+        }
+        return nil
     }
 
     /// Returns whether a journal exists that may have to be rolled back. A journal with an empty or zeroed header is finished;

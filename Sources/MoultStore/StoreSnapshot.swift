@@ -22,11 +22,13 @@ package final class StoreSnapshot {
 
     package var settings: Settings { get throws { try once(\.settingsRead) { try Settings.read(layout) } } }
 
-    /// Throws if another user could have written settings that specify programs or keys. For code that uses these settings;
+    /// Throws if another user could have written settings that specify programs, keys or a directory. For code that uses these settings;
     /// code that only reads the store does not need this check.
     package func checkSettings() throws {
         let settings = try settings
-        if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil { return }
+        if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil, settings.cacheRoot == nil {
+            return
+        }
         try Custody(layout).checkSettings()
     }
 

@@ -210,9 +210,10 @@ package struct Orchestrator: Sendable {
     }
 
     /// Finishes or undoes an interrupted update unless another process is doing so, for readers that are about to open the
-    /// databases.
+    /// databases. Readers of another user's store find a complete release without that.
     package func recoverIfIdle() throws {
-        guard try isUnfinished(), let lock = try StoreLock.takeIfFree(layout) else {
+        guard try isUnfinished(), try Custody(layout).allowsRecovery(), let lock = try StoreLock.takeIfFree(layout)
+        else {
             return
         }
         defer { withExtendedLifetime(lock) {} }

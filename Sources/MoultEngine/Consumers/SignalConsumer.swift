@@ -37,9 +37,8 @@ extension SignalConsumer: ConsumerChannel {
 
     /// Returns the process that wrote the PID file; nil if it has exited.
     private func pid() throws -> Int32? {
-        guard let facts = try Files.factsThroughLinks(pidFile), let bytes = try Files.read(pidFile, limit: 64) else {
-            return nil
-        }
+        let file = try Files.resolvedForOpening(pidFile)
+        guard let facts = try Files.facts(file), let bytes = try Files.read(file, limit: 64) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         // For `kill`, zero and negative numbers mean groups of processes, and 1 is the init process.
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
@@ -47,6 +46,16 @@ extension SignalConsumer: ConsumerChannel {
         // difference are tolerated.
         guard let started = ProcessFacts(pid: pid).started, started.seconds <= facts.modified.seconds + 2 else {
             return nil
+        }
+        guard let user = ProcessFacts(pid: pid).user else { return nil }
+        // Otherwise another user could choose which process gets the signal.
+        guard facts.mode & 0o002 == 0, [0, geteuid(), user].contains(facts.owner) else {
+            let why =
+                facts.mode & 0o002 == 0
+                ? "belongs to user \(Files.userName(facts.owner))" : "can be written by every user"
+            throw ConsumerFault(
+                "\(pidFile) \(why), and \(ProcessFacts(pid: pid).description) belongs to user \(Files.userName(user)): no signal is sent"
+            )
         }
         return pid
     }

@@ -89,6 +89,7 @@ package struct CrashRecovery {
 
     private func recover(_ transaction: Transaction, ignoringLimit: Bool, back: Bool) throws -> Result {
         let state = try transaction.journal.read()
+        try JournalCheck(transaction: transaction, cacheRoot: Settings.read(layout).cacheRoot).check(state)
         func complete(_ ending: Result.Ending) throws -> Result {
             let result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
@@ -234,7 +235,8 @@ package struct CrashRecovery {
             from.generation == plan.to.generation ? release : try Generation.load(from.generation, in: layout).manifest
         }
         var policy = Policy(
-            follow: .match, allowDowngrade: true, moultVersion: moultVersion, cacheRoot: plan.request.cacheRoot)
+            follow: .match, allowDowngrade: true, moultVersion: moultVersion,
+            cacheRoot: try Settings.read(layout).cacheRoot)
         policy.checkTime.fixed = plan.request.checkTimeout
         policy.alwaysAdopts = layout.onlyFile != nil && plan.purpose == .update
         var context = PlanContext(

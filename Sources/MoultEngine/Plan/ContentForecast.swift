@@ -50,6 +50,7 @@ package struct ContentForecast {
                 place: { name in name == member ? file : "\(scratch)/other" }, release: release, bundle: bundle.path,
                 members: [member], progress: { _ in }
             ).unpack()
+            try UncheckedTemplate(name: member, path: file).requireReadable(plan, scratch)
         } else {
             return nil
         }

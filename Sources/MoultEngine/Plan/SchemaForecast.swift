@@ -39,6 +39,7 @@ package struct SchemaForecast {
             place: { $0 == database.member ? template : "\(scratch)/other" }, release: context.release,
             bundle: bundle.path, members: [database.member], progress: { _ in }
         ).unpack()
+        try UncheckedTemplate(name: database.name, path: template).requireReadable(plan, scratch)
         return template
     }
 

@@ -36,7 +36,8 @@ package struct Custody {
         guard let fault = try Self.fault(ofFile: layout.settings), try !isTrusted() else { return }
         throw MoultError(
             .custody, .refused, what: "\(fault.path) \(fault.why)",
-            why: "this file names the programs that moult runs and the keys that the store trusts",
+            why:
+                "this file names the programs that moult runs, the keys that the store trusts, and the directory for caches",
             now: fault.remedy.map { "To fix this: \(shellLine($0))" }
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
@@ -51,15 +52,42 @@ package struct Custody {
         return try isTrusted() ? nil : Self.fault(ofFile: layout.root)
     }
 
+    /// Returns whether a command that only reads may finish or undo an interrupted update. In a store that another user created
+    /// or can write to, that user could have written the journal.
+    package func allowsRecovery() throws -> Bool {
+        if try isTrusted() { return true }
+        // In a sticky directory, other users cannot replace the store's own directory.
+        let root = try Files.factsThroughLinks(layout.root)
+        let isSticky = root.map { $0.mode & 0o1000 != 0 && [0, geteuid()].contains($0.owner) } ?? false
+        return try !((isSticky ? [] : [layout.root]) + [layout.hidden, layout.transactions]).contains {
+            try Self.fault(ofFile: $0) != nil
+        }
+    }
+
+    /// The settings' directory for caches; nil also if the settings are invalid, which every command that uses them reports.
+    private var cacheRoot: String? {
+        get throws {
+            guard try Files.factsThroughLinks(layout.settings)?.kind == .file else { return nil }
+            do { return try Settings.written(layout).cacheRoot } catch let error as MoultError {
+                if Files.isDenied(error) { throw error }
+                return nil
+            }
+        }
+    }
+
     /// Returns the parts that a user other than root can change, starting at the root directory.
     package func faults() throws -> [Fault] {
         var parts = [layout.settings, layout.hidden]
+        // Moult's own directory next to the caches has the sets in quarantine.
+        let caches = try cacheRoot.map { "\($0)/.moult" }
+        if let caches { parts.append(caches) }
         if try Files.factsThroughLinks(layout.hidden)?.kind == .directory {
             parts += try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
         }
         var faults: [Fault] = []
         // Both may be links, so their targets are checked as well.
         for fault in try Self.faults(ofPath: layout.settings) + Self.faults(ofPath: layout.hidden)
+            + (caches.map { try Self.faults(ofPath: $0) } ?? [])
         where !parts.contains(fault.path) && !faults.contains(fault) { faults.append(fault) }
         // A user who can add a file to these directories can do harm, so the sticky bit is not enough.
         for path in parts {

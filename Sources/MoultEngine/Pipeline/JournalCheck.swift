@@ -1,0 +1,96 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import StepKit
+
+/// Checks that an unfinished update may change the files that its journal names.
+///
+/// A journal is a file of the store, and the store may come from another user or from an archive. So recovery changes only paths
+/// that a manifest may have, below the store or below the cache directory that the store's settings name, and follows no link
+/// on the way to them.
+struct JournalCheck {
+    let transaction: Transaction
+    let cacheRoot: String?
+
+    func check(_ state: Journal.State) throws {
+        guard let plan = state.plan else { return }
+        guard plan.id == transaction.id else { throw invalid("its plan has the ID \(plan.id)") }
+        for effect in plan.effects + state.intents.map(\.effect) {
+            if let fault = effect.database.flatMap(PlainName.databaseFault) {
+                throw invalid("the name of a database in its plan \(fault)")
+            }
+            for path in effect.change.paths { try check(path) }
+            for member in effect.change.checkedMembers {
+                if let fault = PlainName.fault(path: member) { throw invalid("\(member) in its plan \(fault)") }
+            }
+            for name in effect.change.directories where name.contains("/") || name.hasPrefix(".") {
+                throw invalid("its plan has the directory \(name)")
+            }
+        }
+    }
+
+    private func check(_ path: String) throws {
+        var (root, name) = (transaction.layout.root, path)
+        if path.hasPrefix("/") {
+            guard let cacheRoot, path.hasPrefix("\(cacheRoot)/") else {
+                throw invalid("its plan changes \(path), which is outside the store")
+            }
+            (root, name) = (cacheRoot, String(path.dropFirst(cacheRoot.count + 1)))
+        }
+        if let fault = PlainName.fault(path: name) { throw invalid("the path \(path) in its plan \(fault)") }
+        var directory = root
+        for part in name.split(separator: "/").dropLast() {
+            directory += "/\(part)"
+            guard try Files.facts(directory)?.kind == .link else { continue }
+            throw invalid("its plan changes \(path), and \(directory) is a symbolic link")
+        }
+    }
+
+    private func invalid(_ why: String) -> MoultError {
+        let directory = transaction.directory
+        return MoultError(
+            .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
+            now: "Find out who created \(transaction.journal.path). To drop the update, move it away: "
+                + shellLine(["mv", directory, "\(directory).old"]))
+    }
+}
+
+extension Change {
+    /// The paths of files that the change replaces, moves or removes.
+    fileprivate var paths: [String] {
+        switch self {
+        case .unlink(let path), .adopt(let path, _), .link(let path, _), .create(let path, _),
+            .quarantine(let path, _, _),
+            .replace(let path, _, _, _, _, _, _), .migrate(let path, _, _, _, _), .restoreRows(let path, _, _, _, _),
+            .postpone(let path, _):
+            [path]
+        case .move(let from, let path): [from, path]
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .installGeneration, .switchCurrent, .keep,
+            .attach, .prove, .custom:
+            []
+        }
+    }
+
+    /// The files in generations that the change uses.
+    fileprivate var checkedMembers: [String] {
+        switch self {
+        case .seal(let member, _), .keepTemplate(let member, _), .link(_, let member),
+            .replace(_, let member, _, _, _, _, _):
+            [member]
+        case .migrate(_, let members, _, _, _): members
+        default: []
+        }
+    }
+
+    /// The names of directories in the store's own directory: generations, and sets in quarantine.
+    fileprivate var directories: [String] {
+        switch self {
+        case .retire(let generation), .adopt(_, let generation), .restore(let generation),
+            .installGeneration(let generation):
+            [generation]
+        case .switchCurrent(let to, let from): [to] + (from.map { [$0] } ?? [])
+        case .restoreRows(_, _, let set, _, let generations): [set] + generations
+        default: []
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import CSQLite
+import MoultBasics
+import MoultFiles
+import MoultLibc
+
+/// SQLite's access to files on every connection: the system's own VFS, without the ways in which another user who can put files
+/// next to a database could reach other files.
+///
+/// - A hot journal may name a super-journal, which SQLite deletes after it has rolled the journal back. Only files that have the
+///   name of a super-journal or of a sidecar are deleted; a journal that names another file is rolled back like one without a
+///   super-journal.
+/// - A sidecar of another user is not opened (`Sidecars.isForeign`).
+/// - A symlink of another user is not followed (`Files.resolvedForOpening`).
+enum ConnectionVFS {
+    // Set once, and never changed or freed.
+    nonisolated(unsafe) private static let name = strdup("moult")
+    nonisolated(unsafe) private static let base = sqlite3_vfs_find(nil)
+
+    private static let registered: Int32 = {
+        guard let base, let name else { return SQLITE_NOMEM }
+        let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+        vfs.initialize(to: base.pointee)
+        vfs.pointee.pNext = nil
+        vfs.pointee.zName = UnsafePointer(name)
+        vfs.pointee.xOpen = { _, path, file, flags, outFlags in
+            guard let base = ConnectionVFS.base else { return SQLITE_MISUSE }
+            return ConnectionVFS.open(base, path, file, flags, outFlags)
+        }
+        vfs.pointee.xDelete = { _, path, sync in
+            guard let base = ConnectionVFS.base else { return SQLITE_MISUSE }
+            return ConnectionVFS.delete(base, path, sync)
+        }
+        vfs.pointee.xFullPathname = { _, path, count, out in
+            guard let base = ConnectionVFS.base, let path else { return SQLITE_MISUSE }
+            return ConnectionVFS.resolve(base, String(cString: path), count, out)
+        }
+        return sqlite3_vfs_register(vfs, 0)
+    }()
+
+    /// Returns the name of the VFS, which stays registered as long as the process runs.
+    static func registeredName() throws -> UnsafePointer<CChar> {
+        guard registered == SQLITE_OK, let name else {
+            throw MoultError(.sqlite, what: "cannot set up file access for SQLite", why: "\(ResultCode(registered))")
+        }
+        return UnsafePointer(name)
+    }
+
+    // MARK: the rules
+
+    static func open(
+        _ base: UnsafeMutablePointer<sqlite3_vfs>, _ path: UnsafePointer<CChar>?,
+        _ file: UnsafeMutablePointer<sqlite3_file>?,
+        _ flags: Int32, _ outFlags: UnsafeMutablePointer<Int32>?
+    ) -> Int32 {
+        if let path, flags & (SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL) != 0,
+            !mayOpen(String(cString: path), isSidecar: flags & SQLITE_OPEN_SUPER_JOURNAL == 0)
+        {
+            // After a failed open, SQLite still calls `xClose` if `pMethods` is set, but no file was opened.
+            file?.pointee.pMethods = nil
+            return SQLITE_CANTOPEN
+        }
+        return base.pointee.xOpen(base, path, file, flags, outFlags)
+    }
+
+    /// Returns whether a journal or WAL is a regular file, and belongs to the database next to it. SQLite would block forever on
+    /// a pipe.
+    private static func mayOpen(_ path: String, isSidecar: Bool) -> Bool {
+        do {
+            guard let facts = try Files.facts(path) else { return true }
+            guard facts.kind == .file else { return false }
+            guard isSidecar, let dash = path.lastIndex(of: "-"),
+                let database = try Files.facts(String(path[..<dash]))
+            else { return true }
+            return !Sidecars.isForeign(facts, to: database)
+        } catch { return false }
+    }
+
+    static func delete(_ base: UnsafeMutablePointer<sqlite3_vfs>, _ path: UnsafePointer<CChar>?, _ sync: Int32) -> Int32
+    {
+        guard let path else { return SQLITE_MISUSE }
+        return mayDelete(String(cString: path)) ? base.pointee.xDelete(base, path, sync) : SQLITE_OK
+    }
+
+    private static func mayDelete(_ path: String) -> Bool {
+        if ["-journal", "-wal", "-shm"].contains(where: path.hasSuffix) { return true }
+        // SQLite names a super-journal `DATABASE-mjXXXXXX9XX`, with hexadecimal digits.
+        let end = Array(path.utf8.suffix(12))
+        guard end.count == 12, end.starts(with: "-mj".utf8), end[9] == UInt8(ascii: "9") else { return false }
+        return end[3...].allSatisfy { (0x30...0x39).contains($0) || (0x41...0x46).contains($0) }
+    }
+
+    static func resolve(
+        _ base: UnsafeMutablePointer<sqlite3_vfs>, _ path: String, _ count: Int32, _ out: UnsafeMutablePointer<CChar>?
+    ) -> Int32 {
+        do { return try base.pointee.xFullPathname(base, Files.resolvedForOpening(path), count, out) } catch {
+            return SQLITE_CANTOPEN
+        }
+    }
+}

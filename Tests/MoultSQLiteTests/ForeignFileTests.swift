@@ -1,0 +1,96 @@
+import MoultBasics
+import MoultFiles
+import MoultLibc
+import MoultSQLite
+import TestSupport
+import Testing
+
+/// Files that another user puts next to a database do not make SQLite use or delete other files.
+@Suite struct ForeignFileTests {
+    private let scratch: Scratch
+    private var path: String { scratch.path("a.db") }
+
+    init() throws {
+        scratch = try Scratch()
+        let connection = try Connection(path: path, access: .readWriteCreate)
+        try connection.execute("CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+        try connection.close()
+    }
+
+    /// Writes a hot journal without pages that names a super-journal.
+    private func plantJournal(naming name: String) throws {
+        func number(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
+        let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+        let pages = try #require(try Files.facts(path)).size / 4096
+        var journal = magic + number(0) + number(0) + number(pages) + number(512) + number(4096)
+        journal += [UInt8](repeating: 0, count: 512 - journal.count)
+        let bytes = Array(name.utf8)
+        journal += number((1 << 30) / 4096 + 1) + bytes + number(bytes.count)
+        journal += number(bytes.reduce(0) { $0 + Int($1) }) + magic
+        try Files.writeNew(journal, to: "\(path)-journal")
+    }
+
+    private func readAndWrite() throws {
+        #expect(try NonInvasiveReader.into(path) { try $0.int("SELECT a FROM t") } == 1)
+        let connection = try Connection(path: path, access: .readWrite)
+        #expect(try connection.int("SELECT a FROM t") == 1)
+        try connection.close()
+        #expect(try Files.facts("\(path)-journal") == nil)
+    }
+
+    @Test(arguments: ["victim", "a.db", "a.db-mj0000008AB", "a.db-mj00000G9AB"])
+    func `a journal that names any file as its super-journal is rolled back and the file stays`(_ name: String) throws {
+        let victim = scratch.path(name)
+        if name != "a.db" { try Files.writeNew(Array("precious".utf8), to: victim) }
+        try plantJournal(naming: victim)
+        try readAndWrite()
+        #expect(try Files.facts(victim) != nil)
+    }
+
+    @Test func `a super-journal is removed after the rollback`() throws {
+        let name = scratch.path("a.db-mj0123459AB")
+        try Files.writeNew(Array("\(path)-journal\0".utf8), to: name)
+        try plantJournal(naming: name)
+        try readAndWrite()
+        #expect(try Files.facts(name) == nil)
+    }
+
+    @Test func `a journal without its super-journal is committed and is not rolled back`() throws {
+        try plantJournal(naming: scratch.path("a.db-mj0123459AB"))
+        try readAndWrite()
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"), arguments: ["-journal", "-wal"])
+    func `a sidecar of another user is refused if only the owner may write to the database`(_ suffix: String) throws {
+        try Files.writeNew([1], to: path + suffix)
+        try Shell.must(["chown", "65534", path + suffix])
+        let error = #expect(throws: MoultError.self) { try Connection(path: path, access: .readWrite) }
+        #expect(error?.description.contains("belongs to user nobody, but only user root may write") == true)
+        try Shell.must(["chmod", "666", path])
+        #expect(throws: Never.self) { try Connection(path: path, access: .readWrite).close() }
+    }
+
+    @Test(
+        .enabled(if: geteuid() == 0, "only root may give files away"),
+        arguments: [Access.readWrite, .readOnly, .immutable])
+    func `a link of another user to a file of root is not followed`(_ access: Access) throws {
+        let link = scratch.path("link.db")
+        try Files.symlink(to: path, at: link)
+        try Connection(path: link, access: access).close()
+        try Shell.must(["chown", "-h", "65534", link])
+        let error = #expect(throws: MoultError.self) { try Connection(path: link, access: access) }
+        #expect(error?.description.contains("the symbolic link \(link) belongs to user nobody") == true)
+        try Shell.must(["chown", "65534", path])
+        try Connection(path: link, access: access).close()
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
+    func `SQL does not attach a file through a link of another user`() throws {
+        let link = scratch.path("link.db")
+        try Files.symlink(to: path, at: link)
+        let connection = try Connection.inMemory()
+        try connection.execute("ATTACH '\(link)' AS a; DETACH a")
+        try Shell.must(["chown", "-h", "65534", link])
+        #expect(throws: MoultError.self) { try connection.execute("ATTACH '\(link)' AS a") }
+    }
+}

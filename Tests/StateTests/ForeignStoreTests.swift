@@ -1,0 +1,135 @@
+import MoultBasics
+import MoultFiles
+import MoultLibc
+import TestSupport
+import Testing
+
+/// A store that comes from another user does not make moult change files outside it.
+@Suite struct ForeignStoreTests {
+    private let scratch: Scratch
+    private var store: String { scratch.path("store") }
+    private var victim: String { scratch.path("private.db") }
+
+    init() throws {
+        scratch = try Scratch()
+        let releases = ReleaseMaker(in: scratch.path("rel"))
+        for number in 1...2 {
+            try releases.make(
+                "\(number).0.0", sequence: number, [.reference("food", "CREATE TABLE food\(number)(x)")])
+        }
+        try must(["init", "-q", store, "--product", "org.example.test"])
+        try must(["apply", "-q", "--store", store, scratch.path("rel/test-1.0.0.json")])
+        try Shell.must(["chmod", "755", scratch.path])
+        try Files.writeNew(Array("precious".utf8), to: victim)
+    }
+
+    private func must(_ words: [String]) throws { try Shell.must([BuiltMoult.path()] + words) }
+
+    private func moult(_ words: [String], as user: UInt32 = 0) throws -> Shell.Ended {
+        let prefix = user == 0 ? [] : ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
+        return try Shell.run(prefix + [BuiltMoult.path()] + words + ["--store", store])
+    }
+
+    /// Writes the journal of an update that has one effect, and is to be finished.
+    @discardableResult
+    private func plant(_ change: JSON) throws -> String {
+        let file = scratch.path("plan.json")
+        _ = try moult(["plan", "-q", "--output", file, scratch.path("rel/test-2.0.0.json")])
+        let plan = try JSON(parsing: try #require(try Files.read(file, limit: 1 << 20)), source: file)
+        let effect: JSON = [
+            "step": "delete", "phase": "delete", "database": "food", "mark": "~", "text": "", "change": change,
+        ]
+        guard case .object(var members) = plan else { throw MoultError(.system, what: "no plan") }
+        for index in members.indices {
+            if members[index].name == "effects" { members[index].value = [effect] }
+            if members[index].name == "to" { members[index].value = plan["from"] ?? .null }
+        }
+        let directory = "\(store)/.moult/transactions/\(plan["plan"]?.string ?? "")"
+        try Shell.must(["mkdir", "-p", "\(directory)/generation", "\(directory)/waiting"])
+        let begin = JSON.object([.init("record", "begin"), .init("plan", .object(members))])
+        try Files.writeNew(
+            Array("\(begin.line)\n{\"record\":\"decided\",\"inodes\":{}}\n".utf8), to: "\(directory)/journal.jsonl")
+        return directory
+    }
+
+    @Test(arguments: ["move", "link", "unlink", "quarantine", "parent", "behind a link"])
+    func `recovery refuses a journal that changes a file outside the store`(_ kind: String) throws {
+        try Files.symlink(to: scratch.path, at: "\(store)/behind")
+        let directory = try plant(
+            switch kind {
+            case "move": ["do": "move", "from": .string(victim), "path": "stolen.db"]
+            case "link": ["do": "link", "path": .string(victim), "member": "food.db"]
+            case "unlink": ["do": "unlink", "path": .string(victim)]
+            case "quarantine": ["do": "quarantine", "path": .string(victim), "why": "", "reason": "reset"]
+            case "parent": ["do": "move", "from": "../private.db", "path": "stolen.db"]
+            default: ["do": "move", "from": "behind/private.db", "path": "stolen.db"]
+            })
+        for words in [["sql", "SELECT 1"], ["recover"], ["recover", "--undo"], ["clean"]] {
+            let ended = try moult(words)
+            #expect(ended.status == 6, "\(words): \(ended)")
+            #expect(ended.errors.contains("the unfinished update in \(directory) cannot be"), "\(words): \(ended)")
+            #expect(try Files.read(victim, limit: 100) == Array("precious".utf8))
+        }
+        let command = try #require(try moult(["clean"]).errors.split(separator: "move it away: ").last)
+        try Shell.must(["sh", "-c", String(command.split(separator: "\n")[0])])
+        #expect(try moult(["sql", "SELECT 1"]).status == 0)
+        #expect(try moult(["verify"]).status == 0)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may become another user"))
+    func `a command that reads does not recover in a store of another user`() throws {
+        let directory = try plant(["do": "unlink", "path": "food.db"])
+        try Shell.must(["chown", "-hR", "4002", store])
+        try Shell.must(["chmod", "-R", "a+rwX", store])
+        let ended = try moult(["sql", "SELECT 1"], as: 4001)
+        #expect(ended.status == 0, "\(ended)")
+        #expect(try Files.facts("\(directory)/journal.jsonl") != nil)
+        #expect(try Files.facts("\(store)/food.db") != nil)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
+    func `root refuses a directory for caches that another user can change`() throws {
+        let caches = try scratch.directory("caches")
+        let settings = "{\"moult\": 1, \"product\": \"org.example.test\", \"cacheRoot\": \"\(caches)\"}"
+        try Files.replace("\(store)/moult.json", with: Array(settings.utf8), mode: 0o644)
+        let apply = ["apply", "-q", scratch.path("rel/test-1.0.0.json")]
+        #expect(try moult(apply).status == 0)
+        try Shell.must(["chown", "65534", caches])
+        let ended = try moult(apply)
+        #expect(ended.status == 3, "\(ended)")
+        #expect(ended.errors.contains("\(caches) belongs to user nobody"), "\(ended)")
+        try Shell.must(["chown", "0", caches])
+        try Shell.must(["mkdir", "\(caches)/.moult"])
+        try Shell.must(["chown", "65534", "\(caches)/.moult"])
+        #expect(try moult(apply).errors.contains("\(caches)/.moult belongs to user nobody"))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
+    func `the directory for caches in the settings of another user is not used`() throws {
+        let caches = try scratch.directory("caches")
+        let settings = "{\"moult\": 1, \"product\": \"org.example.test\", \"cacheRoot\": \"\(caches)\"}"
+        try Files.replace("\(store)/moult.json", with: Array(settings.utf8), mode: 0o644)
+        try Shell.must(["chown", "-hR", "4002", store])
+        try Shell.must(["chmod", "-R", "a+rwX", store])
+        let ended = try moult(["apply", scratch.path("rel/test-2.0.0.json")], as: 4001)
+        #expect(ended.status == 3, "\(ended)")
+        #expect(ended.errors.contains("\(store)/moult.json belongs to user #4002"), "\(ended)")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
+    func `no process gets a signal because of a PID file of another user`() throws {
+        let file = scratch.path("app.pid")
+        let sleeper = try Program(["sleep", "300"])
+        try Files.writeNew(Array("\(sleeper.pid)".utf8), to: file)
+        try Shell.must(["chown", "65534", file])
+        let consumer =
+            "{\"name\": \"app\", \"signal\": {\"pidFile\": \"\(file)\", \"release\": \"TERM\", \"reload\": \"TERM\"}}"
+        let settings = "{\"moult\": 1, \"product\": \"org.example.test\", \"consumers\": [\(consumer)]}"
+        try Files.replace("\(store)/moult.json", with: Array(settings.utf8), mode: 0o644)
+        let ended = try moult(["apply", scratch.path("rel/test-2.0.0.json")])
+        #expect((ended.output + ended.errors).contains("\(file) belongs to user nobody"), "\(ended)")
+        #expect(try Shell.run(["kill", "-0", "\(sleeper.pid)"]).status == 0)
+        sleeper.signal(SIGKILL)
+        sleeper.wait()
+    }
+}
