@@ -93,8 +93,11 @@ package enum LockFreeReader {
     /// Opens a database whose WAL has no `-shm`. In exclusive mode, SQLite keeps the WAL's index on the heap, and without locks
     /// that mode needs no write access.
     private static func connectionWithPrivateIndex(_ path: String) throws -> Connection {
+        // This VFS of SQLite's own does not resolve links.
+        let file = try Files.resolvedForOpening(path)
         let connection = try Connection(
-            uri: Access.readOnly.uri(for: path, extra: "&vfs=unix-none"), path: path, busyTimeout: 0, serialized: false)
+            uri: Access.readOnly.uri(for: file, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0,
+            serialized: false)
         try connection.set(.noCheckpointOnClose, true)
         try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         return connection

@@ -6,8 +6,7 @@ internal import StepKit
 /// Checks that an unfinished update may change the files that its journal names.
 ///
 /// A journal is a file of the store, and the store may come from another user or from an archive. So recovery changes only paths
-/// that a manifest may have, below the store or below the cache directory that the store's settings name, and follows no link
-/// on the way to them.
+/// that a manifest may have, in the store or in the cache directory that the store's settings name.
 struct JournalCheck {
     let transaction: Transaction
     let cacheRoot: String?
@@ -30,20 +29,15 @@ struct JournalCheck {
     }
 
     private func check(_ path: String) throws {
-        var (root, name) = (transaction.layout.root, path)
+        var name = path
         if path.hasPrefix("/") {
             guard let cacheRoot, path.hasPrefix("\(cacheRoot)/") else {
                 throw invalid("its plan changes \(path), which is outside the store")
             }
-            (root, name) = (cacheRoot, String(path.dropFirst(cacheRoot.count + 1)))
+            name = String(path.dropFirst(cacheRoot.count + 1))
         }
-        if let fault = PlainName.fault(path: name) { throw invalid("the path \(path) in its plan \(fault)") }
-        var directory = root
-        for part in name.split(separator: "/").dropLast() {
-            directory += "/\(part)"
-            guard try Files.facts(directory)?.kind == .link else { continue }
-            throw invalid("its plan changes \(path), and \(directory) is a symbolic link")
-        }
+        // Without '/', no link leads to another directory.
+        if let fault = PlainName.fault(name) { throw invalid("the path \(path) in its plan \(fault)") }
     }
 
     private func invalid(_ why: String) -> MoultError {
