@@ -23,7 +23,23 @@ package enum Permission {
         // A path that starts with `..` would mean another directory if the user changed the directory first.
         let place =
             obstacle.path.hasPrefix("..") ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
-        return "Run the command as user \(Files.userName(owner)), who owns \(place)."
+        let advice = "Run the command as user \(Files.userName(owner)), who owns \(place)"
+        guard !obstacle.isDirectory, let mode = Self.facts(obstacle.path)?.mode else { return "\(advice)." }
+        let own = shellLine(["sudo", "chown", Files.userName(geteuid()), place])
+        return "\(advice) (mode \(String(mode & 0o7777, radix: 8))), or make the file this user's own: \(own)"
+    }
+
+    /// Whether the modes deny this user to read an existing file.
+    package var deniesReading: Bool {
+        switch self {
+        case .read(let path), .write(let path), .name(let path):
+            Permission.read(path).obstacle != nil && !Files.isReadable(path)
+        }
+    }
+
+    /// Throws if the modes deny this user the access.
+    package func require(_ what: String) throws {
+        if advice != nil { throw Errno.denied.error(what, self) }
     }
 
     /// Throws unless this user may read the file, with advice.

@@ -25,7 +25,10 @@ extension Connection {
             do {
                 try statement.run()
             } catch let error as MoultError {
-                throw error.sqlite.map { MoultError($0, doing: doing) } ?? error
+                guard var cause = error.sqlite else { throw error }
+                // The attached file is the one that cannot be opened.
+                if case .cannotOpen = cause.resultCode { cause.path = other }
+                throw MoultError(cause, doing: doing)
             }
         }
     }

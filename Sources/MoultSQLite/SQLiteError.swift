@@ -17,6 +17,25 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     }
 }
 
+extension SQLiteError {
+    /// The permission that this user lacks to open the file or one of its sidecars; nil if that is not the cause.
+    fileprivate var missingPermission: Permission? {
+        guard case .cannotOpen = resultCode else { return nil }
+        return ["", "-wal", "-shm", "-journal"].map { Permission.write(path + $0) }.first { need in
+            // A sidecar that is missing cannot deny access.
+            need.deniesReading
+        }
+    }
+}
+
+extension MoultError {
+    /// Whether the error concerns the access to a database, such as a lock, a permission or a failing disk, and so says
+    /// nothing about its content. It is never a reason to set the database aside.
+    package var isAboutAccess: Bool {
+        outcome == .busy || Files.isDenied(self) || [.databaseReadOnly, .databaseIO, .interrupted].contains(code)
+    }
+}
+
 extension MoultError.Code {
     /// SQLite failed for a reason without a separate code.
     package static let sqlite = Self(400)
@@ -42,7 +61,13 @@ extension MoultError.Code {
 
 extension MoultError {
     /// Formats SQLite's message for humans: `cannot <doing>`, the reason, and the next step.
+    ///
+    /// A file that this user may not open is reported as a missing permission, which says nothing about its content.
     package init(_ error: SQLiteError, doing: String) {
+        if let need = error.missingPermission {
+            self = Errno.denied.error("cannot \(doing)", need)
+            return
+        }
         let (code, outcome, now) = Self.meaning(of: error)
         var why = "\(error.message) (\(error.resultCode))"
         if let sql = error.sql, !Self.isOwn(sql) { why += " in: \(shortened(sql))" }

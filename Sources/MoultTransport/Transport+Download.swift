@@ -9,6 +9,11 @@ extension Transport {
         _ location: Location, to path: String, size: Int, progress: @escaping (Int) throws -> Void
     ) throws {
         let tag = Tag(path: path)
+        if case .file(let file) = location {
+            try tag.forget()
+            try copy(file, to: path, size: size)
+            return try progress(size)
+        }
         let sink = try PartialFile(path, size: size, named: "\(location)", progress: progress)
         try retrying(seconds: retryPolicy.fileDeadline, progress: { sink.received }) { until in
             if sink.received == size { return }
@@ -24,6 +29,23 @@ extension Transport {
             if sink.received != size { throw cut(location, sink) }
         }
         try tag.forget()
+    }
+
+    /// Copies the file from a mirror that is a directory.
+    private func copy(_ file: String, to path: String, size: Int) throws {
+        guard let facts = try Files.factsThroughLinks(file), facts.kind == .file else {
+            throw MoultError(
+                .notThere, what: "no file at \(file)", why: "the directory does not have it",
+                now: "Put the file there, or use another mirror.")
+        }
+        guard facts.size == size else {
+            throw MoultError(
+                .digest, .refused, what: "\(file) does not match the release",
+                why: "the file has \(facts.size) bytes, and the manifest says \(size)",
+                now: "Copy it again: it may be truncated.")
+        }
+        try Files.remove(path)
+        try Files.copy(file, to: path, mode: 0o600)
     }
 
     /// Gets the header of the response, and the error to throw if it is a refusal.

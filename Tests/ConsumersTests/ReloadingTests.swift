@@ -49,6 +49,17 @@ import Testing
         #expect(try History.read(shop.layout).entries.map(\.action) == ["update", "update", "rollback"])
     }
 
+    @Test func `a rollback that is refused after a failed reload is recorded`() throws {
+        // The earlier release cannot return, because its manifest is damaged.
+        let broken = "f=$(echo $MOULT_STORE/.moult/generations/1*/manifest.json); chmod u+w $f; echo '{' > $f; exit 4"
+        try shop.set(consumers: shop.consumer("api", reload: broken, ["onReloadFailure": "roll-back"]))
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 6, "\(ended)")
+        #expect(
+            ended.errors.contains("2.0.0 is installed, the consumer api did not reload, and the rollback failed: "))
+        #expect(try History.read(shop.layout).entries.last?.outcome == .stuck)
+    }
+
     @Test func `if a reload fails after the first install, the error asks the operator to act`() throws {
         let fresh = try Shop()
         try Orchestrator.create(at: fresh.root, Settings(product: "org.example.test"))

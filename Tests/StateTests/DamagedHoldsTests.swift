@@ -7,7 +7,7 @@ import Testing
 /// record.
 @Suite struct DamagedHoldsTests {
     static let damages = [
-        ": > $H", "echo garbage > $H", "head -c 40 $H > x; cp x $H", "echo '{\"format\":1}' > $H",
+        "rm $H", ": > $H", "echo garbage > $H", "head -c 40 $H > x; cp x $H", "echo '{\"format\":1}' > $H",
         "echo '{\"format\":9,\"holds\":[]}' > $H", "rm $H; mkdir $H", "rm $H; mkdir $H; touch $H/file",
         "rm $H; mkfifo $H", "rm $H; ln -s nowhere $H", "rm $H; ln -s holds.json $H",
         "echo '{\"format\":1,\"holds\":[{\"release\":\"what\"}]}' > $H", "truncate -s 3M $H",

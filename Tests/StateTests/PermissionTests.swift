@@ -71,6 +71,57 @@ import Testing
         #expect(try run(["apply", manifest(2)]).status == 0)
     }
 
+    /// Restoring a backup as root leaves such files in a user's store.
+    @Test(.enabled(if: geteuid() == 0, "needs root"))
+    func `a database of another user is not checked and not set aside`() throws {
+        let file = "\(path)/diary.db"
+        try Shell.must(["chown", "root", file])
+        try Files.setMode(file, 0o600)
+        let before = try Files.facts(file)
+        for words in [["plan", manifest(2)], ["apply", manifest(2)]] {
+            let ended = try run(words)
+            #expect(ended.errors.contains("Run the command as user root, who owns \(file) (mode 600)"), "\(ended)")
+            #expect(!ended.errors.contains("--set-user-data-aside"), "\(ended)")
+        }
+        let nagios = try run(["status", "--nagios"])
+        #expect(nagios.status == 1 && nagios.output.contains("diary is not checked: cannot read \(file)"), "\(nagios)")
+        let metrics = try run(["status", "--prometheus"]).output
+        #expect(metrics.contains("moult_database_sound{") && metrics.contains("database=\"idx\""))
+        let line = metrics.split(separator: "\n").first {
+            $0.hasPrefix("moult_database_sound{") && $0.contains("database=\"diary\"")
+        }
+        #expect(line == nil)
+        #expect(try Files.facts(file) == before)
+    }
+
+    @Test func `a database without write permission is refused before a migration`() throws {
+        let migrated = scratch.path("migrated")
+        let script = "ALTER TABLE note ADD COLUMN mood; PRAGMA user_version = 1;"
+        try Shell.must(["mkdir", migrated])
+        try Files.replace(
+            "\(migrated)/diary.sql", with: Array("CREATE TABLE note(t, mood); PRAGMA user_version = 1;".utf8))
+        try Files.replace("\(migrated)/0001-mood.sql", with: Array(script.utf8))
+        try Files.replace(
+            "\(migrated)/draft.json",
+            with: Array(
+                """
+                {"manifest": 1, "product": "org.example.test", "version": "3.0.0", "sequence": 3, "databases": {
+                "diary": {"kind": "user", "build": {"script": "diary.sql"}, "migrations": ["0001-mood.sql"]}}}
+                """.utf8))
+        try Shell.must([moult, "pack", "-q", "\(migrated)/draft.json", "-o", scratch.path("rel")])
+        try Shell.must(["chmod", "-R", "a+rX", scratch.path("rel")])
+        let file = "\(path)/diary.db"
+        try Files.setMode(file, 0o444)
+        for words in [["plan", manifest(3)], ["apply", manifest(3)]] {
+            let ended = try run(words)
+            #expect(ended.status == 1, "\(ended)")
+            #expect(ended.errors.contains("Allow it: chmod u+rw \(file)\n"), "\(ended)")
+            #expect(!ended.errors.contains("publisher"), "\(ended)")
+        }
+        try Files.setMode(file, 0o600)
+        #expect(try run(["apply", manifest(3)]).status == 0)
+    }
+
     @Test func `a database that another program has locked can be checked later`() throws {
         let program = try Program.python(
             "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN EXCLUSIVE'); print('ready', flush=True); sys.stdin.read()",

@@ -55,7 +55,7 @@ struct SharedContent {
         do { return try NonInvasiveReader.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error
             as MoultError
         {
-            if error.outcome == .busy || error.code == MoultError.Code.preserve { throw error }
+            if error.isAboutAccess || error.code == MoultError.Code.preserve { throw error }
             // A file that is not a database has no rows; it becomes a generation.
             if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return Facts() }
             throw MoultError(

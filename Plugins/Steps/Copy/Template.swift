@@ -50,7 +50,7 @@ enum Template {
         do { rows = try NonInvasiveReader.into(place) { try forecast.rowsLeft($0, place) } } catch let error
             as MoultError
         {
-            if error.outcome == .busy { throw error }
+            if error.isAboutAccess { throw error }
             throw MoultError(
                 code, .refused, what: "the database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",

@@ -34,7 +34,11 @@ struct UserSchema {
 
     /// Throws if SQLite cannot open the existing database.
     private func requireUsable() throws {
-        if case .unfit(let why) = try Fitness.of(place, judge: { _ in nil }) { throw unusable(why, cause: nil) }
+        switch try Fitness.of(place, judge: { _ in nil }) {
+        case .unfit(let why): throw unusable(why, cause: nil)
+        case .unknown(let error) where Files.isDenied(error): throw error
+        case .fits, .missing, .unknown: return
+        }
     }
 
     /// Throws if the kept database does not have the schema of the release. This needs a template in the store; if it has none,
@@ -69,7 +73,7 @@ struct UserSchema {
         do { return Int(try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") }) } catch let error
             as MoultError
         {
-            if error.outcome == .busy { throw error }
+            if error.isAboutAccess { throw error }
             if database.migrations.isEmpty || context.purpose != .update { return nil }
             throw unusable("\(error.what): \(error.why ?? "no reason was given")", cause: error)
         }

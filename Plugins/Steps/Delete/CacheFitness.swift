@@ -28,8 +28,8 @@ struct CacheFitness {
         case .fits, .missing: return nil
         case .unfit(let why): return why
         case .unknown(let error):
-            // A lock says nothing about the cache: the app that holds it is using the cache.
-            if error.outcome == .busy || Files.isDenied(error) { throw error }
+            // A lock or a missing permission says nothing about the cache.
+            if error.isAboutAccess { throw error }
             return error.why ?? error.what
         }
     }

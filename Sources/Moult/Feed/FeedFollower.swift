@@ -25,21 +25,14 @@ struct FeedFollower {
         let named =
             try request.place.map { [try Self.complete($0, settings)] } ?? settings.feed.map {
                 try MirrorOrder(layout).addresses(of: $0)
-            }?.map { place in
-                // Relative paths in the settings start at the store, whatever the working directory is.
-                let text = place.withSecrets
-                return text.contains("://") || text.hasPrefix("/") ? place : Address("\(layout.root)/\(text)")
-            } ?? []
+            }?.map { Self.absolute($0, layout) } ?? []
         guard !named.isEmpty else {
             throw MoultError(
                 .noFeed, .usage, what: "the store \(layout.root) has no feed",
                 why: "\(layout.settings) does not configure one",
                 now: "Specify a manifest, or a feed with --feed URL, or add \"feed\" to \(layout.settings).")
         }
-        places = try named.map {
-            let place = try Location($0)
-            return if case .file(let path) = place { .file(Feed.file(at: path)) } else { place }
-        }
+        places = try named.map(Self.location)
         var retryPolicy = Transport.RetryPolicy()
         let limits = settings.feed ?? FeedSettings(url: Address(""))
         (retryPolicy.patience, retryPolicy.minimumRate) = (limits.patience, limits.minimumRate)
@@ -50,6 +43,31 @@ struct FeedFollower {
             layout: layout, settings: settings, places: places, transport: transport,
             allowUnsigned: request.allowUnsigned, isConfigured: request.place == nil,
             allowOlder: request.allowDowngrade)
+    }
+
+    /// Relative paths in the settings start at the store, whatever the working directory is.
+    private static func absolute(_ place: Address, _ layout: StoreLayout) -> Address {
+        let text = place.withSecrets
+        return text.contains("://") || text.hasPrefix("/") ? place : Address("\(layout.root)/\(text)")
+    }
+
+    private static func location(_ address: Address) throws -> Location {
+        let place = try Location(address)
+        return if case .file(let path) = place { .file(Feed.file(at: path)) } else { place }
+    }
+
+    /// Returns the locations of the store's own feed, without an order.
+    static func configuredPlaces(_ settings: Settings, _ layout: StoreLayout) throws -> [Location] {
+        try (settings.feed?.addresses ?? []).map { try location(absolute($0, layout)) }
+    }
+
+    /// Returns whether one of the locations may provide a release: a USB stick may have the whole feed, but only one release.
+    static func isAvailable(_ release: Feed.Release, at places: [Location]) throws -> Bool {
+        if places.isEmpty { return true }
+        return try places.contains { place in
+            guard case .file(let path) = place.beside(release.manifest.name) else { return true }
+            return try Files.factsThroughLinks(path) != nil
+        }
     }
 
     /// Returns the address with its secrets, which a saved plan does not contain. They come from the settings, if these specify
@@ -87,11 +105,7 @@ struct FeedFollower {
             seen: ReplayGuard.read(layout),
             channel: settings.feed?.channel ?? Feed.Release.usualChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
-            isAvailable: { release in
-                // A USB stick may have the whole feed but only one release.
-                guard case .file(let path) = current.place.beside(release.manifest.name) else { return true }
-                return try Files.factsThroughLinks(path) != nil
-            }
+            isAvailable: { [places] in try Self.isAvailable($0, at: places) }
         )
         .choose()
     }
@@ -218,8 +232,11 @@ struct FeedFollower {
                     file.name, sha256: file.sha256, ofVersion: version.map { "\($0)" })
                 let bytes = try self.bytes(of: manifest, file, transport.share(of: places.count - index))
                 var path: String?
-                if case .file(let name) = manifest { path = name }
                 let (provenance, isSignedItself) = try verify(bytes, manifest)
+                // If the directory lacks the bundle, its files are fetched from all locations, as from a server.
+                if case .file(let name) = manifest, try places.count == 1 || Self.hasBundle(bytes, beside: name) {
+                    path = name
+                }
                 return Planner.Incoming(
                     bytes: bytes, name: manifest.description, path: path, provenance: provenance,
                     isSignedItself: isSignedItself, origin: origin, patches: patches)
@@ -229,6 +246,11 @@ struct FeedFollower {
             }
         }
         throw faults.first { $0.outcome == .refused } ?? faults[0]
+    }
+
+    private static func hasBundle(_ bytes: [UInt8], beside manifest: String) throws -> Bool {
+        guard let bundle = try Manifest(parsing: bytes, as: .sealed, source: manifest).bundle else { return true }
+        return try Files.factsThroughLinks("\(Files.directory(of: manifest))/\(bundle.file)")?.size == bundle.size
     }
 
     private func bytes(of manifest: Location, _ file: Feed.File, _ transport: Transport) throws -> [UInt8] {

@@ -27,12 +27,13 @@ package struct KnownFeed: Sendable {
                 try SHA256.digest(of: bytes).hex == ReplayGuard.read(layout).sha256
             else { return nil }
             let feed = try Feed(parsing: bytes, source: path)
+            let places = try FeedFollower.configuredPlaces(settings, layout)
             let choice = try FeedChoice(
                 feed: feed, installed: installed?.version, installedSequence: installed?.sequence,
                 seen: ReplayGuard.read(layout), channel: settings.feed?.channel ?? Feed.Release.usualChannel,
                 holds: holds,
                 policy: Policy(follow: settings.follow, appVersion: settings.app, moultVersion: moultVersion),
-                machine: .this()
+                machine: .this(), isAvailable: { try FeedFollower.isAvailable($0, at: places) }
             )
             .choose()
             return KnownFeed(serial: feed.serial, created: feed.created, expires: feed.expires, choice: choice)

@@ -110,7 +110,7 @@ extension Orchestrator {
         let failures = calls.reload(.installed, all: true)
         // If recording failed, the next command does it, and needs the journal.
         if isRecorded { warning { try transaction.remove() } }
-        if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, because: failure) }
+        if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, stopwatch, because: failure) }
         warning {
             let settings = try prepared.store.settings
             result.laggards = try Laggard.wait(
@@ -206,16 +206,20 @@ extension Orchestrator {
             cause: reason)
     }
 
-    /// Rolls back a release that an essential consumer cannot reload; returns the error to report.
-    private func withdraw(_ plan: Plan, because failure: ConsumerCalls.Failure) -> MoultError {
+    /// Rolls back a release that an essential consumer cannot reload; records and returns the error to report.
+    func withdraw(_ plan: Plan, _ stopwatch: Stopwatch, because failure: ConsumerCalls.Failure) -> MoultError {
         let consumer = "the consumer \(failure.consumer.name)"
-        guard plan.purpose == .update, let from = plan.from else {
-            return MoultError(
-                .consumer, .stuck, what: "\(plan.to.version) is installed, but \(consumer) did not reload",
-                why: failure.reason,
+        func stuck(_ what: String, _ why: String, now: String, cause: (any Error)? = nil) -> MoultError {
+            let error = MoultError(.consumer, .stuck, what: what, why: why, now: now, cause: cause)
+            warning { try record(plan, stopwatch, failure: error) }
+            return error
+        }
+        let another = "Fix that program and start it, or install another release: moult apply RELEASE"
+        guard plan.purpose == .update, let from = plan.from, from.generation != plan.to.generation else {
+            return stuck(
+                "\(plan.to.version) is installed, but \(consumer) did not reload", failure.reason,
                 now: plan.from == nil
-                    ? "No earlier release is kept to roll back to. Fix that program and start it."
-                    : "Fix that program and start it, or install another release: moult apply RELEASE")
+                    ? "No earlier release is kept to roll back to. Fix that program and start it." : another)
         }
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"
@@ -225,13 +229,28 @@ extension Orchestrator {
                 try planner($0).rollback(to: from.generation, reason: reason, force: true)
             }
         } catch {
+            let why = "\(failure.reason); \(Self.reason(error))"
+            guard let error = error as? MoultError, error.code == .consumer, error.outcome == .stuck else {
+                return stuck(
+                    "\(plan.to.version) is installed, \(consumer) did not reload, and the rollback failed", why,
+                    now: another, cause: error)
+            }
+            // The rollback was made, and has recorded this failure.
             return MoultError(
                 .consumer, .stuck, what: "\(consumer) could reload neither \(plan.to.version) nor the previous release",
-                why: "\(failure.reason); \(error)", now: "To see the installed release: moult status", cause: error)
+                why: why, now: "To see the installed release: moult status", cause: error)
         }
         return MoultError(
             .consumer, .undone, what: "the update to \(plan.to.version) was rolled back: \(consumer) did not reload",
             why: failure.reason, now: "Fix that program, then remove the hold: moult unhold \(plan.to.version)")
+    }
+
+    /// Rolls back a recovered update that an essential consumer cannot reload, as if no crash had occurred.
+    func withdrawFailed(_ recovered: [CrashRecovery.Result]) throws {
+        for result in recovered {
+            guard let failure = result.failed, let plan = result.finished else { continue }
+            throw withdraw(plan, Stopwatch(), because: failure)
+        }
     }
 
     private func record(_ plan: Plan, _ stopwatch: Stopwatch, failure: (any Error)?, _ result: Result? = nil) throws {

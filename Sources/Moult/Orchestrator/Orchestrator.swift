@@ -206,6 +206,7 @@ package struct Orchestrator: Sendable {
         try rebuildHolds()
         // This comes after recovery, because the holds must show whether the history lacks lines.
         warning { try repairHistory(moved) }
+        try withdrawFailed(results)
         return results
     }
 
@@ -270,6 +271,7 @@ package struct Orchestrator: Sendable {
         return try refusingDamage {
             let recovered = try recovery.recover()
             try LeaseFile.refresh(layout)
+            try withdrawFailed(recovered)
             return try body(snapshot(), recovered)
         }
     }

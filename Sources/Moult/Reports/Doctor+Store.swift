@@ -93,6 +93,16 @@ extension Doctor {
         ]
     }
 
+    /// Finds a record of holds that is damaged or lost.
+    func holds() throws -> [Finding] {
+        guard let fault = try store.holds.fault else { return [] }
+        return [
+            Finding(
+                kind: "holds", path: layout.holds, what: fault, why: "no release can be installed",
+                fix: command("moult", "recover", "--store", layout.root))
+        ]
+    }
+
     /// Finds unknown files in moult's own directory.
     func unknownFiles() throws -> [Finding] {
         var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
@@ -166,7 +176,7 @@ extension Doctor {
                         kind: "denied", path: path,
                         what: command?.first == "mv" ? "it cannot be read" : "this user may not read it",
                         why: finding.notChecked[0],
-                        fix: shellLine(command ?? ["ls", "-l", path]))
+                        fix: command.map(shellLine) ?? Permission.read(path).advice ?? shellLine(["ls", "-l", path]))
                 }
             }
             guard let fault else { return nil }

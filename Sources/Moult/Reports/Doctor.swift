@@ -49,7 +49,8 @@ package struct Doctor {
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
         for check in [
-            unfinished, pointer, unreadable, links, settingsFile, secrets, history, unknownFiles, unused, processes,
+            unfinished, pointer, unreadable, links, settingsFile, secrets, history, holds, unknownFiles, unused,
+            processes,
             fileSystems, version,
         ] {
             findings += try reportingDenial(check)

@@ -33,6 +33,11 @@ package struct Status: Sendable {
         package var finding: Assessment.Finding?
         /// The command that repairs the database, without the store argument; nil if none is needed or none helps.
         package var remedy: [String]?
+        /// Whether the database could not be read, because this user may not, so that it is neither sound nor damaged.
+        package var isUnread: Bool {
+            guard finding?.depth == .nothing, case .permit = finding?.remedy else { return false }
+            return true
+        }
     }
 
     package let root: String

@@ -99,12 +99,17 @@ struct Metrics {
     private func parts(_ status: Status) -> [Metric] {
         [
             Metric(
-                "database_sound", "Whether a database exists and has no known fault.",
-                status.databases.map { .init(labels: Self.labels($0), value: $0.state.isFault ? "0" : "1") }),
+                "database_sound",
+                "Whether a database exists and has no known fault; absent if this user may not read it.",
+                status.databases.filter { !$0.isUnread }.map {
+                    .init(labels: Self.labels($0), value: $0.state.isFault ? "0" : "1")
+                }),
             Metric(
                 "database_verified",
-                "Whether a database is known to be the verified file; 0 for a copy that has not been read.",
-                status.databases.map { .init(labels: Self.labels($0), value: $0.state == .unverified ? "0" : "1") }),
+                "Whether a database is known to be the verified file; 0 for a copy that has not been read, and for a database that this user may not read.",
+                status.databases.map {
+                    .init(labels: Self.labels($0), value: $0.state == .unverified || $0.isUnread ? "0" : "1")
+                }),
             Metric(
                 "database_bytes", "The size of a database.",
                 status.databases.compactMap { file in

@@ -37,6 +37,9 @@ struct Verdict {
         var warning: [String] = []
         let unverified = status.databases.filter { $0.state == .unverified }.map(\.name)
         if !unverified.isEmpty { warning.append("copied and not verified: \(unverified.joined(separator: ", "))") }
+        for file in status.databases where file.isUnread {
+            warning.append("\(file.name) is not checked: \(file.finding?.notChecked.joined(separator: "; ") ?? "")")
+        }
         if let failure = status.failure {
             let text = failure.sentence(of: status.file) + (failure.reason.map { ": \($0)" } ?? "")
             if failure.outcome == .stuck { critical.append(text) } else { warning.append(text) }

@@ -8,8 +8,8 @@ enum WhoVerb {
         "who", .operators, "show the processes that use databases, generations or locks",
         discussion: [
             """
-            The command shows the leases and locks of all processes. Open files are shown only for processes that this user \
-            may inspect; root may inspect all.
+            The command shows the locks of all processes. Leases and open files are shown only for processes that this \
+            user may inspect; root may inspect all.
             """
         ],
         examples: [
@@ -33,13 +33,15 @@ private struct WhoReport: Report {
 
     func write(to page: inout Page) {
         if holders.holders.isEmpty {
-            page.line("no process is using \(root)")
+            page.line(
+                holders.unseen > 0
+                    ? "no process that this user may inspect is using \(root)" : "no process is using \(root)")
         } else {
             page.table(table(.now))
         }
         guard holders.unseen > 0 else { return }
         page.line(
-            "\("this user cannot see the open files of \(counted(holders.unseen, "process", "processes")) of other users; run the command as root", .warning)"
+            "\("this user cannot see the leases and open files of \(counted(holders.unseen, "process", "processes")) of other users; run the command as root", .warning)"
         )
     }
 

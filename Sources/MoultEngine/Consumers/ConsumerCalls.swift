@@ -18,7 +18,7 @@ package final class ConsumerCalls {
     private var tables: [String: [String]] = [:]
 
     /// A consumer that failed to reload.
-    package struct Failure {
+    package struct Failure: Sendable, Equatable {
         package let consumer: Consumer
         package let reason: String
     }

@@ -69,8 +69,8 @@ extension Plan {
         }
     }
 
-    /// Returns the databases whose content changes, or that are added or removed. A read-only file that is copied again with
-    /// the same content does not count.
+    /// Returns the databases whose content changes, or that are added or removed. A read-only file that a
+    /// new generation has with the same content does not count.
     private func changedDatabases(from installed: Manifest?, to release: Manifest) -> [String] {
         var names: [String] = []
         for effect in effects where effect.changesStore {
@@ -86,7 +86,8 @@ extension Plan {
         switch effect.change {
         case .retire, .seal, .linkInPlace, .restore:
             guard let before = installed?.database(name), let after = release.database(name) else { return true }
-            return before.sha256 != after.sha256 || before.path != after.path
+            // A repair replaces the files of the same generation, and processes have the damaged ones open.
+            return before.sha256 != after.sha256 || before.path != after.path || from?.generation == to.generation
         case .keepTemplate: return false
         default: return true
         }

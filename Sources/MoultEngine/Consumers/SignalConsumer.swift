@@ -44,9 +44,11 @@ extension SignalConsumer: ConsumerChannel {
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
         // A process that started after the file was written is a different one with the same PID; two seconds of clock
         // difference are tolerated.
-        guard let started = ProcessFacts(pid: pid).started, started.seconds <= facts.modified.seconds + 2 else {
+        guard let started = ProcessFacts(pid: pid).started else {
+            try requireGone(pid)
             return nil
         }
+        guard started.seconds <= facts.modified.seconds + 2 else { return nil }
         guard let user = ProcessFacts(pid: pid).user else { return nil }
         // Otherwise another user could choose which process gets the signal.
         guard facts.mode & 0o002 == 0, [0, geteuid(), user].contains(facts.owner) else {
@@ -58,6 +60,14 @@ extension SignalConsumer: ConsumerChannel {
             )
         }
         return pid
+    }
+
+    /// Throws if the process exists although `/proc` does not show it, as with `hidepid` or systemd's `ProtectProc=`: then its
+    /// start and its open files are unknown.
+    private func requireGone(_ pid: Int32) throws {
+        if kill(pid, 0) != 0, Errno(errno) == Errno(ESRCH) { return }
+        throw ConsumerFault(
+            "cannot see process \(pid) from \(pidFile), because /proc hides the processes of other users from this one")
     }
 }
 

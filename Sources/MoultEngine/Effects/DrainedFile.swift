@@ -25,6 +25,7 @@ final class DrainedFile {
             let counter = try drain(read)
             guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
             (self.counter, self.lease) = (counter, lease)
+            try removeLeftovers()
             do { if try isUnchanged() { return } } catch {
                 // The caller may hold a damaged file in a different way.
                 self.lease = nil
@@ -38,10 +39,23 @@ final class DrainedFile {
 
     /// Takes the lease on a file that is not a database and has no sidecars.
     func holdPlainFile() throws {
-        guard try Sidecars.of(path).isEmpty, let lease = try WriteLease.take(path, patience: Self.patience) else {
-            throw inUse()
-        }
+        guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
         (self.counter, self.lease) = (nil, lease)
+        try removeLeftovers()
+        if try Sidecars.of(path).isEmpty { return }
+        self.lease = nil
+        throw inUse()
+    }
+
+    /// Removes an empty `-wal` and a `-shm`, which SQLite keeps next to a database in rollback mode. They contain no rows, and
+    /// belong to no process, because none has the leased file open.
+    private func removeLeftovers() throws {
+        let sidecars = try Sidecars.of(path)
+        let leftovers = [sidecars.wal, sidecars.sharedMemory].compactMap(\.self)
+        guard sidecars.journal == nil, sidecars.wal.map({ $0.facts.size == 0 }) ?? true,
+            leftovers.allSatisfy({ $0.facts.kind == .file })
+        else { return }
+        for leftover in leftovers { try Files.remove(leftover.path) }
     }
 
     /// Takes the lease again after another process tried to open the file; returns false if that process wrote to it.

@@ -46,6 +46,8 @@ package struct CrashRecovery {
         package let to: Generation.Reference?
         /// The plan, if the update was finished.
         package let finished: Plan?
+        /// The essential consumer that did not reload the finished update; nil if all did.
+        package var failed: ConsumerCalls.Failure?
 
         package var text: String {
             switch ending {
@@ -91,7 +93,7 @@ package struct CrashRecovery {
         let state = try transaction.journal.read()
         try JournalCheck(transaction: transaction, cacheRoot: Settings.read(layout).cacheRoot).check(state)
         func complete(_ ending: Result.Ending) throws -> Result {
-            let result = Result(
+            var result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
                 from: state.plan?.from, to: state.plan?.to,
                 finished: ending == .finished ? state.plan : nil)
@@ -102,7 +104,11 @@ package struct CrashRecovery {
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 try record(plan, ending, result.text)
                 let calls = try calls(transaction, plan, state)
-                _ = calls.reload(ending == .finished ? .installed : .undone, all: ending != .cleaned)
+                let failures = calls.reload(ending == .finished ? .installed : .undone, all: ending != .cleaned)
+                if ending == .finished, let failed = failures.first(where: \.consumer.isFatal) {
+                    result.failed = failed
+                    try record(plan, failed)
+                }
             }
             try transaction.remove()
             return result
@@ -113,16 +119,19 @@ package struct CrashRecovery {
         }
         if state.isOver { return try complete(state.undoing == nil ? .finished : .undone) }
         if state.attempts >= Self.maxAttempts, !ignoringLimit { throw tooOften(plan, state.attempts) }
-        let applier = try applier(transaction, plan, inodes, digests: state.isCopied ? state.digests : nil)
         let isForward = state.undoing == nil && !back
-        // If an app has a writable file open, this throws a busy error, which does not count as a failed attempt.
-        if isForward {
-            if mayRelease { try calls(transaction, plan, state).release() }
-            try holdAgain(transaction, applier, state)
-        }
-        if back, state.undoing == nil { try applier.performer.requireRevocable() }
-        try transaction.journal.attempt()
+        var isAttempted = false
         do {
+            let applier = try applier(
+                transaction, plan, inodes, digests: state.isCopied ? state.digests : nil, isForward: isForward)
+            // If an app has a writable file open, this throws a busy error, which does not count as a failed attempt.
+            if isForward {
+                if mayRelease { try calls(transaction, plan, state).release() }
+                try holdAgain(transaction, applier, state)
+            }
+            if back, state.undoing == nil { try applier.performer.requireRevocable() }
+            try transaction.journal.attempt()
+            isAttempted = true
             if !isForward {
                 if state.undoing == nil { try transaction.journal.undoing("requested by the operator") }
                 try applier.undoEffects(plan.effects)
@@ -140,10 +149,12 @@ package struct CrashRecovery {
             try transaction.journal.end("committed")
             for text in applier.clean(.done) { tell(.warning(text)) }
             return try complete(.finished)
-        } catch let error as MoultError where error.outcome == .busy && !isForward {
-            // The undo is journaled, and the next recovery continues it when that process has closed the file.
+        } catch let error as MoultError where error.outcome == .busy && !(isForward && isAttempted) {
+            // Nothing was changed, or the undo is journaled: the next recovery continues when that process has closed the file.
             throw error
-        } catch { throw stuck(plan, error) }
+        } catch let error as MoultError where !isAttempted && [.interrupted, .stuck].contains(error.code) {
+            throw error
+        } catch { throw stuck(plan, error, isForward: isForward) }
     }
 
     /// Notifies external steps of the end of an undecided update, as if no crash had occurred.
@@ -208,31 +219,41 @@ package struct CrashRecovery {
     }
 
     private func applier(
-        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?
+        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?,
+        isForward: Bool
     ) throws -> Applier {
         // The path of the new generation depends on the progress of the update; a generation that it repairs may exist as well.
         let installedDirectory = layout.generation(plan.to.generation)
-        for directory in [transaction.generation, installedDirectory] {
-            let path = "\(directory)/\(Generation.manifestName)"
+        for path in [transaction.generation, installedDirectory].map({ "\($0)/\(Generation.manifestName)" })
+            + [transaction.manifest]
+        {
+            let directory = path == transaction.manifest ? installedDirectory : Files.directory(of: path)
             // A manifest that cannot be parsed is the damaged one that the update replaces.
             guard try Files.facts(path)?.kind == .file, let bytes = try Files.read(path, limit: Manifest.largest),
                 let release = try? Manifest(parsing: bytes, as: .sealed, source: path),
                 try directory == installedDirectory || Generation.name(of: release, bytes: bytes) == plan.to.generation
             else { continue }
-            return try applier(transaction, plan, inodes, digests, release, at: directory)
+            return try applier(
+                transaction, plan, inodes, digests, release, at: directory, needsInstalled: isForward)
         }
         throw MoultError(
             .stuck, .stuck, what: "\(installedDirectory)/\(Generation.manifestName) cannot be read",
             why: "the unfinished update needs this file",
-            now: "Return to the previously installed release: moult recover --undo")
+            now: "Copy the manifest of release \(plan.to.version) there, then go back with: moult recover --undo")
     }
 
     private func applier(
         _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], _ digests: [String: String]?,
-        _ release: Manifest, at directory: String
+        _ release: Manifest, at directory: String, needsInstalled: Bool = true
     ) throws -> Applier {
-        let installed = try plan.from.map { from in
-            from.generation == plan.to.generation ? release : try Generation.load(from.generation, in: layout).manifest
+        let installed = try plan.from.flatMap { from -> Manifest? in
+            if from.generation == plan.to.generation { return release }
+            do { return try Generation.load(from.generation, in: layout).manifest } catch {
+                // An undo renames files back, and needs no rules of the previous release.
+                if needsInstalled || Files.isDenied(error) { throw error }
+                tell(.warning("\(error)"))
+                return nil
+            }
         }
         var policy = Policy(
             follow: .match, allowDowngrade: true, moultVersion: moultVersion,
@@ -275,6 +296,15 @@ package struct CrashRecovery {
                 holds: plan.hold == nil ? nil : try Holds.recorded(layout)), to: layout)
     }
 
+    /// Records that an essential consumer did not reload the finished update, so that monitoring reports it.
+    private func record(_ plan: Plan, _ failure: ConsumerCalls.Failure) throws {
+        try History.append(
+            History.Entry(
+                transaction: plan.id, action: plan.action, from: plan.from?.generation, to: plan.to.generation,
+                outcome: .stuck, reason: "the consumer \(failure.consumer.name) did not reload: \(failure.reason)"),
+            to: layout)
+    }
+
     private func tooOften(_ plan: Plan, _ attempts: Int) -> MoultError {
         MoultError(
             .stuck, .stuck,
@@ -283,10 +313,17 @@ package struct CrashRecovery {
             now: "Try once more with: moult recover, or go back with: moult recover --undo")
     }
 
-    private func stuck(_ plan: Plan, _ error: any Error) -> MoultError {
-        MoultError(
-            .stuck, .stuck, what: "the unfinished \(plan.title) in \(layout.root) cannot be finished or undone",
-            why: "\(error)",
-            now: "Fix the cause, then run: moult recover, or go back with: moult recover --undo", cause: error)
+    private func stuck(_ plan: Plan, _ error: any Error, isForward: Bool) -> MoultError {
+        // Other advice than that on a permission is for an update that starts, and would lead back here.
+        let remedy = Files.isDenied(error) ? (error as? MoultError)?.now : nil
+        return MoultError(
+            .stuck, .stuck,
+            what: "the unfinished \(plan.title) in \(layout.root) cannot be \(isForward ? "finished" : "undone")",
+            why: (error as? MoultError).map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") }
+                ?? "\(error)",
+            now: (remedy.map { "\($0)\($0.hasSuffix(".") ? "" : ".") Then" } ?? "Fix the cause, then")
+                + (isForward
+                    ? " run: moult recover, or go back with: moult recover --undo" : " repeat: moult recover --undo"),
+            cause: error)
     }
 }

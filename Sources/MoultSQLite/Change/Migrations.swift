@@ -93,6 +93,8 @@ package struct Migrations: Sendable {
         } catch {
             if let need = AppNeed(error) { throw Self.needsApp(need, script, error, path: path) }
             let error = error as? MoultError
+            // The publisher cannot fix a lock, a permission or a full disk.
+            if let error, error.isAboutAccess { throw error }
             throw MoultError(
                 .migration, .refused, what: "the migration \(script.name) fails on \(path)",
                 why: error?.why ?? error.map { "\($0)" },

@@ -95,6 +95,10 @@ package struct Holders: Sendable {
                     names.append(use.name)
                 case .gone where !use.path.contains("/.moult/") || use.path.contains("/.moult/generations/"):
                     names.append(use.path.replacing(" (deleted)", with: ""))
+                case .gone where use.path.contains("/.moult/transactions/"):
+                    // A repaired or collected generation, or a replaced file, was moved there before it was deleted.
+                    let name = Files.name(of: use.path.replacing(" (deleted)", with: ""))
+                    if !names.contains(name) { names.append(name) }
                 case .lock, .generation, .gone: continue
                 }
             }

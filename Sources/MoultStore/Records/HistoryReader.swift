@@ -68,6 +68,18 @@ package final class HistoryReader {
         return nil
     }
 
+    /// Returns the holds in the newest entry that has any record of them; nil if none has. Few other lines are parsed.
+    func newestHolds() throws -> [Hold]? {
+        let field = Array("\"holds\"".utf8)
+        while let line = try line() {
+            guard line.withUnsafeBytes({ Self.contains($0, field) }),
+                let json = try? JSON(parsing: Array(line), source: path), let holds = History.Entry(json: json)?.holds
+            else { continue }
+            return holds
+        }
+        return nil
+    }
+
     private static func contains(_ line: UnsafeRawBufferPointer, _ name: [UInt8]) -> Bool {
         guard let start = line.baseAddress, let first = name.first else { return false }
         var offset = 0

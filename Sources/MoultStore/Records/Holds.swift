@@ -21,7 +21,10 @@ package struct Holds: Sendable, Equatable {
     package static func read(_ layout: StoreLayout, _ settings: Settings) -> Holds {
         do {
             guard let bytes = try Files.read(layout.holds, limit: largest) else {
-                if try Files.facts(layout.holds) == nil { return Holds([settings.hold].compactMap(\.self)) }
+                if try Files.facts(layout.holds) == nil {
+                    try requireNoneLost(layout, settings)
+                    return Holds([settings.hold].compactMap(\.self))
+                }
                 throw MoultError(.store, what: "\(layout.holds) is a symlink to a missing file")
             }
             var (holds, overridden) = try parse(bytes, source: layout.holds)
@@ -32,6 +35,18 @@ package struct Holds: Sendable, Equatable {
             let text = reason.contains(layout.holds) ? reason : "cannot read \(layout.holds): \(reason)"
             return Holds([Hold(release: Hold.everything, reason: text, since: nil)], fault: text)
         }
+    }
+
+    /// Throws if the history has holds, so that their missing record must have been lost: it is written even without holds.
+    private static func requireNoneLost(_ layout: StoreLayout, _ settings: Settings) throws {
+        let known: [Hold]
+        // Without a readable history, nothing is known about a lost record; the history's own fault is reported elsewhere.
+        do { known = try HistoryReader(layout).newestHolds() ?? [] } catch is MoultError { return }
+        let lost = known.filter { $0 != settings.hold }
+        guard !lost.isEmpty else { return }
+        throw MoultError(
+            .store, what: "\(layout.holds) is missing",
+            why: "the history has \(counted(lost.count, "hold")): \(lost.map(\.release).joined(separator: ", "))")
     }
 
     private static func parse(_ bytes: [UInt8], source: String) throws -> (Holds, overridden: Hold?) {
@@ -132,10 +147,7 @@ package struct Holds: Sendable, Equatable {
         if try Files.facts(layout.holds)?.kind == .directory {
             try Files.rename(layout.holds, to: "\(layout.holds).damaged-\(Timestamp.now.seconds)")
         }
-        if all.isEmpty, settings.hold == nil {
-            try Files.remove(layout.holds)
-            return try Files.syncDirectory(layout.hidden)
-        }
+        // Also without holds, so that a lost record is noticed.
         try Files.replace(layout.holds, with: bytes)
     }
 

@@ -30,6 +30,8 @@ package struct Transaction {
     /// Returns whether moult created the directory: it has a journal, or only files that exist before or after one.
     private func isOurs() throws -> Bool {
         guard try Files.facts(directory)?.kind == .directory else { return false }
+        // Only the user who runs an update may read its directory; other users learn that it exists.
+        if !Files.isReadable(directory), Permission.read(directory).advice != nil { return true }
         if try isTrash || Files.facts("\(directory)/\(Self.journalName)") != nil { return true }
         let names = [
             "unpacked", "waiting", "generation", "adopted", "before", "held", "trial", "copies", "salvaged",
