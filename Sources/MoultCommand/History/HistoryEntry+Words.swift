@@ -36,7 +36,7 @@ extension History.Entry {
         case .done: "done" + (time.map { " in \($0)" } ?? "")
         case .failed: after("failed")
         case .undone: after("failed and undone")
-        case .stuck: after("failed, and not undone,")
+        case .stuck: "failed, and not undone" + (time.map { ", after \($0)" } ?? "")
         case .finished: "finished after an interruption"
         case .cleaned: "interrupted"
         }
