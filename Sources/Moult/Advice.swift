@@ -11,8 +11,7 @@ enum Advice {
     }
 
     /// The functions by command name. Modules that create errors do not know whether a command or an app receives them, so a
-    /// command is recognized by the form of the advice: it starts after a colon and ends at a comma, a full stop or the end of
-    /// the text.
+    /// command is recognized by the form of the advice; see `AdvisedCommands`.
     private static let functions = [
         "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)",
         "rollback": "Store.rollback(to:reason:)",
@@ -30,21 +29,18 @@ enum Advice {
         {
             advice.removeSubrange(command.lowerBound..<end.upperBound)
         }
-        let parts = advice.split(separator: ": moult ", omittingEmptySubsequences: false)
-        let calls = parts.dropFirst().map { part -> String in
-            let verb = String(part.prefix { $0 != " " && $0 != "." && $0 != "," })
-            guard var function = functions[verb] else { return "moult \(part)" }
-            let end = [", ", ". "].compactMap { part.firstRange(of: $0)?.lowerBound }.min()
-            let words = (end.map { part[..<$0] } ?? part).split(separator: " ").dropFirst()
+        return AdvisedCommands.replaced(in: advice) { command in
+            let verb = String(command.prefix { $0 != " " })
+            guard var function = functions[verb] else { return "moult \(command)" }
+            let words = command.split(separator: " ").dropFirst()
             var name = words.first { !$0.hasPrefix("-") }.map { "\"\($0)\"" } ?? "_:"
             if words.contains("--set-user-data-aside") { name += ", settingUserDataAside: true" }
             function.replace("NAME", with: name)
             if words.contains("--undo") { function.replace("undo:", with: "undo: true") }
             if words.contains("--allow-downgrade") { function.replace("follow:", with: "follow: .match") }
-            return function + (end.map { String(part[$0...]) } ?? "")
+            return function
         }
-        return ([String(parts[0])] + calls).joined(separator: ": ")
-            .replacing("wait for the other process: --wait SECONDS", with: "wait longer: waiting:")
-            .replacing("with --allow-downgrade", with: "with follow: .match")
+        .replacing("wait for the other process: --wait SECONDS", with: "wait longer: waiting:")
+        .replacing("with --allow-downgrade", with: "with follow: .match")
     }
 }

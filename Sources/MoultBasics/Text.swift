@@ -26,6 +26,9 @@ public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> Stri
     "\(number) \(number == 1 ? one : many ?? one + "s")"
 }
 
+/// Returns a path for a command line: one that begins with a dash would be parsed as an option.
+package func pastedPath(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
+
 /// Returns a command line that a shell parses as these words.
 package func shellLine(_ words: [String]) -> String {
     words.map { word in

@@ -13,6 +13,9 @@ package struct Sidecars: Equatable, Sendable {
     package var sharedMemory: Sidecar?
     package var journal: Sidecar?
 
+    /// Returns the paths of the sidecars that SQLite may create next to a path.
+    package static func beside(_ path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
+
     /// Returns the existing sidecars. A database reached through symlinks has its sidecars next to the file itself.
     package static func of(_ path: String) throws -> Sidecars {
         let base = resolved(path)
@@ -40,7 +43,7 @@ package struct Sidecars: Equatable, Sendable {
                 }
             return (
                 "\(sidecar.path) is \(what), and SQLite would use it as part of the database",
-                ["mv", sidecar.path, "\(sidecar.path).aside"]
+                ["mv", sidecar.path, (try? Files.firstFree("\(sidecar.path).aside")) ?? "\(sidecar.path).aside"]
             )
         }
         return nil

@@ -53,6 +53,8 @@ package struct StoreLayout: Sendable, Equatable {
     package var links: String { "\(hidden)/links.json" }
     /// Results of checks of databases that apps write to.
     package var checks: String { "\(hidden)/checks.json" }
+    /// The directories that every store has. Empty ones may be missing in a copy or a backup, and are created again.
+    package var directories: [String] { [hidden, generations, transactions, downloads, quarantine, leases] }
     /// Everything that moult puts into its directory.
     package var own: [String] {
         [

@@ -222,16 +222,27 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Throws if a sidecar is next to the path of a new link: older versions of SQLite would read it with the database.
+    /// Throws if a sidecar is next to the link to a database, or next to the file that it will lead to: SQLite looks next to the
+    /// file, and older versions next to the link.
     private func refuseSidecars(_ path: String, _ database: Database, _ context: PlanContext) throws {
-        for suffix in ["-wal", "-journal", "-shm"] where try context.store.look(path + suffix) != .nothing {
-            let sidecar = context.store.path(path + suffix)
-            throw MoultError(
-                .straySidecar, .refused, what: "\(sidecar) is next to the read-only database \(path)",
-                why:
-                    "the sidecar belongs to another file, and some versions of SQLite would read it as part of the database",
-                now: "Nothing was changed. \(Files.moveAway(sidecar))")
+        let member = context.store.path(ofMember: database.member, in: context.generation)
+        let file =
+            database.place == .inPlace && context.purpose == .update
+            ? "\(context.resources)/\(database.member)" : try Files.target(ofLink: member) ?? member
+        for suffix in ["-wal", "-journal", "-shm"] {
+            if try context.store.look(path + suffix) != .nothing {
+                throw stray(context.store.path(path + suffix), next: path)
+            }
+            if try Files.facts(file + suffix) != nil { throw stray(file + suffix, next: path) }
         }
+    }
+
+    private func stray(_ sidecar: String, next path: String) -> MoultError {
+        MoultError(
+            .straySidecar, .refused, what: "\(sidecar) is next to the read-only database \(path)",
+            why:
+                "the sidecar belongs to another file, and some versions of SQLite would read it as part of the database",
+            now: "Nothing was changed. \(Files.moveAway(sidecar))")
     }
 
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {

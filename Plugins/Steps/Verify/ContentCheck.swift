@@ -15,11 +15,14 @@ struct ContentCheck {
     let time: CheckTime
     /// The check that SQLite runs.
     let depth: Validation.Depth
+    /// Whether a file in place was sealed before and no longer matches its seal.
+    let isChanged: Bool
 
     /// Creates the check of a file. `isPublished` means that no step has changed the file since it had the digest in the
     /// manifest.
-    init(_ database: Database, at path: String, old: String?, isPublished: Bool, _ context: PlanContext) {
+    init(_ database: Database, at path: String, old: String?, isPublished: Bool, _ context: PlanContext) throws {
         (self.database, self.path, self.old) = (database, path, old)
+        isChanged = try context.isChangedInPlace(database)
         (release, time) = (context.release, context.policy.checkTime)
         let demanded = context.demandedCheck(of: database)
         let isProven = isPublished && context.carriedProof(of: database) != nil
@@ -31,11 +34,17 @@ struct ContentCheck {
     static let code = MoultError.Code.wrongContent
 
     /// Checks the digest of a file in place. Bundle members were digested while they were unpacked; a file in place is read
-    /// only if the release requires it.
+    /// only if the release requires it, or if it was changed: a new seal must not hide damage.
     func verifyDigest() throws {
-        guard database.place == .inPlace, depth == .full else { return }
+        guard database.place == .inPlace, depth == .full || isChanged else { return }
         let digest = try SHA256.digest(ofFileAt: path).hex
         if digest != database.sha256 {
+            if isChanged {
+                throw MoultError(
+                    Self.code, .refused, what: "\(path) was changed after it was installed",
+                    why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
+                    now: "Install the app's files again, then repeat the command.")
+            }
             throw failed(
                 "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
                 now: "Rebuild the database and the manifest together.")
@@ -100,5 +109,25 @@ struct ContentCheck {
 
     private func failed(_ why: String, now: String = "Publish the release again with the correct file.") -> MoultError {
         MoultError(Self.code, what: "\(database.member) does not match the manifest", why: why, now: now)
+    }
+}
+
+extension PlanContext {
+    /// Returns whether this update seals a file in place again that an installed seal describes and no longer confirms.
+    func isChangedInPlace(_ database: Database) throws -> Bool {
+        guard database.place == .inPlace, purpose == .update,
+            planned.contains(where: { if case .installGeneration = $0.change { true } else { false } })
+        else { return false }
+        func isSealed(in generation: String) throws -> Bool {
+            try Files.target(ofLink: store.path(ofMember: database.member, in: generation))
+                == "\(resources)/\(database.member)"
+        }
+        // A generation is installed again only if its seal does not hold.
+        if try isSealed(in: generation) { return true }
+        guard let installedGeneration, installed?.database(database.name)?.sha256 == database.sha256,
+            try isSealed(in: installedGeneration)
+        else { return false }
+        do { try store.proveSeal(of: installedGeneration) } catch { return true }
+        return false
     }
 }

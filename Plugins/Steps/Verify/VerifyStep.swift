@@ -33,7 +33,10 @@ public struct VerifyStep: Step {
         // An existing user database stays unchanged; the template for a reset was digested when it was unpacked.
         if database.kind.isMigrated, try context.store.look(database.path) != .nothing { return [] }
         let (proof, isFull) = (context.carriedProof(of: database), context.demandedCheck(of: database) == .full)
-        var methods = proof != nil ? [] : database.place == .inPlace && !isFull ? ["header"] : ["digest"]
+        let isChanged = try context.isChangedInPlace(database)
+        var methods =
+            proof != nil && !isChanged
+            ? [] : database.place == .inPlace && !isFull && !isChanged ? ["header"] : ["digest"]
         methods.append("identity")
         if isFull { methods += ["integrity_check", "foreign_key_check"] }
         if database.place == .generation, !isFull, proof == nil { methods.append("quick_check") }
@@ -54,7 +57,7 @@ public struct VerifyStep: Step {
                 ? "\(context.plan.resources)/\(database.member)" : context.unpacked(database.member)
             let isNew = database.place != .inPlace || effects.contains { $0.database == database.name }
             guard try isNew && Files.factsThroughLinks(path) != nil else { return nil }
-            return ContentCheck(
+            return try ContentCheck(
                 database, at: path, old: try old(database, context.plan), isPublished: true, context.plan)
         }
         for proof in proofs { try proof.verifyDigest() }
@@ -73,7 +76,7 @@ public struct VerifyStep: Step {
             guard changed.contains(database.name), database.kind.isSealed, database.place == .generation,
                 try Files.facts(path) != nil
             else { return nil }
-            return ContentCheck(
+            return try ContentCheck(
                 database, at: path, old: try old(database, context.plan), isPublished: false, context.plan)
         }
         guard !proofs.isEmpty else { return }

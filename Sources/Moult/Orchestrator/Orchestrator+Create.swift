@@ -35,11 +35,7 @@ extension Orchestrator {
         let lock = try StoreLock.take(layout, wait: max(wait, patience))
         defer { withExtendedLifetime(lock) {} }
         if try isThere(layout, settings, wanting: names) { return false }
-        for directory in [
-            layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases,
-        ] {
-            try Files.ensureDirectory(directory)
-        }
+        for directory in layout.directories { try Files.ensureDirectory(directory) }
         // Tells backup tools that these files can be recreated.
         try CacheTag.put(in: layout.downloads)
         // Every user may read the settings unless these contain a secret.

@@ -14,7 +14,7 @@ extension Doctor {
             if let target = try Files.target(ofLink: file) { places.append(target) }
             // SQLite before 3.10 does not resolve symlinks, and looks for sidecars next to the name it was given.
             if isCurrent { places.append(layout.file(database.path)) }
-            for path in places.flatMap(Self.beside) where try Files.facts(path) != nil {
+            for path in places.flatMap(Sidecars.beside) where try Files.facts(path) != nil {
                 findings.append(
                     Finding(
                         kind: "sidecar", path: path, what: "it is next to the read-only database \(database.name)",

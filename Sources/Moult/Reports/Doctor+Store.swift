@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
+internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
@@ -24,6 +25,14 @@ extension Doctor {
     }
 
     func pointer() throws -> [Finding] {
+        if try Files.facts(layout.hidden) == nil {
+            return [
+                Finding(
+                    kind: "pointer", path: layout.hidden, what: "it is missing",
+                    why: "no release is installed: this directory has the read-only databases and all records",
+                    fix: installing())
+            ]
+        }
         do {
             _ = try Generation.currentName(layout)
             return []
@@ -36,11 +45,21 @@ extension Doctor {
         }
     }
 
-    /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target.
+    /// Returns the command that installs the current release again.
+    private func installing() -> String {
+        command("moult", "apply", "--store", layout.root) + (settings.feed == nil ? " RELEASE" : "")
+    }
+
+    /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target. Links at
+    /// the paths of the release's databases stay: `faults` reports these databases, or `pointer` or `unreadable` the generation.
     func links() throws -> [Finding] {
-        try Files.list(layout.root).compactMap { name in
+        let current = try currentGeneration()
+        let own = try current?.manifest.databases.map(store.place)
+        return try Files.list(layout.root).compactMap { name in
             let path = layout.file(name)
-            guard let target = try Files.target(ofLink: path), try Files.factsThroughLinks(path) == nil else {
+            guard let target = try Files.target(ofLink: path), !(own?.contains(path) ?? StoreLayout.isSealed(target)),
+                try Files.factsThroughLinks(path) == nil
+            else {
                 return nil
             }
             return Finding(
@@ -107,16 +126,14 @@ extension Doctor {
     func unknownFiles() throws -> [Finding] {
         var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
             .filter { !layout.own.contains($0) }
-        for name in try Generation.names(layout) {
+        let names = try Generation.names(layout)
+        strange += try Files.list(layout.generations).filter { !names.contains($0) && !CacheTag.isTag($0) }
+            .map(layout.generation)
+        for name in names {
             let directory = layout.generation(name)
-            if CacheTag.isTag(name) { continue }
-            guard Generation.isName(name) else {
-                strange.append(directory)
-                continue
-            }
             // `unreadable` reports a generation that cannot be read.
             guard let generation = try? store.generation(name) else { continue }
-            let members = generation.manifest.databases.flatMap { [$0.member] + Self.beside($0.member) }
+            let members = generation.manifest.databases.flatMap { [$0.member] + Sidecars.beside($0.member) }
             let known = members.map { String($0.prefix { $0 != "/" }) } + [Generation.manifestName, Seal.fileName]
             strange += try Files.list(directory).filter {
                 !known.contains($0) && !CacheTag.isTag($0) && name != Generation.adopted
@@ -135,22 +152,35 @@ extension Doctor {
     func unreadable() throws -> [Finding] {
         // If the link `current` cannot be read, every generation counts as kept; `pointer` reports that fault.
         let current = try? store.installedName
-        return try Generation.names(layout).compactMap { name in
-            guard Generation.isName(name) else { return nil }
+        var names = try Generation.names(layout)
+        if let current, !names.contains(current) { names.append(current) }
+        return try names.compactMap { name in
             do {
-                _ = try store.generation(name)
-                return nil
+                let generation = try store.generation(name)
+                return name == current ? nil : try unusable(generation)
             } catch let error as MoultError {
                 if Files.isDenied(error) { throw error }
                 let isCurrent = name == current
                 return Finding(
                     kind: "generation", path: layout.generation(name), what: error.why ?? error.what,
                     why: isCurrent ? "this generation is in service" : "the store cannot roll back to this generation",
-                    fix: isCurrent
-                        ? command("moult", "apply", "--store", layout.root, "RELEASE")
-                        : command("moult", "clean", "--store", layout.root))
+                    fix: isCurrent ? installing() : command("moult", "clean", "--store", layout.root))
             }
         }
+    }
+
+    /// Returns the finding about a kept generation to which the store cannot roll back, because a file of it is damaged.
+    private func unusable(_ generation: Generation) throws -> Finding? {
+        let assessment = try Assessment(of: generation, in: store)
+        for database in generation.manifest.databases {
+            guard case .damaged(let why) = try assessment.sealedFile(of: database).standing else { continue }
+            return Finding(
+                kind: "generation", path: generation.path(database.member), what: "it \(why)",
+                why: "the store cannot roll back to this generation",
+                fix: "to use it, install its release again: "
+                    + command("moult", "apply", "--allow-downgrade", "--store", layout.root, "RELEASE"), isAdvice: true)
+        }
+        return nil
     }
 
     /// Returns the store's findings about the databases in service.
@@ -171,6 +201,13 @@ extension Doctor {
                 path = try store.place(of: database)
                 let finding = try assessment.finding(of: database, .glance)
                 (fault, remedy) = (finding.fault, finding.remedy?.command(for: database))
+                if let fault, finding.isMissing, let remedy, remedy != ["moult", "apply"] {
+                    return Finding(
+                        kind: "database", path: path, what: fault,
+                        why: "the app cannot use \(database.name) in this state",
+                        fix: "mount its disk, or restore the file; to start without its data: "
+                            + shellLine(remedy + ["--store", layout.root]))
+                }
                 if case .permit(let command) = finding.remedy {
                     return Finding(
                         kind: "denied", path: path,
@@ -234,7 +271,4 @@ extension Doctor {
                 fix: "move it to a local file system: " + command("cp", "-a", path, "LOCAL"))
         }
     }
-
-    /// Returns the sidecar files that SQLite may create next to a database.
-    static func beside(_ path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
 }

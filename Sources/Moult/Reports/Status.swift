@@ -153,13 +153,18 @@ package struct Status: Sendable {
                 let finding = try assessment.finding(of: database, .glance)
                 let state: File.State =
                     finding.isMissing ? .missing : finding.fault == nil ? .living : .damaged
-                var file = file(state, finding.isMissing ? "no file at \(path)" : finding.fault)
+                var file = file(state, finding.fault)
                 file.finding = finding
                 file.remedy = finding.remedy?.command(for: database)
                 return file
             }
             guard facts != nil else { return file(.missing, "no file at \(path)") }
             let sealed = try assessment.sealedFile(of: database)
+            if let fault = sealed.sidecarFault {
+                var file = file(.damaged, fault)
+                file.remedy = try sealed.sidecarRemedy
+                return file
+            }
             if let fault = sealed.linkFault { return file(.changed, fault) }
             switch sealed.standing {
             case .confirmed:

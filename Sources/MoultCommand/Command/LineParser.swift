@@ -137,5 +137,5 @@ package struct ParsedLine: Sendable {
     }
 
     /// `--store DIR`, if it was given.
-    package var storeWords: [String] { options[Option.store.name]?.last.map { ["--store", $0] } ?? [] }
+    package var storeWords: [String] { options[Option.store.name]?.last.map { ["--store", pastedPath($0)] } ?? [] }
 }

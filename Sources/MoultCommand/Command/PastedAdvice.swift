@@ -3,8 +3,8 @@ internal import MoultBasics
 extension MoultError {
     /// Returns the same error with `--store` added to the commands it advises, which may be run in another directory.
     ///
-    /// Errors come from modules that do not know the command line, so a command is recognized by the form of the advice: it
-    /// starts after a colon and ends at a comma, a full stop or the end of the text.
+    /// Errors come from modules that do not know the command line, so a command is recognized by the form of the advice; see
+    /// `AdvisedCommands`.
     func naming(store words: [String], in verbs: Set<String>) -> MoultError {
         guard !words.isEmpty else { return self }
         return advising { command in
@@ -19,7 +19,7 @@ extension MoultError {
             if words.contains("--create"), words.contains(ApplyVerb.release.name),
                 let release = line.arguments[ApplyVerb.release.name]?.first
             {
-                return command.replacing(ApplyVerb.release.name, with: shellLine([Self.shown(release)]))
+                return command.replacing(ApplyVerb.release.name, with: shellLine([pastedPath(Self.shown(release))]))
             }
             guard let verb = words.first, words.count > 1, verb == line.command?.name || line.isPlanOf(verb),
                 // A command that has arguments is complete.
@@ -32,21 +32,14 @@ extension MoultError {
     }
 
     /// Returns a word without the password that a URL may contain.
-    private static func shown(_ word: String) -> String { word.contains("://") ? "\(Address(word))" : word }
+    private static func shown(_ word: String) -> String {
+        word.contains("://") ? "\(Address(word))" : word
+    }
 
     /// Returns the same error with each advised command, from the verb on, replaced by the result of `body`.
     private func advising(_ body: (String) -> String) -> MoultError {
-        guard let now else { return self }
         var changed = self
-        let parts = now.split(separator: ": moult ", omittingEmptySubsequences: false)
-        changed.now =
-            ([String(parts[0])]
-            + parts.dropFirst().map { part in
-                let found = [", ", ". "].compactMap { part.firstRange(of: $0)?.lowerBound }.min()
-                let end = found ?? (part.last == "." ? part.index(before: part.endIndex) : part.endIndex)
-                return body(String(part[..<end])) + part[end...]
-            })
-            .joined(separator: ": moult ")
+        changed.now = now.map { AdvisedCommands.replaced(in: $0) { "moult \(body($0))" } }
         return changed
     }
 }
@@ -63,7 +56,7 @@ extension ParsedLine {
         guard let command, let target = advised.command else { return [] }
         var words: [String] = []
         for argument in command.arguments where target.arguments.contains(where: { $0.name == argument.name }) {
-            words += arguments[argument.name] ?? []
+            words += (arguments[argument.name] ?? []).map(pastedPath)
         }
         for option in command.ownOptions
         where has(option) && target.ownOptions.contains(where: { $0.name == option.name }) {

@@ -106,9 +106,10 @@ struct Metrics {
                 }),
             Metric(
                 "database_verified",
-                "Whether a database is known to be the verified file; 0 for a copy that has not been read, and for a database that this user may not read.",
+                "Whether a database is known to be the verified file; 0 if it has a fault, is a copy that has not been read, or this user may not read it.",
                 status.databases.map {
-                    .init(labels: Self.labels($0), value: $0.state == .unverified || $0.isUnread ? "0" : "1")
+                    let isVerified = $0.state != .unverified && !$0.state.isFault && !$0.isUnread
+                    return .init(labels: Self.labels($0), value: isVerified ? "1" : "0")
                 }),
             Metric(
                 "database_bytes", "The size of a database.",

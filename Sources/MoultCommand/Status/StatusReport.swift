@@ -139,6 +139,10 @@ struct StatusReport: Report {
         }
         for file in faulty {
             guard let remedy = file.remedy, remedy != ["moult", "apply"] else { continue }
+            if remedy[0] != "moult" {
+                lines.append("repair \(file.name) with: \(shellLine(remedy), .heading)")
+                continue
+            }
             // In the store of a single file, the database has no name.
             let name = status.file.map(Files.name(of:)) ?? file.name
             if case .replace? = file.finding?.remedy {

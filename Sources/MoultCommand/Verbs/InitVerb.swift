@@ -126,7 +126,7 @@ private struct InitReport: Report {
         if let feed = settings.feed { page.wrapped("the store follows \(feed.url)") }
         let words =
             ["moult", "apply"] + (settings.feed == nil ? ["RELEASE"] : [])
-            + (isFoundWithoutBeingNamed ? [] : ["--store", store])
+            + (isFoundWithoutBeingNamed ? [] : ["--store", pastedPath(store)])
         page.line("install a release with: \(shellLine(words), .heading)")
     }
 

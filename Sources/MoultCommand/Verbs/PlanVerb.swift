@@ -52,7 +52,7 @@ enum PlanVerb {
                 orchestrator.plan(from: manifest, call.feedRequest()), ["\(manifest.address)"] + call.feedWords, call)
         case .manifest(let path):
             let plan = try call.reading(name) { try orchestrator.plan(call.request(path), deep: call.has(deep)) }
-            return try show(plan, [path], call)
+            return try show(plan, [pastedPath(path)], call)
         }
     }
 

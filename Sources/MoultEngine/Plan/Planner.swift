@@ -107,7 +107,32 @@ package struct Planner {
         }
         let policy = policy(request, settings)
         try refuseReplay(manifest, incoming.bytes, policy)
-        return try make(.update, manifest, incoming, generation: generation, policy)
+        let prepared = try make(.update, manifest, incoming, generation: generation, policy)
+        try refuseDamage(that: prepared.plan)
+        return prepared
+    }
+
+    /// Throws if the installed release would be installed again to no effect, although a database has a fault.
+    private func refuseDamage(that plan: Plan) throws {
+        guard !plan.changesStore, plan.from?.generation == plan.to.generation, let installed = try store.installed
+        else { return }
+        let assessment = try Assessment(of: installed, in: store)
+        for database in installed.manifest.databases where !database.kind.isSealed {
+            let finding = try assessment.finding(of: database, .glance)
+            guard let fault = finding.fault, !plan.pending.contains(where: { $0.database == database.name }) else {
+                continue
+            }
+            let advice =
+                if case .reset? = finding.remedy {
+                    "To set it aside and start with \(database.kind == .shared ? "the shipped content" : "an empty database"): "
+                        + "moult reset \(database.name) --set-user-data-aside"
+                } else {
+                    "To check it: moult verify \(database.name)"
+                }
+            throw MoultError(
+                .refused, .refused, what: "\(try store.place(of: database)) needs repair", why: fault,
+                now: "Nothing was changed: installing \(plan.to.version) again does not repair it. \(advice)")
+        }
     }
 
     /// Throws if the consent names a database that the release does not have: otherwise a misspelled name would appear to be

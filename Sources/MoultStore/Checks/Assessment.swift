@@ -36,7 +36,7 @@ package struct Assessment {
             case .apply: ["moult", "apply"]
             case .replace(let file): ["moult", "replace", file, "NEW.db"]
             case .reset: ["moult", "reset", database.name, "--set-user-data-aside"]
-            case .migrate: nil
+            case .migrate: ["moult", "apply"]
             case .permit(let command): command
             }
         }
@@ -80,7 +80,17 @@ package struct Assessment {
         package let standing: Seal.Standing
         /// The problem with the symlink through which apps open the file.
         package let linkFault: String?
+        /// A sidecar next to the file or the link, with which SQLite would read other data than that of the release.
+        let sidecar: String?
         let entry: Seal.Entry?
+        /// The fault that the sidecar causes, as a sentence; nil without one.
+        package var sidecarFault: String? {
+            sidecar.map { "\($0) is next to the database and would change what SQLite reads" }
+        }
+        /// The command that moves the sidecar away; nil without one.
+        package var sidecarRemedy: [String]? {
+            get throws { try sidecar.map { ["mv", $0, try Files.firstFree("\($0).old")] } }
+        }
         /// Whether the file was installed without a check by SQLite, because its publisher had made that check.
         package var isProvenByPublisher: Bool { entry?.isProvenByPublisher ?? false }
     }
@@ -96,7 +106,18 @@ package struct Assessment {
             } else {
                 .damaged("is not in the record of the generation's files")
             }
-        return SealedFile(standing: standing, linkFault: try linkFault(of: database), entry: entry)
+        return SealedFile(
+            standing: standing, linkFault: try linkFault(of: database), sidecar: try sidecar(of: database), entry: entry
+        )
+    }
+
+    /// Returns a sidecar next to the file of a read-only database, or next to the link that leads to it: SQLite looks next to
+    /// the file, and versions before 3.10 next to the link.
+    private func sidecar(of database: Database) throws -> String? {
+        guard database.kind.isSealed else { return nil }
+        let link = try store.place(of: database)
+        if let path = try Sidecars.of(generation.path(database.member)).paths.first { return path }
+        return try Sidecars.beside(link).first { try Files.facts($0) != nil }
     }
 
     private func linkFault(of database: Database) throws -> String? {
@@ -139,6 +160,13 @@ package struct Assessment {
         if let intruder = try Sidecars.of(place).intruder {
             return Finding(remedy: .permit(intruder.command), notChecked: [intruder.why], depth: .nothing)
         }
+        if database.kind.holdsAppData, let target = try Files.target(ofLink: place),
+            try Files.factsThroughLinks(place) == nil
+        {
+            return Finding(
+                fault: "\(place) is a link to \(target), which is missing; its disk may not be mounted",
+                remedy: unfit(database), isMissing: true, depth: depth)
+        }
         let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
         var remedy: Remedy?
         let fitness = try Fitness.of(place, deadline: 600, pages: pages) {
@@ -148,8 +176,7 @@ package struct Assessment {
         case .fits(let notChecked): return Finding(notChecked: notChecked, depth: depth)
         case .missing:
             return Finding(
-                fault: "no file at \(place)", remedy: database.kind.isDisposable ? .apply : .reset,
-                isMissing: true, depth: depth)
+                fault: "no file at \(place)", remedy: unfit(database), isMissing: true, depth: depth)
         case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
         case .unknown(let error):
             // The process that has the database locked, or its owner, could open it.

@@ -44,7 +44,7 @@ package struct NoOpCheck {
                     return false
                 }
             }
-            if file.linkFault != nil { return false }
+            if file.linkFault != nil || file.sidecar != nil { return false }
             if !database.kind.isSealed, try assessment.finding(of: database, .glance).fault != nil { return false }
         }
         return true

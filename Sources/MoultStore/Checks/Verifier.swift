@@ -80,7 +80,6 @@ package struct Verifier {
     private func sealed(
         _ database: Database, _ generation: Generation, _ assessment: Assessment, deep: Bool
     ) throws -> [Check] {
-        let path = try store.place(of: database)
         let sealed = try assessment.sealedFile(of: database)
         let file = generation.path(database.member)
         let facts = try Files.factsThroughLinks(file)
@@ -90,11 +89,8 @@ package struct Verifier {
         ]
         if deep, facts?.kind == .file { checks += try read(database, file, sealed: sealed.entry?.sha256) }
         for index in checks.indices where checks[index].finding != nil { checks[index].remedy = ["moult", "apply"] }
-        let stray = try sidecar(path, file)
-        var sidecars = Check(
-            subject: database.name, method: "sidecars",
-            finding: stray.map { "\($0) is next to the database and would change what SQLite reads" })
-        sidecars.remedy = try stray.map { ["mv", $0, try Files.firstFree("\($0).old")] }
+        var sidecars = Check(subject: database.name, method: "sidecars", finding: sealed.sidecarFault)
+        sidecars.remedy = try sealed.sidecarRemedy
         checks.insert(sidecars, at: 2)
         return checks
     }
@@ -118,16 +114,6 @@ package struct Verifier {
             check.note = deep ? "copied; see the digest check" : "copied; its SHA-256 matches"
         }
         return check
-    }
-
-    private func sidecar(_ path: String, _ file: String) throws -> String? {
-        let beside = try Files.target(ofLink: file) ?? file
-        for name in [path, beside] {
-            for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(name + suffix) != nil {
-                return name + suffix
-            }
-        }
-        return nil
     }
 
     /// Compares the digest of a file. If a step changed the file before it was sealed, the file has the digest in the seal, and

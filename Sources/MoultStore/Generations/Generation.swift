@@ -11,8 +11,11 @@ package struct Generation: Sendable {
     /// Returns the number of a generation of adopted files: 1 for `0+adopted`, 2 for `0+adopted.2`, and so on; nil for the
     /// generation of a release.
     package static func adoptedNumber(of name: String) -> Int? {
-        guard name.hasPrefix(adopted) else { return nil }
-        return name == adopted ? 1 : Int(name.dropFirst(adopted.utf8.count + 1))
+        if name == adopted { return 1 }
+        guard name.hasPrefix("\(adopted)."), let number = Int(name.dropFirst(adopted.utf8.count + 1)), number > 1,
+            name == "\(adopted).\(number)"
+        else { return nil }
+        return number
     }
 
     /// Returns the generations of adopted files, oldest first.
@@ -35,12 +38,13 @@ package struct Generation: Sendable {
         "\(manifest.version)+\(try SHA256.digest(of: bytes).prefix8)"
     }
 
-    /// Returns whether a text is a valid name of a generation: a version, `+`, and a unique suffix.
+    /// Returns whether a text is a name that moult gives to generations: a version, `+` and eight hexadecimal digits, or the name
+    /// of adopted files.
     package static func isName(_ name: String) -> Bool {
-        let characters = name.utf8.allSatisfy {
-            (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || [43, 45, 46].contains($0)
-        }
-        return characters && name.contains("+") && !name.hasPrefix(".") && !name.contains("..")
+        if adoptedNumber(of: name) != nil { return true }
+        guard let plus = name.lastIndex(of: "+"), Version(String(name[..<plus])) != nil else { return false }
+        let digits = name[name.index(after: plus)...].utf8
+        return digits.count == 8 && digits.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
     }
 
     package static func digest(of bytes: [UInt8]) throws -> String { try SHA256.digest(of: bytes).hex }
@@ -91,7 +95,7 @@ package struct Generation: Sendable {
     /// Returns the last installed generation according to the history, if it exists and no update is running; used only if
     /// `current` cannot be read.
     private static func lastInstalled(_ layout: StoreLayout) throws -> String? {
-        guard try names(layout).contains(where: { isName($0) }), try Transaction.all(layout).isEmpty else { return nil }
+        guard try !names(layout).isEmpty, try Transaction.all(layout).isEmpty else { return nil }
         let last = try HistoryReader(layout).first { [.done, .finished].contains($0.outcome) && !$0.to.isEmpty }
         return try last.flatMap { try Files.facts(layout.generation($0.to)) == nil ? nil : $0.to }
     }
@@ -130,7 +134,12 @@ package struct Generation: Sendable {
         }
     }
 
-    package static func names(_ layout: StoreLayout) throws -> [String] { try Files.list(layout.generations) }
+    /// Returns the names of the generations. Files and directories of other programs, such as `lost+found`, are ignored.
+    package static func names(_ layout: StoreLayout) throws -> [String] {
+        try Files.list(layout.generations).filter { name in
+            try isName(name) && Files.facts(layout.generation(name))?.kind == .directory
+        }
+    }
 
     /// Returns a database of the release, by its name.
     package func database(_ name: String) throws -> Database {
@@ -147,7 +156,9 @@ package struct Generation: Sendable {
     func seal() throws -> Seal {
         let path = path(Seal.fileName)
         guard let bytes = try Files.read(path, limit: 1 << 24) else {
-            throw MoultError(.generation, what: "generation \(name) has no seal", why: "\(path) does not exist")
+            throw MoultError(
+                .generation, what: "generation \(name) has no seal", why: "\(path) does not exist",
+                now: "Install release \(Self.version(of: name)) again: moult apply RELEASE")
         }
         return try Seal(parsing: bytes, source: path)
     }

@@ -51,7 +51,12 @@ package final class StoreLock: Sendable {
 
     /// Takes the lock if it is free. A user who may not take it may not change the store either, and the error says so.
     private static func lockForChanges(_ layout: StoreLayout) throws -> StoreLock? {
-        do { return try takeIfFree(layout) } catch let error as MoultError {
+        do {
+            if try Files.facts(layout.settings) != nil {
+                for path in layout.directories where try Files.facts(path) == nil { try Files.ensureDirectory(path) }
+            }
+            return try takeIfFree(layout)
+        } catch let error as MoultError {
             guard Files.isDenied(error) else { throw error }
             let isReadOnly = error.cause as? Errno == .readOnly
             throw MoultError(

@@ -78,10 +78,16 @@ package struct QuarantineRecord: Sendable, Equatable {
             self.owner = Owner(user: Int(user), group: Int(group), mode: mode)
         }
         if let counts = json["rows"]?.members {
-            rows = Dictionary(counts.map { (SQLName($0.name), Int($0.value.integer ?? 0)) }) { first, _ in first }
+            rows = Dictionary(counts.map { (SQLName($0.name), Self.count($0.value) ?? 0) }) { first, _ in first }
         }
-        number = json["number"]?.integer.map { Int($0) }
+        number = json["number"].flatMap(Self.count)
         isPending = json["pending"]?.bool ?? false
+    }
+
+    /// Returns a count that a set can have, so that sums of counts cannot overflow; nil for any other value. A database has at
+    /// most 2^48 bytes.
+    private static func count(_ json: JSON) -> Int? {
+        json.integer.flatMap { (0...1 << 47).contains($0) ? Int($0) : nil }
     }
 
     /// Writes the record. A set without a number gets the highest one of its quarantine.
