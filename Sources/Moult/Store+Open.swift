@@ -55,7 +55,8 @@ extension Store {
 
     private func fault(_ database: Database, _ lease: StoreLease) throws -> String? {
         let assessment = try Assessment(of: lease.installed, in: StoreSnapshot(StoreLayout(root: directory)))
-        return try assessment.finding(of: database, .glance).fault
+        let finding = try assessment.finding(of: database, .glance)
+        return finding.awaitsMigration ? nil : finding.fault
     }
 
     /// Returns whether the database was recreated within the last minute; if so, recreating it again would not help.

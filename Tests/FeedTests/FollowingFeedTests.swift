@@ -175,6 +175,33 @@ import Testing
         #expect(history == "4\n")
     }
 
+    @Test func `the result of a chain has the rows of every release`() throws {
+        let maker = try ReleaseMaker(in: bench.path("rel"))
+        func make(_ number: Int, _ check: String, _ preserve: JSON) throws {
+            let sql = "CREATE TABLE t(id INTEGER PRIMARY KEY, x \(check)); CREATE TABLE n(y);"
+            _ = try maker.make(
+                "\(number).0.0", sequence: number, [.shared("d", sql, more: [.init("preserve", preserve)])],
+                top: number == 1 ? [] : [.init("requires", ["from": .string(">=\(number - 1)")])])
+        }
+        try make(1, "", [["table": "t"], ["table": "n"]])
+        try make(2, "CHECK(length(x) < 6)", [["table": "t", "onReject": "table"]])
+        try make(3, "CHECK(length(x) < 6)", [["table": "t"]])
+        try bench.key("a")
+        try bench.must("moult publish public rel/test-1.0.0.json -q -k a.key")
+        try bench.must("moult init --product org.example.test --key a.pub --feed public/feed.json -q; moult apply -q")
+        try bench.must(
+            "sqlite3 store/d.db \"INSERT INTO t VALUES(1, 'short'), (2, 'too long'); INSERT INTO n VALUES(3)\"")
+        try bench.must("moult publish public rel/test-[23].0.0.json -q -k a.key")
+        let output = try bench.must("moult apply --accept-unpreserved --json")
+        let line = try #require(output.split(separator: "\n").last)
+        let result = try JSON(parsing: String(line), source: "stdout")
+        #expect(result["version"]?.string == "3.0.0")
+        let rows = result["rows"]?.array ?? []
+        #expect(rows.first { $0["table"]?.string == "t" }?["rejected"]?.integer == 1, "\(line)")
+        #expect(rows.first { $0["table"]?.string == "n" }?["kept"]?.integer == 1, "\(line)")
+        #expect(result["kept"]?.array?.count == 1, "\(line)")
+    }
+
     @Test func `a release that cannot be reached is reported`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")

@@ -35,7 +35,7 @@ struct UserSchema {
     /// Throws if SQLite cannot open the existing database.
     private func requireUsable() throws {
         switch try Fitness.of(place, judge: { _ in nil }) {
-        case .unfit(let why): throw unusable(why, cause: nil)
+        case .unfit(let why): throw try unusable(why, cause: nil)
         case .unknown(let error) where Files.isDenied(error): throw error
         case .fits, .missing, .unknown: return
         }
@@ -75,14 +75,21 @@ struct UserSchema {
         {
             if error.isAboutAccess { throw error }
             if database.migrations.isEmpty || context.purpose != .update { return nil }
-            throw unusable("\(error.what): \(error.why ?? "no reason was given")", cause: error)
+            throw try unusable("\(error.what): \(error.why ?? "no reason was given")", cause: error)
         }
     }
 
-    private func unusable(_ why: String, cause: (any Error)?) -> MoultError {
-        MoultError(
+    private func unusable(_ why: String, cause: (any Error)?) throws -> MoultError {
+        // Only a database of the installed release can be reset.
+        let isInstalled =
+            context.installed?.database(database.name).map { !$0.kind.isSealed && $0.path == database.path } ?? false
+        return MoultError(
             Template.code, .refused, what: "the user database \(place) cannot be used", why: why,
-            now: "Nothing was changed. To set it aside and start with an empty one: moult reset \(database.name) "
-                + "--set-user-data-aside", cause: cause)
+            now: "Nothing was changed. "
+                + (isInstalled
+                    ? "To set it aside and start with an empty one: moult reset \(database.name) --set-user-data-aside"
+                    : "Move it away, then apply again: "
+                        + shellLine(["mv", place, try Files.firstFree("\(place).old")])),
+            cause: cause)
     }
 }

@@ -94,10 +94,10 @@ extension Orchestrator {
             choice = try follower.choose(from: current, store)
         }
         if let incoming = try repair(current, follower, store, isBehind: !choice.way.isEmpty) {
-            result = try install(incoming, follower, recovered: result.recovered, wait, announce)
+            result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
         }
         while let incoming = try incoming(choice, current, follower) {
-            result = try install(incoming, follower, recovered: result.recovered, wait, announce)
+            result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
             let next = try follower.choose(from: current, snapshot())
             // A store that gets no closer to the target would loop forever.
             guard next.way.count < choice.way.count else { break }
@@ -213,6 +213,34 @@ extension Orchestrator {
         return try follower.incoming(
             release, of: current, then: choice.way.dropFirst().map(\.version),
             notes: choice.note.map { ["\(choice.way.last?.version ?? release.version): \($0)"] } ?? [])
+    }
+}
+
+extension Orchestrator.Result {
+    /// Returns the result of this update after an earlier one of the same command: the rows, the quarantine and the removed
+    /// generations of both.
+    fileprivate func following(_ earlier: Self) -> Self {
+        var result = self
+        result.earlierPlans = earlier.earlierPlans + [earlier.plan].compactMap(\.self)
+        result.rows = earlier.rows
+        for fate in rows {
+            let index = result.rows.firstIndex {
+                $0.database == fate.database && SQLName($0.table) == SQLName(fate.table)
+            }
+            guard let index else {
+                result.rows.append(fate)
+                continue
+            }
+            result.rows[index].carried = fate.carried
+            result.rows[index].rejected += fate.rejected
+            result.rows[index].kept += fate.kept
+            result.rows[index].incomplete += fate.incomplete
+        }
+        result.kept = earlier.kept.filter { !quarantine.removed.contains($0) } + kept
+        result.quarantine.removed = earlier.quarantine.removed + quarantine.removed
+        result.collected.removed = earlier.collected.removed + collected.removed
+        result.collected.freed += earlier.collected.freed
+        return result
     }
 }
 

@@ -158,15 +158,17 @@ extension Orchestrator {
         QuarantineShelf(layout: layout, settings: try snapshot().settings)
     }
 
-    /// Returns the database of the installed release that a set belongs to. Its path comes from the manifest, never from the
-    /// record.
+    /// Returns the database of the installed release that a set belongs to: the one with the recorded name, or if no database has
+    /// this name, the one at the recorded path. The path to write to comes from the manifest, never from the record.
     private func writable(_ set: QuarantineShelf.Set) throws -> Database {
         guard let installed = try snapshot().installed?.manifest else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) cannot be restored", why: "no release is installed",
                 now: "Install a release first, or export the data: moult quarantine --export FILE \(set.id)")
         }
-        guard let name = set.record?.database, let database = installed.database(name), !database.kind.isSealed else {
+        let named = set.record.flatMap { installed.database($0.database) }
+        let database = try named ?? installed.databases.first { try snapshot().place(of: $0) == set.record?.path }
+        guard let database, !database.kind.isSealed else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) cannot be restored",
                 why: "release \(installed.version) has no writable database for it",
@@ -191,9 +193,10 @@ extension Orchestrator {
         {
             throw damaged(set, file, error.why ?? error.what)
         }
-        let validation = Validation(
+        var validation = Validation(
             name: Files.name(of: file), path: whole, depth: .quick,
             processor: CheckTime().seconds(for: try Files.facts(whole)?.size ?? 0))
+        validation.isOfApp = true
         let report = try Validator.present().examine([validation], scratch: "\(scratch)/exam").first
         if let failure = report?.failure { throw failure }
         if let finding = report?.findings?.first {

@@ -42,6 +42,8 @@ package struct Orchestrator: Sendable {
     package struct Result: Sendable {
         /// The applied plan; nil if there was nothing to do.
         package var plan: Plan?
+        /// The plans applied before, if the command installed several releases.
+        package var earlierPlans: [Plan] = []
         package var recovered: [CrashRecovery.Result] = []
         package var collected = Collector.Report()
         package var quarantine = QuarantineShelf.Report()
@@ -75,7 +77,7 @@ package struct Orchestrator: Sendable {
                 )
                 .fill(&prepared.plan)
             }
-            return prepared.plan
+            return try deep ? prepared.plan : prepared.plan.warningOfUncountedRows(in: layout)
         }
     }
 
@@ -89,7 +91,7 @@ package struct Orchestrator: Sendable {
                 layout: layout, release: prepared.context.release, installed: prepared.context.installed,
                 limit: ContentForecast.quick
             ).fill(&prepared.plan)
-            return prepared.plan
+            return try prepared.plan.warningOfUncountedRows(in: layout)
         }
     }
 

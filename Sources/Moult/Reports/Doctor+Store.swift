@@ -188,6 +188,7 @@ extension Doctor {
         let assessment = try Assessment(of: generation, in: store)
         return try generation.manifest.databases.compactMap { database in
             let (path, fault, remedy): (String, String?, [String]?)
+            var why = "the app cannot use \(database.name) in this state"
             if database.kind.isSealed {
                 remedy = ["moult", "apply"]
                 let file = try assessment.sealedFile(of: database)
@@ -208,6 +209,7 @@ extension Doctor {
                         fix: "mount its disk, or restore the file; to start without its data: "
                             + shellLine(remedy + ["--store", layout.root]))
                 }
+                if finding.awaitsMigration { why = "the app expects migrated content" }
                 if case .permit(let command) = finding.remedy {
                     return Finding(
                         kind: "denied", path: path,
@@ -220,7 +222,7 @@ extension Doctor {
             let words = Assessment.Remedy.complete(
                 remedy ?? ["moult", "verify", database.name], store: ["--store", layout.root])
             return Finding(
-                kind: "database", path: path, what: fault, why: "the app cannot use \(database.name) in this state",
+                kind: "database", path: path, what: fault, why: why,
                 fix: shellLine(words)
                     + (remedy == ["moult", "apply"] && settings.feed == nil ? " RELEASE" : ""))
         }

@@ -14,6 +14,7 @@ final class UpdateDisplay: Sendable {
     private let bar: ProgressBar
     /// The store as the user specified it; nil if the plan contains it.
     private let store: String?
+    private let storeWords: [String]
     private let asksBefore: Bool
     private let state = Mutex(State())
 
@@ -27,6 +28,7 @@ final class UpdateDisplay: Sendable {
         output = call.output
         bar = call.progressBar()
         self.store = store
+        storeWords = call.storeWords
         self.asksBefore = asksBefore
     }
 
@@ -66,7 +68,10 @@ final class UpdateDisplay: Sendable {
             output.event("decided")
         case .recovered(let result):
             output.event("settled", result.eventMembers)
-            output.lines { $0.wrapped(StyledText(result.text)) }
+            output.lines { page in
+                page.wrapped(StyledText(result.text))
+                for set in result.kept { page.wrapped(StyledText(set.keptText(storeWords))) }
+            }
         case .consumer(let name, let call):
             bar.end()
             output.event("consumer", ["consumer": .string(name), "call": .string(call.rawValue)])
@@ -139,7 +144,7 @@ final class UpdateDisplay: Sendable {
             page.line()
             for fate in result.rows {
                 let text =
-                    plan.migrates(fate.database)
+                    (result.earlierPlans + [plan]).contains { $0.migrates(fate.database) }
                     ? fate.migratedText : fate.text(keptIn: result.kept.isEmpty ? "the old copy" : "quarantine")
                 page.wrapped("\(fate.database ?? ""): \(text)")
             }

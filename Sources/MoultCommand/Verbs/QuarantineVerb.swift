@@ -158,7 +158,8 @@ extension QuarantineVerb {
             page.line("\(counted(fate.carried, "row")) of \(fate.table) restored")
             if fate.rejected > 0 {
                 page.wrapped(
-                    "\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows now have their keys")
+                    "\(counted(fate.rejected, "row")) could not be restored, and went to \(ReleaseMarker.rejects) with the reason"
+                )
             }
             if fate.kept > fate.incomplete {
                 page.wrapped("\(counted(fate.kept - fate.incomplete, "row")) do not fit into the current database")

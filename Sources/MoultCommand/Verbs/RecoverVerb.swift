@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultEngine
+internal import MoultStore
 internal import Synchronization
 
 /// `moult recover`: recovers work that a crash interrupted.
@@ -42,7 +43,10 @@ enum RecoverVerb {
         call.output.print(json: ["settled": .array(recovered.map(\.json))]) { page in
             // Otherwise a warning has already reported the repair.
             if recovered.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
-            for result in recovered { page.wrapped(StyledText(result.text)) }
+            for result in recovered {
+                page.wrapped(StyledText(result.text))
+                for set in result.kept { page.wrapped(StyledText(set.keptText(call.storeWords))) }
+            }
         }
         return .done
     }
@@ -51,9 +55,11 @@ enum RecoverVerb {
 extension Call {
     /// For short verbs that write: reports only recovered updates.
     var recoveryWatcher: Watcher {
-        Watcher(tell: { [output] event in
+        Watcher(tell: { [output, storeWords] event in
             switch event {
-            case .recovered(let result): output.note(StyledText(result.text))
+            case .recovered(let result):
+                output.note(StyledText(result.text))
+                for set in result.kept { output.note(StyledText(set.keptText(storeWords))) }
             case .warning(let text): output.warn(StyledText(text))
             default: break
             }

@@ -171,7 +171,7 @@ struct ContentTransfer {
         try pristine.close()
     }
 
-    private static func columns(of table: String, in connection: Connection) throws -> [SQLName] {
+    static func columns(of table: String, in connection: Connection) throws -> [SQLName] {
         try connection.query("SELECT name FROM pragma_table_info(?1) ORDER BY cid", [.text(table)]).compactMap {
             if case .text(let name) = $0[0] { SQLName(name) } else { nil }
         }

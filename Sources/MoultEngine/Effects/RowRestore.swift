@@ -57,9 +57,13 @@ final class RowRestore: WritableEffect {
             try Connection(path: $0, access: .immutable)
         }
         let before = try rows(of: live)
+        // The present table may not have a column of the set under any name.
+        let known = try ContentTransfer.columns(of: table, in: live)
+        let columns = columns.filter { known.contains(SQLName($0.value)) }
         let transfer = RowTransfer(
             rules: [RowRule(table: table, columns: columns, onConflict: .keepNew, onReject: .record)],
-            rejects: RejectTable(name: ReleaseMarker.rejects, label: "restored", isRepeatable: true), shipped: pristine)
+            rejects: RejectTable(name: ReleaseMarker.rejects, label: "restored", isRepeatable: true), shipped: pristine,
+            isLive: true)
         let outcomes = try transfer.run(from: old, to: live)
         for connection in pristine { try connection.close() }
         try old.close()

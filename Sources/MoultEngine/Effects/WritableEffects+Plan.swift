@@ -100,15 +100,41 @@ extension WritableEffects {
         guard case .restoreRows(let path, let table, let set, _, let generations) = effect.change,
             let database = effect.database.flatMap(release.database)
         else { return nil }
-        // A release lists the columns that it renamed; in a set from this release they have the new names already.
         let record = try QuarantineRecord(in: "\(transaction.layout.quarantine(of: path))/\(set)")
-        let isOlder = record.flatMap { Version($0.release) }?.precedes(release.version) ?? false
-        let entry = database.preserve.first { SQLName($0.table) == SQLName(table) }
+        let origins = try generations.map { try shipped($0, database, record) }
+        let origin = zip(generations, origins).first { $0.0 != plan.to.generation }?.1.database
         return RowRestore(
-            effect, place: place(path), table: table, columns: isOlder ? entry?.columns ?? [:] : [:],
-            source: Staging.restoredRows(in: transaction.directory),
-            shipped: generations.map { "\(transaction.layout.generation($0))/\(database.member)" },
+            effect, place: place(path), table: table,
+            columns: record.map { renamed(table, from: origin, $0, to: database) } ?? [:],
+            source: Staging.restoredRows(in: transaction.directory), shipped: origins.map(\.file),
             patience: transaction.patience)
+    }
+
+    /// Returns the entry and the file with which a generation shipped the content of a database. Its entry and its file can have
+    /// another name in each release, so the path comes first.
+    private func shipped(
+        _ generation: String, _ database: Database, _ record: QuarantineRecord?
+    ) throws -> (database: Database?, file: String) {
+        var entry = Optional(database)
+        if generation != plan.to.generation {
+            let databases = try StoreSnapshot(transaction.layout).generation(generation).manifest.databases
+            entry =
+                databases.first { place($0.path) == record?.path } ?? databases.first { $0.name == record?.database }
+        }
+        let member = (entry ?? database).member
+        return (entry, "\(transaction.layout.generation(generation))/\(member)")
+    }
+
+    /// Returns the present name of each column of a set's table that was renamed since, or that the newer release of the set has
+    /// renamed.
+    private func renamed(
+        _ table: String, from origin: Database?, _ record: QuarantineRecord, to database: Database
+    ) -> [String: String] {
+        guard let version = Version(record.release) else { return [:] }
+        let isBack = release.version.precedes(version)
+        guard isBack || version.precedes(release.version) else { return [:] }
+        let rules = Preservation(from: origin, to: database, isBack: isBack).rules
+        return rules.first { SQLName($0.table) == SQLName(table) }?.placement?.columns ?? [:]
     }
 
     private func setAside(_ effect: Effect) throws -> SetAside? {
@@ -131,7 +157,8 @@ extension WritableEffects {
                 try !$0.kind.isSealed && store.place(of: $0) == layout.file(path)
             })
         else { return true }
-        return try Assessment(of: generation, in: store).finding(of: database, .deep).fault == nil
+        let finding = try Assessment(of: generation, in: store).finding(of: database, .deep)
+        return finding.fault == nil || finding.awaitsMigration
     }
 
     /// Creates the gate for old content. `path` is the path that apps use; `held` differs from it if the update has already

@@ -29,35 +29,6 @@ package struct CrashRecovery {
     /// After this many consecutive crashes, an operator must investigate: recovery itself may be the cause.
     static let maxAttempts = 3
 
-    package struct Result: Sendable, Equatable {
-        package enum Ending: String, Sendable {
-            /// The update was undecided: the staged files were removed.
-            case cleaned
-            /// The decided update was finished.
-            case finished
-            /// An undo that had begun was finished.
-            case undone
-        }
-        package let transaction: String
-        package let ending: Ending
-        /// A description of the update.
-        package let update: String
-        package let from: Generation.Reference?
-        package let to: Generation.Reference?
-        /// The plan, if the update was finished.
-        package let finished: Plan?
-        /// The essential consumer that did not reload the finished update; nil if all did.
-        package var failed: ConsumerCalls.Failure?
-
-        package var text: String {
-            switch ending {
-            case .cleaned: "\(update) was interrupted before it changed anything; its staged files were removed"
-            case .finished: "\(update) was interrupted halfway, and is now finished"
-            case .undone: "\(update) was interrupted halfway, and is now undone"
-            }
-        }
-    }
-
     /// Recovers everything. Requires the store's lock. With `back`, the operator has asked to undo instead of finishing; with
     /// `ignoringLimit`, to try again after `maxAttempts` crashes.
     package func recover(ignoringLimit: Bool = false, back: Bool = false) throws -> [Result] {
@@ -102,7 +73,11 @@ package struct CrashRecovery {
                 try Displacement.completeSets(transaction, plan, isInstalled: ending == .finished)
                 // Before the history, because an update counts as over once the history has it.
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
-                try record(plan, ending, result.text)
+                if ending != .cleaned {
+                    let shelf = QuarantineShelf(layout: layout, settings: try Settings.read(layout))
+                    result.kept = try shelf.sets(of: plan.id)
+                }
+                try record(plan, result)
                 let calls = try calls(transaction, plan, state)
                 let failures = calls.reload(ending == .finished ? .installed : .undone, all: ending != .cleaned)
                 if ending == .finished, let failed = failures.first(where: \.consumer.isFatal) {
@@ -274,25 +249,26 @@ package struct CrashRecovery {
             transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in })
     }
 
-    private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
+    private func record(_ plan: Plan, _ result: Result) throws {
         // The process may have crashed after it had recorded the end.
         let existing = try HistoryReader(layout).first {
             $0.transaction == plan.id && ![.failed, .stuck].contains($0.outcome) || $0.isLongBefore(plan)
         }
         if existing?.transaction == plan.id { return }
         let outcome: History.Entry.Outcome =
-            switch ending {
+            switch result.ending {
             case .cleaned: .cleaned
             case .finished: .finished
             case .undone: .undone
             }
         // The operator's reason for a rollback is recorded even if the rollback was interrupted.
-        let reason = [text, plan.rollbackReason].compactMap(\.self).joined(separator: ": ")
+        let reason = [result.text, plan.rollbackReason].compactMap(\.self).joined(separator: ": ")
         try History.append(
             History.Entry(
                 transaction: plan.id, action: plan.action, from: plan.from?.generation,
                 to: plan.to.generation,
-                outcome: outcome, reason: reason,
+                outcome: outcome, reason: reason, rows: result.rows,
+                kept: result.kept.map { Files.name(of: $0.directory) },
                 holds: plan.hold == nil ? nil : try Holds.recorded(layout)), to: layout)
     }
 

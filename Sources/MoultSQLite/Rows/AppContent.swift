@@ -49,7 +49,7 @@ package struct AppContent: Equatable, Sendable {
         for table in now.ordinary {
             guard let layout = try TableLayout.of(table, in: live) else { continue }
             guard let before = try TableLayout.of(table, in: pristine) else {
-                tables[SQLName(layout.name)] = Int(try live.int("SELECT count(*) FROM \(layout.rowsSQL)"))
+                tables[SQLName(layout.name)] = try live.rowCount(layout.name)
                 continue
             }
             try compare(

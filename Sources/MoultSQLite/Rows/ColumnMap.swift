@@ -33,8 +33,8 @@ struct ColumnMap {
     }
 
     /// Returns an expression that is true for old rows whose dropped columns have a value other than NULL and the default.
-    func losesValue(_ old: TableLayout) throws -> String {
-        let tests = try dropped.map { place in
+    func losesValue(_ old: TableLayout, countsGenerated: Bool = true) throws -> String {
+        let tests = try dropped.filter { countsGenerated || !old.columns[$0].isGenerated }.map { place in
             let column = quoteIdentifier(old.columns[place].name)
             guard let value = try old.columns[place].defaultValue.flatMap(ColumnDefault.literal(of:)) else {
                 return "\(column) IS NOT NULL"

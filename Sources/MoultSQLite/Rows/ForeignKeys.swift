@@ -41,22 +41,39 @@ struct ForeignKeys {
         Set(references.filter { parents.contains($0.parent) }.map(\.child))
     }
 
-    /// Returns the rows that refer to a missing row, each once.
+    /// Returns the rows of all tables that refer to a missing row.
+    func dangling(_ connection: Connection) throws -> [SQLName: Set<KeyDigest>] {
+        var all: [SQLName: Set<KeyDigest>] = [:]
+        for child in children {
+            guard let layout = try TableLayout.of(child, in: connection) else { continue }
+            let rows = try StoredRows(layout, connection)
+            all[child] = Set(try violations(in: rows, connection).map { try rows.digest(of: $0.key) })
+        }
+        return all
+    }
+
+    /// Returns the rows that refer to a missing row, each once; none if a foreign key of the table does not match a key of its
+    /// parent, because SQLite cannot look up any row then.
     func violations(in rows: StoredRows, _ connection: Connection) throws -> [Violation] {
         let table = rows.layout
         let check = "PRAGMA main.foreign_key_check(\(quoteIdentifier(table.name)))"
         var found: [Violation] = []
         var seen: Set<Int64> = []
         var hasUnknown = false
-        try connection.withStatement(check) { row in
-            while try row.step() {
-                // A table WITHOUT ROWID has no row number to report.
-                if row.isNull(1) {
-                    hasUnknown = true
-                } else if seen.insert(row.int64(1)).inserted {
-                    found.append(Violation(key: .rowID(row.int64(1)), parent: SQLName(try row.text(2))))
+        do {
+            try connection.withStatement(check) { row in
+                while try row.step() {
+                    // A table WITHOUT ROWID has no row number to report.
+                    if row.isNull(1) {
+                        hasUnknown = true
+                    } else if seen.insert(row.int64(1)).inserted {
+                        found.append(Violation(key: .rowID(row.int64(1)), parent: SQLName(try row.text(2))))
+                    }
                 }
             }
+        } catch let error as MoultError {
+            guard error.sqlite?.message.hasPrefix("foreign key mismatch") == true else { throw error }
+            return []
         }
         if !hasUnknown { return found }
         var keys: Set<KeyDigest> = []

@@ -14,11 +14,13 @@ package struct RowTransfer {
     let rejects: RejectTable
     /// Databases with shipped rows. An old row that equals one of these is left out.
     let shipped: [Connection]
+    /// Whether the new database is in use: rows of it that violate a foreign key already are no reason to refuse.
+    let isLive: Bool
 
     static let orphaned = "its foreign key refers to a row that a carried row replaced"
 
-    package init(rules: [RowRule], rejects: RejectTable, shipped: [Connection] = []) {
-        (self.rules, self.rejects, self.shipped) = (rules, rejects, shipped)
+    package init(rules: [RowRule], rejects: RejectTable, shipped: [Connection] = [], isLive: Bool = false) {
+        (self.rules, self.rejects, self.shipped, self.isLive) = (rules, rejects, shipped, isLive)
     }
 
     /// Runs inside a transaction of the new database; only reads the old one. If it throws, nothing has changed.
@@ -33,7 +35,10 @@ package struct RowTransfer {
         let read = {
             // Without this, SQLite would treat a misspelled column in double quotes as text.
             try old.with(.doubleQuotedStringsInDML, false) {
-                try old.namingAppExtensions(doing) { try carry(old, new) }
+                try old.namingAppExtensions(doing) {
+                    // Without a condition, the order of an index does not matter.
+                    try isLive ? old.readingWithStandIns { try carry(old, new) } : carry(old, new)
+                }
             }
         }
         // All passes must see the same rows.
@@ -84,10 +89,11 @@ package struct RowTransfer {
     /// replaced.
     private func repeatUntilClean(_ old: Connection, _ new: Connection) throws -> [TableOutcome] {
         var excluded: [SQLName: [Int: String]] = [:]
+        let dangling = isLive ? try ForeignKeys(new).dangling(new) : [:]
         while true {
             let pass = try TransferPass(self, from: old, to: new)
             try pass.run(excluding: excluded)
-            let violations = try pass.violations()
+            let violations = try pass.violations(except: dangling)
             if violations.isEmpty {
                 try pass.finish()
                 return pass.outcomes

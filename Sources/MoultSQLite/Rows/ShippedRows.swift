@@ -6,41 +6,67 @@ final class ShippedRows {
     private let map: ColumnMap
     /// The columns of a copy's row that contain the identity of a shipped row.
     private let keyColumns: [Int32]
+    /// Finds the shipped rows of a table that has no declared key; nil if it has one.
+    private let equals: EqualRows?
+    /// Returns whether a copy's row has a value of its own in a column that the shipped table lacks.
+    private let ownValue: Statement
+    /// The columns of a copy's row that contain its identity.
+    private let identity: [Int32]
     private let encodingsDiffer: Bool
 
-    /// Nil if no row of the copy can equal a shipped one, because the table is missing or has other columns.
+    /// Nil if no row of the copy can equal a shipped one, because the table or one of its columns is missing.
     init?(_ copy: TableLayout, _ copyConnection: Connection, in shipped: Connection) throws {
         guard let layout = try TableLayout.of(SQLName(copy.name), in: shipped) else { return nil }
         map = try ColumnMap(copy, layout, renamed: [:])
-        let copied = copy.columns
-        guard map.dropped.allSatisfy({ copied[$0].isGenerated }), map.pairs.count == layout.columns.count else {
-            return nil
-        }
+        guard map.pairs.count == layout.columns.count, !copy.identity.isEmpty else { return nil }
         let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
-        // VACUUM changes implicit rowids, so a declared key is preferred.
         let key = layout.rowIDColumn.map { [$0] } ?? layout.primaryKey
         let names: [String]
         if key.isEmpty {
-            guard let name = layout.rowIDName, copy.rowIDName != nil else { return nil }
-            (keyColumns, names) = ([0], [name])
+            guard let name = layout.rowIDName else { return nil }
+            (keyColumns, names) = ([], [name])
+            // VACUUM changes implicit rowids, so these rows are looked up by their content.
+            equals = try EqualRows(map, copy, copyConnection, in: StoredRows(layout, shipped), shipped)
         } else {
             keyColumns = key.compactMap { places[$0] }
-            guard keyColumns.count == key.count else { return nil }
             names = key.map { quoteIdentifier(layout.columns[$0].name) }
+            equals = nil
         }
-        let condition = names.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
+        func condition(_ names: [String]) -> String {
+            names.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
+        }
         find = try shipped.statement(
-            "SELECT \(layout.columnsSQL.joined(separator: ", ")) FROM \(layout.sql) WHERE \(condition)")
+            "SELECT \(layout.columnsSQL.joined(separator: ", ")) FROM \(layout.sql) WHERE \(condition(names))")
+        identity = copy.isWithoutRowID ? copy.primaryKey.map { Int32($0 + 1) } : [0]
+        ownValue = try copyConnection.statement(
+            "SELECT \(map.losesValue(copy, countsGenerated: false)) FROM \(copy.sql) WHERE \(condition(copy.identity))")
         encodingsDiffer = try copyConnection.encoding != shipped.encoding
     }
 
-    /// Returns whether exactly this row was shipped. Its rowid or NULL comes first, then all stored columns.
-    func contains(_ row: borrowing Statement) throws -> Bool {
+    /// Returns whether exactly this row was shipped, and the app has set no further column of it. Its rowid or NULL comes first,
+    /// then all stored columns.
+    func contains(_ row: borrowing Statement) throws -> Bool { try wasShipped(row) && !hasOwnValue(row) }
+
+    private func wasShipped(_ row: borrowing Statement) throws -> Bool {
         defer { find.reset() }
+        if let equals {
+            while let rowID = try equals.next(row) {
+                find.reset()
+                try find.bind(rowID, at: 1)
+                if try find.step(), try isEqual(row) { return true }
+            }
+            return false
+        }
         for (index, column) in keyColumns.enumerated() { try find.bind(row, column, at: Int32(index + 1)) }
         // A key with NULLs may occur more than once.
         while try find.step() { if try isEqual(row) { return true } }
         return false
+    }
+
+    private func hasOwnValue(_ row: borrowing Statement) throws -> Bool {
+        defer { ownValue.reset() }
+        for (index, column) in identity.enumerated() { try ownValue.bind(row, column, at: Int32(index + 1)) }
+        return try ownValue.step() && ownValue.int64(0) != 0
     }
 
     private func isEqual(_ row: borrowing Statement) throws -> Bool {

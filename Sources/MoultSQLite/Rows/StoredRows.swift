@@ -59,6 +59,12 @@ final class StoredRows {
         layout.isWithoutRowID ? try KeyDigest(of: row, 0..<first) : KeyDigest(row.int64(0))
     }
 
+    /// Returns the short identity of the row with this key.
+    func digest(of key: Key) throws -> KeyDigest {
+        if case .rowID(let number) = key { return KeyDigest(number) }
+        return try withRow(key) { try digest($0) } ?? KeyDigest(0)
+    }
+
     /// Returns the identity in the first columns of any row.
     func key(_ row: borrowing Statement, from column: Int32 = 0) throws -> Key {
         if !layout.isWithoutRowID { return .rowID(row.int64(column)) }

@@ -59,8 +59,9 @@ final class TransferPass {
     }
 
     /// Returns the carried rows that violate a foreign key, by table and number, with the reason. Other rows can violate one
-    /// only because a row they refer to was replaced; those are moved to the reject table.
-    func violations() throws -> [SQLName: [Int: String]] {
+    /// only because a row they refer to was replaced; those are moved to the reject table. `dangling` lists the rows that
+    /// violated one before, by table.
+    func violations(except dangling: [SQLName: Set<KeyDigest>]) throws -> [SQLName: [Int: String]] {
         let keys = try ForeignKeys(new)
         var all: [SQLName: [Int: String]] = [:]
         var replaced = Set(
@@ -75,6 +76,7 @@ final class TransferPass {
             let rows = try transfer?.rows ?? StoredRows(layout, new)
             var hasDisplaced = false
             for violation in try keys.violations(in: rows, new) {
+                if let before = dangling[child], try before.contains(rows.digest(of: violation.key)) { continue }
                 if let number = try transfer?.number(ofRow: violation.key) {
                     all[child, default: [:]][number] = "it refers to a row of \(violation.parent) that does not exist"
                 } else if replaced.contains(violation.parent) {

@@ -29,7 +29,9 @@ extension Validation {
 
     private func findings(_ connection: Connection) throws -> [String] {
         var findings: [String] = []
-        if depth != .header {
+        if isOfApp {
+            findings = try connection.soundness(full: depth == .full, limit: maxFindings).findings
+        } else if depth != .header {
             // No other process has it open: it is staged or read-only, so no locks are needed.
             let access: Access = isWritable ? .readWrite : .immutable
             let isSound = try DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)

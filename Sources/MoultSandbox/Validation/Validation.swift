@@ -25,6 +25,8 @@ package struct Validation: Sendable, Equatable {
     package var isWritable = false
     package var wantsIdentity = false
     package var wantsForeignKeys = false
+    /// Whether the database is an app's own: a part that needs a function or collation of the app is then not checked.
+    package var isOfApp = false
     /// The search ends after this many findings of each kind.
     package var maxFindings = 100
     /// Queries that must each return a single value.
@@ -46,7 +48,7 @@ extension Validation {
         .compact([
             "name": .string(name), "path": .string(path), "depth": .string(depth.rawValue),
             "isWritable": .bool(isWritable), "wantsIdentity": .bool(wantsIdentity),
-            "wantsForeignKeys": .bool(wantsForeignKeys), "mostFindings": .size(maxFindings),
+            "wantsForeignKeys": .bool(wantsForeignKeys), "isOfApp": .bool(isOfApp), "mostFindings": .size(maxFindings),
             "queries": .array(queries.map { .string($0) }), "tables": .array(tables.map { .string($0) }),
             "old": .optional(old), "processor": .size(processor),
         ])
@@ -59,6 +61,7 @@ extension Validation {
             // Older libraries call this field a deadline.
             processor: try fields.optionalCount("processor") ?? fields.count("deadline"))
         isWritable = try fields.optionalBool("isWritable") ?? false
+        isOfApp = try fields.optionalBool("isOfApp") ?? false
         wantsIdentity = try fields.optionalBool("wantsIdentity") ?? false
         wantsForeignKeys = try fields.optionalBool("wantsForeignKeys") ?? false
         maxFindings = try fields.count("mostFindings")

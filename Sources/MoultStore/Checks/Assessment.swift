@@ -53,6 +53,9 @@ package struct Assessment {
         package var fault: String?
         /// The remedy; nil without a fault.
         package var remedy: Remedy?
+        /// Whether the only fault is that migrations of the release have not run, for example on a restored backup. Apps can
+        /// open such a database.
+        package var awaitsMigration = false
         /// Whether nothing is at the path.
         package var isMissing = false
         /// The parts that could not be checked, each with the reason.
@@ -168,16 +171,22 @@ package struct Assessment {
                 remedy: unfit(database), isMissing: true, depth: depth)
         }
         let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
-        var remedy: Remedy?
+        var (remedy, awaitsMigration): (Remedy?, Bool) = (nil, false)
         let fitness = try Fitness.of(place, deadline: 600, pages: pages) {
-            try fault($0, database, template, &remedy)
+            (remedy, awaitsMigration) = (nil, false)
+            if let fault = try fault($0, database, template, &remedy) { return fault }
+            guard let pending = try pending($0, database) else { return nil }
+            (remedy, awaitsMigration) = (.apply, true)
+            return pending
         }
         switch fitness {
         case .fits(let notChecked): return Finding(notChecked: notChecked, depth: depth)
         case .missing:
             return Finding(
                 fault: "no file at \(place)", remedy: unfit(database), isMissing: true, depth: depth)
-        case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
+        case .unfit(let why):
+            return Finding(
+                fault: why, remedy: remedy ?? unfit(database), awaitsMigration: awaitsMigration, depth: depth)
         case .unknown(let error):
             // The process that has the database locked, or its owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
@@ -207,7 +216,7 @@ package struct Assessment {
                 applicationID: Int(try connection.int("PRAGMA application_id")),
                 userVersion: Int(try connection.int("PRAGMA user_version")))
         case .user:
-            remedy = .migrate
+            remedy = try pending(connection, database) == nil ? .migrate : .apply
             return database.schemaOwner == .app ? nil : shape.lacks(of: template).first
         case .shared:
             remedy = .apply
@@ -215,6 +224,19 @@ package struct Assessment {
             remedy = .reset
             return shape.lacks(of: template).first
         }
+    }
+
+    /// Returns the migrations that the release would run on a database; nil if there are none.
+    private func pending(_ connection: Connection, _ database: Database) throws -> String? {
+        guard database.kind.isMigrated, !generation.name.hasPrefix(Generation.adopted), !database.migrations.isEmpty
+        else { return nil }
+        let version = try connection.int("PRAGMA user_version")
+        // A new database has the version of the template.
+        if let template = database.identity.userVersion, version >= template { return nil }
+        let count = database.migrations.count { $0.number > version }
+        guard count > 0 else { return nil }
+        return "its user_version is \(version), and \(counted(count, "migration")) of release "
+            + "\(generation.manifest.version) \(count == 1 ? "has" : "have") not run on it"
     }
 
     private func markerFault(_ connection: Connection, _ database: Database) throws -> String? {
