@@ -20,7 +20,8 @@ final class ShippedRows {
         map = try ColumnMap(copy, layout, renamed: [:])
         guard map.pairs.count == layout.columns.count, !copy.identity.isEmpty else { return nil }
         let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
-        let key = layout.rowIDColumn.map { [$0] } ?? layout.primaryKey
+        let declared = layout.rowIDColumn.map { [$0] } ?? layout.primaryKey
+        let key = declared.isEmpty ? layout.uniqueKeys.first { !$0.isEmpty } ?? [] : declared
         let names: [String]
         if key.isEmpty {
             guard let name = layout.rowIDName else { return nil }
