@@ -93,7 +93,7 @@ package enum LockFreeReader {
     /// Opens a database whose WAL has no `-shm`. In exclusive mode, SQLite keeps the WAL's index on the heap, and without locks
     /// that mode needs no write access.
     private static func connectionWithPrivateIndex(_ path: String) throws -> Connection {
-        // This VFS of SQLite's own does not resolve links.
+        // The built-in VFS of SQLite does not resolve links.
         let file = try Files.resolvedForOpening(path)
         let connection = try Connection(
             uri: Access.readOnly.uri(for: file, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0,
