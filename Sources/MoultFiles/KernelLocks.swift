@@ -58,7 +58,7 @@ package struct KernelLocks: Sendable {
 
     private init(_ locks: some Sequence<Lock>) { byInode = Dictionary(grouping: locks, by: \.inode) }
 
-    /// In bytes. A page without room for the next line is longer than this.
+    /// The kernel ends a page only when the next line does not fit, so a table of at most this many bytes is a single page.
     private static let surelyOnePage = 3072
     private static let maxReadings = 8
 

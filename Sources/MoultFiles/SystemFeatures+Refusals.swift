@@ -6,7 +6,7 @@ extension MoultError.Code {
 }
 
 extension SystemFeatures {
-    /// Returns the error for an operation that would not be atomic or safe without a feature that this build does not use.
+    /// Returns the error for an operation that needs a Linux feature which the portable build does not use.
     package static func unavailable(_ what: String, because why: String) -> MoultError {
         MoultError(
             .portableBuild, .refused, what: what, why: "this build of moult \(why)",

@@ -27,8 +27,8 @@ package enum Access: Sendable, CaseIterable {
     package func uri(for path: String, extra: String = "") throws -> String {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw MoultError(
-                .databaseRequest, .usage, what: "cannot open a database without a name",
-                why: path.isEmpty ? "the path is empty" : "the path has a NUL character")
+                .databaseRequest, .usage, what: "cannot open the database: invalid path",
+                why: path.isEmpty ? "the path is empty" : "the path contains a NUL character")
         }
         // Without these prefixes, SQLite interprets `//host/x` as an authority and `:memory:` as an in-memory database.
         let prefix = path.utf8.first == UInt8(ascii: "/") ? "file://" : "file:./"

@@ -91,7 +91,8 @@ extension Connection {
         let handle = try handle
         guard !sql.utf8.contains(0) else {
             throw MoultError(
-                .databaseRequest, what: "cannot run a statement on \(path)", why: "the statement has a NUL character")
+                .databaseRequest, what: "cannot run a statement on \(path)",
+                why: "the statement contains a NUL character")
         }
         authorizer?.denied = nil
         var rest = sql

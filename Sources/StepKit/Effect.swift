@@ -46,7 +46,7 @@ public enum Change: Sendable, Equatable {
     case restore(generation: String)
     /// Moves the staged generation into place.
     case installGeneration(generation: String)
-    /// Points `current` to another generation: the single rename that switches every sealed database.
+    /// Points `current` to another generation: the single rename that switches every read-only database.
     case switchCurrent(to: String, from: String?)
     /// Makes a path of the store a link through `current`.
     case link(path: String, member: String)

@@ -126,8 +126,9 @@ extension PlanContext {
         return MoultError(
             .occupied, .refused, what: "\(store.path(path)) is in the way",
             why:
-                "it is not a regular file, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
-            now: "Nothing was changed. Move it away, then apply again: "
+                "the \(database.kind.rawValue) database \"\(database.name)\" must be at this path, which is a directory or a "
+                + "special file",
+            now: "Nothing was changed. Move the directory or special file away, then apply again: "
                 + shellLine(["mv", store.path(path), old]))
     }
 
@@ -136,7 +137,8 @@ extension PlanContext {
         MoultError(
             .occupied, .refused, what: "\(store.path(path)) is a symbolic link to \(target)",
             why:
-                "moult does not use this link, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
+                "the \(database.kind.rawValue) database \"\(database.name)\" must be at this path, and moult does not "
+                + "follow or replace this link",
             now: "Nothing was changed. Put the file itself there, or move the link away, then apply again.")
     }
 
@@ -213,7 +215,7 @@ extension MoultError {
 extension MoultError.Code {
     /// The release must not replace the file or link at the path of a database.
     public static let occupied = Self(610)
-    /// A file next to a read-only database would be read as part of it by some versions of SQLite.
+    /// A stray sidecar is next to a read-only database; some versions of SQLite would read it as part of the database.
     public static let straySidecar = Self(611)
     /// A writable database cannot be created at its path.
     public static let userDatabase = Self(520)

@@ -18,7 +18,7 @@ public enum PlainName {
         return reserved.contains(lower) ? "is a name that moult uses itself" : nil
     }
 
-    /// File names that moult uses itself: the settings of the store, and the records next to the sealed databases of a
+    /// File names that moult uses itself: the settings of the store, and the records next to the read-only databases of a
     /// generation.
     private static let reserved = ["moult.json", "manifest.json", "seal.json"]
 

@@ -12,7 +12,7 @@ public protocol StoreView: Sendable {
     func leads(_ path: String) throws -> Bool
     /// Returns the file at the path of a generation: a directory if the generation is kept.
     func look(forGeneration generation: String) throws -> Found
-    /// Returns whether a path is the stable link to a sealed database.
+    /// Returns whether a path is the stable link to a read-only database.
     func isLinked(_ path: String, to member: String) throws -> Bool
     /// Returns the path of a sealed file of a generation.
     func path(ofMember member: String, in generation: String) -> String

@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func `consumers get the names of the changed tables of a sealed database`(_ example: Case) throws {
+    func `consumers get the names of the changed tables of a read-only database`(_ example: Case) throws {
         // The update to 2.0.0 needs a first release to compare with.
         try shop.store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.reference("food", example.before)]))
         let input = try listen()

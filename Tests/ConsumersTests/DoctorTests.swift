@@ -44,7 +44,9 @@ import Testing
         #expect(findings.filter { !$0.isAdvice } == [])
     }
 
-    @Test(arguments: ["-wal", "-shm", "-journal"]) func `a sidecar of a sealed database is reported`(_ suffix: String)
+    @Test(arguments: ["-wal", "-shm", "-journal"]) func `a sidecar of a read-only database is reported`(
+        _ suffix: String
+    )
         throws
     {
         let path = "\(shop.root)/food.db\(suffix)"
@@ -163,7 +165,7 @@ import Testing
         #expect(found.first?.path == "\(shop.root)/food.db")
     }
 
-    @Test func `a sealed file in WAL mode is reported`() throws {
+    @Test func `a read-only database in WAL mode is reported`() throws {
         // Unpacked files are in rollback mode, so the mode is changed by hand.
         let file = try shop.store.lease().path(of: "food")
         try Shell.must(["chmod", "u+w", Files.directory(of: file), file])

@@ -49,7 +49,7 @@ import Testing
         #expect(uses.first?.path == shop.pantry)
     }
 
-    @Test func `a process that has an old sealed database open is listed with its generation`() throws {
+    @Test func `a process that has an old read-only database open is listed with its generation`() throws {
         let program = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(program.line() == "ready")
         let first = try shop.store.lease().generation

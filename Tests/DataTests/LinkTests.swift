@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Databases behind symbolic links, and files next to the links of sealed databases.
+/// Databases behind symbolic links, and files next to the links of read-only databases.
 @Suite struct LinkTests {
     let shop: Shop
     private var data: String { shop.scratch.path("data") }
@@ -202,10 +202,12 @@ import Testing
         #expect(try Shop.read("\(data)/pantry.db", "SELECT name FROM item ORDER BY name") == "MINE\nONE\n")
     }
 
-    // MARK: Files next to the link of a sealed database
+    // MARK: Files next to the link of a read-only database
 
     @Test(arguments: ["-wal", "-journal", "-shm"])
-    func `a stray file next to a sealed database's link is refused before the decision`(suffix: String) throws {
+    func `an update is refused before any change if a stray sidecar is next to the link of a read-only database`(
+        suffix: String
+    ) throws {
         try shop.install("1.0.0")
         let stray = shop.path("food.db\(suffix)")
         try Files.writeNew(Array("stray".utf8), to: stray)
@@ -220,7 +222,7 @@ import Testing
         #expect(try shop.read("food.db", "SELECT x FROM food") == "TWO\n")
     }
 
-    @Test(arguments: ["-wal", "-journal", "-shm"]) func `a plan reports a stray file next to a sealed database`(
+    @Test(arguments: ["-wal", "-journal", "-shm"]) func `a plan reports a stray sidecar next to a read-only database`(
         suffix: String
     ) throws {
         try shop.install("1.0.0")

@@ -82,7 +82,7 @@ import Testing
     }
 
     /// The library does not read a stale WAL next to a read-only file, and `verify` names it.
-    @Test func `readers ignore a stray WAL next to a sealed file, and verify reports it`() throws {
+    @Test func `readers ignore a stray WAL next to a read-only database, and verify reports it`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         let other = lab.scratch.path("other.db")
         try Lab.killedWithRowsInTheWAL(other)

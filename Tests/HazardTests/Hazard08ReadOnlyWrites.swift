@@ -74,7 +74,7 @@ import Testing
     }
 
     /// A read-only database must be readable without writing, which a file in WAL mode is not.
-    @Test func `a sealed file in WAL mode is refused`() throws {
+    @Test func `a read-only database in WAL mode is refused`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let next = try lab.maker.make(
             "2.0.0", sequence: 2, [.reference("note", "PRAGMA journal_mode=WAL;" + Lab.notes(3, "new"))])

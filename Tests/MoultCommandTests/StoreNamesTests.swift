@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: ["bash", "fish"])
-    func `completion runs no command in a name`(shell: String) throws {
+    func `completion does not run a command in a name`(shell: String) throws {
         try hold("$(touch PWNED)")
         #expect(try scratch.must("moult completions holds -s 'my store'") == "$(touch PWNED)\n3.0.0\n")
         let quoted = shell == "bash" ? "\\$\\(touch\\ PWNED\\)" : "$(touch PWNED)"

@@ -63,7 +63,7 @@ enum RefusalCases {
             "typographic separator", ".separator “|”\n",
             "in/s.sql:1: “ (U+201C) is used instead of \": web pages and word processors insert such characters, and .separator would use them literally. Replace the typographic characters in the script with plain "
                 + "ASCII ones."),
-        Case("NUL", "SELECT 1;\n\0", "in/s.sql:2: the script has a NUL character. Is it a text file?"),
+        Case("NUL", "SELECT 1;\n\0", "in/s.sql:2: the script contains a NUL character. Is it a text file?"),
         Case("not UTF-8", "", "in/s.sql:2: the statement that begins here is not UTF-8. Save the script as UTF-8.").with
         {
             $0.script = ["-- a\nSELECT\n'", 0xE4, "';"]

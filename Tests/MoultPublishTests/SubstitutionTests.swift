@@ -19,7 +19,7 @@ import Testing
     }
 
     /// The configuration of a repository can specify programs that Git starts when it reads the repository.
-    @Test func `reading a Git repository runs none of its programs`() throws {
+    @Test func `reading a Git repository does not run its programs`() throws {
         let (scratch, git) = try repository()
         let trace = scratch.path("trace")
         let program = scratch.path("program")

@@ -46,7 +46,7 @@ import Testing
         Case("CREATE TABLE food(a,b);\n.import --csv --skip 1 t.csv food\n", "A,b\n1,2\n", []),
         Case(
             "CREATE TABLE food(a,b);\n.import --csv t.csv food\n", "1,\"a\0b\"\n2,3\n",
-            ["t.csv:1: field 2 has a NUL character: the text after it is dropped"]
+            ["t.csv:1: field 2 contains a NUL character: the text after it is dropped"]
         ),
         Case(
             "CREATE TABLE t(a);\nINSERT INTO t VALUES(random()), (hex(randomblob(4)));", "",

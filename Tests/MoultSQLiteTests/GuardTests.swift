@@ -78,7 +78,7 @@ import Testing
     }
 
     /// The view looks like data, but calls functions that an attacker has chosen.
-    @Test func `a view calls no unsafe function`() throws {
+    @Test func `a view that calls an unsafe function is refused`() throws {
         let sql = "CREATE VIEW food AS SELECT rtreedepth(x'0003') AS depth"
         let trusting = try Connection(path: scratch.database("a.db", sql), access: .readOnly)
         #expect(try trusting.int("SELECT depth FROM food") == 3)

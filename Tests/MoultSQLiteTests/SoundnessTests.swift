@@ -56,7 +56,7 @@ struct SoundnessTests {
         }
     }
 
-    @Test func `damage is found even if another table has an index of the app`() throws {
+    @Test func `damage is found even if another table's index needs a collation of the app`() throws {
         let path = try make(
             """
             CREATE TABLE d(a TEXT, b); CREATE INDEX i ON d(a COLLATE de); INSERT INTO d VALUES('x', 'y');

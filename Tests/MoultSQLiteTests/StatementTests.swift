@@ -84,7 +84,7 @@ import Testing
         ("", "the statement is empty: "), ("-- nothing", "the statement is empty: -- nothing"),
         ("SELECT 1; SELECT 2", "the SQL contains a second statement: SELECT 1; SELECT 2"),
         ("SELECT ?", "the statement has 1 parameters, and 0 values were given: SELECT ?"),
-        ("SELECT 1\u{0}", "the statement has a NUL character"),
+        ("SELECT 1\u{0}", "the statement contains a NUL character"),
         ("SELEKT", "near \"SELEKT\": syntax error (SQLITE_ERROR) in: SELEKT"),
     ])
     func `a query must be a single complete statement`(_ sql: String, _ why: String) {

@@ -55,8 +55,8 @@ import Testing
         #expect(try rows() == "1|new mine\n50|shipped 2\n2.0.0\n")
     }
 
-    /// A shared database contains user data, so a reset requires the option.
-    @Test func `a shared database is reset only with the option`() throws {
+    /// A shared database contains user data, so `reset` requires `settingUserDataAside`.
+    @Test func `a shared database is reset only with settingUserDataAside`() throws {
         let before = try Tree(store.directory)
         let error = #expect(throws: MoultError.self) { try store.reset("pantry") }
         #expect(error?.outcome == .refused)

@@ -81,7 +81,7 @@ import Testing
         #expect(error?.outcome == .refused)
         #expect(
             error?.why
-                == "cannot carry a row of table food: the new content has a row with the same key and different values"
+                == "cannot carry over a row of table food: the new content has a row with the same key and different values"
         )
         #expect(try sqlite("SELECT id, name FROM food") == "7|mine\n")
         #expect(
@@ -97,7 +97,8 @@ import Testing
             "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT CHECK(length(name) > 3), editable INTEGER, unit TEXT DEFAULT 'g');"
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: release("2.0.0", 2, strict)) }
         #expect(
-            error?.why == "a row of table food does not fit: CHECK constraint failed: length(name) > 3")
+            error?.why
+                == "a row of table food does not fit into the new table: CHECK constraint failed: length(name) > 3")
         try store.updateBlocking(to: release("2.0.1", 3, strict, more: [.init("onReject", "table")]))
         #expect(try sqlite("SELECT id, name, unit FROM food") == "8|long enough|g\n")
         #expect(

@@ -91,7 +91,7 @@ import Testing
         #expect(ended.status == 3 && ended.errors.contains("manifest.json"), "\(ended.errors)")
     }
 
-    @Test func `status reports a sealed file that was changed in place as damaged`() throws {
+    @Test func `status reports a read-only database that was changed in place as damaged`() throws {
         let food = try file(original)
         try Shell.must(["chmod", "u+w", food])
         try Shell.must(["sh", "-c", "printf x | dd of='\(food)' bs=1 seek=5000 conv=notrunc 2>/dev/null"])

@@ -82,7 +82,7 @@ import Testing
         #expect(try store.version() == "2.0.0")
     }
 
-    @Test func `status of a user who may not read the hold record shows every release on hold`() throws {
+    @Test func `status shows every release on hold to a user who cannot read the hold record`() throws {
         let store = try damaged("chmod 600 $H")
         try store.must("chmod -R o+rX .; chmod 600 \(store.record)")
         guard try store.run("[ $(id -u) = 0 ] && setpriv --reuid 65534 --clear-groups true").status == 0 else { return }

@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: Damage.allCases)
-    func `damage to a sealed database is repaired by an update, and a rollback to it is refused`(_ damage: Damage)
+    func `damage to a read-only database is repaired by an update, and a rollback to it is refused`(_ damage: Damage)
         throws
     {
         let generation = try Files.resolved("\(path)/.moult/current")

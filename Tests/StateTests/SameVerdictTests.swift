@@ -52,7 +52,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    @Test func `a damaged file in place is not sealed again`() throws {
+    @Test func `a damaged database in place is not accepted again`() throws {
         let app = try scratch.directory("app")
         let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO t SELECT i FROM n;"
         try Files.writeNew(Array("CREATE TABLE t(x); \(rows)".utf8), to: "\(app)/words.sql")

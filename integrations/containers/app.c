@@ -18,7 +18,7 @@ static int print_first(void *version, int count, char **values, char **names) {
     return fflush(stdout);
 }
 
-/* Opens all sealed databases of the release on one connection, and runs the query. */
+/* Opens all read-only databases of the release on one connection, and runs the query. */
 static int query(const moult_lease *lease, const char *sql, sqlite3 **db) {
     const moult_database *database;
     int status = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL);

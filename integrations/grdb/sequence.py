@@ -180,7 +180,7 @@ def as_uri(example, flips):
     notes = Connection(example.databases(store)["notes"]["path"], {}, is_reader=True)
     check(notes.run("SELECT count(*) FROM note") == [(str(reads),)], "notes are missing")
     notes.close()
-    return f"{flips} releases: {reads} reads and notes, no file of a release changed"
+    return f"{flips} releases: {reads} reads, {reads} rows written, no file of a release changed"
 
 
 def main():

@@ -24,7 +24,7 @@ def write(path, results, flows, faults, applies):
         before, table, after = re.split(f"{BEGIN}|{END}", page.read())
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")]
     earlier = {row[0]: dict(zip(rows[0][1:], row[1:])) for row in rows[2:]}
-    lines = ["Each cell has the number of points, and how many of them ended with the old + the new content (for a chain: old + between + new):", "", "| flow | " + " | ".join(faults) + " | lost |",
+    lines = ["Each cell shows the number of failure points, then how many left the old content + how many the new (for a chain: old + intermediate + new):", "", "| flow | " + " | ".join(faults) + " | lost |",
              "|---|" + "---|" * (len(faults) + 1)]
     total = collections.Counter()
     for flow in flows:

@@ -21,7 +21,7 @@ struct CacheFitness {
         }
         let path = context.store.path(context.path(of: database))
         if case .sealedLink = try context.store.look(path) {
-            // If the release turns a sealed database into a cache, the link is removed separately.
+            // If the release turns a read-only database into a cache, the link is removed separately.
             return nil
         }
         switch try Fitness.of(path, judge: { try differs($0, schema: schema) }) {

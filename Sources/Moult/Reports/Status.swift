@@ -41,7 +41,7 @@ package struct Status: Sendable {
     }
 
     package let root: String
-    /// The file managed by this store, if it manages only one.
+    /// The database of a one-file store, as `moult replace` creates it; nil for every other store.
     package let file: String?
     package let product: String
     package let app: Version?

@@ -27,7 +27,7 @@ package struct Option: Sendable {
     /// `--store DIR`, as shown in help.
     package var usage: String { "--\(name)" + (value.map { " \($0.placeholder)" } ?? "") }
 
-    /// All spellings of the option: `--out`, `-o`.
+    /// The spellings that help and completions show, without aliases: `--out`, `-o`.
     package var spellings: [String] { ["--\(name)"] + (letter.map { ["-\($0)"] } ?? []) }
 }
 

@@ -12,8 +12,9 @@ extension Topic {
             ]),
             """
             moult goes through the phases twice. The first pass stages and verifies all changes, on the store's file \
-            system; apps do not see them yet. Then moult writes one record to disk, the decision, and the second pass \
-            makes the changes. If a change fails, moult undoes all of them.
+            system; apps do not see them yet. Then moult records on disk the decision to apply the update, and the \
+            second pass makes the changes. If a change fails, moult undoes all of them; once a migration or a live \
+            replacement has been committed, the next command finishes the update instead.
             """,
             """
             The bundle is unpacked between check and delete, so the bundle of a release that check refuses is not \

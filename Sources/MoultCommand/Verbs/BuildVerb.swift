@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultPublish
 internal import MoultStore
 
-/// `moult build`: builds a sealed database from a script.
+/// `moult build`: builds a database from a script.
 enum BuildVerb {
     static let script = Argument(
         .file("SCRIPT"), "A script of SQL and dot commands, as for the sqlite3 shell")

@@ -24,8 +24,8 @@ enum CleanVerb {
             replaced within the last minute, and files from before moult (0+adopted).
             """,
             """
-            Databases in quarantine stay: damaged caches up to the "quarantineLimit" in moult.json, user data until \
-            you remove it.
+            By default, this command removes nothing from quarantine. Updates remove the oldest caches there when they \
+            exceed the "quarantineLimit" in moult.json; user data stays until you remove it.
             """,
         ],
         options: [keep, quarantine, userData, dryRun, UpdateOptions.wait], changesStore: true,

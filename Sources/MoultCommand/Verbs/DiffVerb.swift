@@ -20,8 +20,9 @@ enum DiffVerb {
         "diff", .publishers, "show the differences between two databases or releases",
         discussion: [
             """
-            The command changes neither side, and both may be in use. Damaged databases are not compared; `moult \
-            inspect` also checks whether indexes match their tables. Schemas are compared by structure, not by their text.
+            The command changes neither side, and both may be in use. It refuses to compare a damaged database, but \
+            does not check whether indexes match their tables; `moult inspect` does. Schemas are compared by structure, \
+            not by their text.
             """,
             """
             Rows are matched by primary key, otherwise by rowid, otherwise by their values. Without a primary key, a \

@@ -28,7 +28,7 @@ enum PackVerb {
         "Write NAME.json and NAME.tar.zst, replacing older ones (default: named by product and version)")
     static let level = Option("level", value: .number("N", in: 1...19), "The compression level of zstd (default 12)")
     static let format = Option(
-        "format", value: .choice("KIND", of: ["tar.zst", "tar.xz", "tar.gz", "zip"]),
+        "format", value: .choice("FORMAT", of: ["tar.zst", "tar.xz", "tar.gz", "zip"]),
         "The format of the bundle: tar.zst (default), tar.xz, tar.gz or zip")
     static let deltaFrom = Option(
         "delta-from", value: .file("MANIFEST"), repeats: true,

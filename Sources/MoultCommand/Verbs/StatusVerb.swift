@@ -18,11 +18,12 @@ enum StatusVerb {
             the feed now, run: moult check
             """,
             """
-            With --nagios, the state is critical if nothing is installed, a database is missing or changed, an \
-            update was interrupted or could not be undone, or the installed release was withdrawn. It is a warning \
-            if the last attempt failed, databases are not verified, releases are on hold, a newer release is not \
-            installed, the feed or the release has expired, or a reader still uses an old release although updates \
-            wait for readers.
+            With --nagios, the state is critical if nothing is installed, a database is missing, damaged or changed, an \
+            update was interrupted or ended with exit status 6, the installed release was withdrawn, or the hold \
+            record cannot be read. It is a warning if the last attempt failed, a database is not verified or cannot be \
+            read, the history cannot be read, a release is on hold, a newer release is not installed, the feed or the \
+            installed release has expired, the key list expires within 30 days or, with "waitForReaders" in \
+            moult.json, a reader still uses an older release.
             """,
         ],
         options: [prometheus, nagios],

@@ -53,7 +53,8 @@ final class WritableEffects {
             try waitUntilClosed(effect)
         }
         try recordJournalModes(effects)
-        // Migrations wait long for other processes' transactions, and nothing else may be locked meanwhile.
+        // Migrations and row restores may wait a long time for other processes' transactions, so they go first, while no other
+        // database is locked.
         for effect in effects where effect.waitsForOthers { try effect.hold() }
         try acquire(effects, stop)
         for effect in effects where !effect.waitsForOthers { try effect.hold() }

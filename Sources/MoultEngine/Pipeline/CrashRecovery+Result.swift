@@ -6,9 +6,9 @@ extension CrashRecovery {
     /// The recovery of one interrupted update.
     package struct Result: Sendable, Equatable {
         package enum Ending: String, Sendable {
-            /// The update was undecided: the staged files were removed.
+            /// No decision had been recorded: the staged files were removed.
             case cleaned
-            /// The decided update was finished.
+            /// The decision had been recorded: the update was finished.
             case finished
             /// An undo that had begun was finished.
             case undone

@@ -10,7 +10,7 @@ package struct MigrationForecast {
     let layout: StoreLayout
     let release: Manifest
     let installed: Manifest?
-    /// Whether the forecast may take as long as reading the bundle and the databases.
+    /// Whether to read the bundle and the databases even if they are large (`plan --deep`).
     let isDeep: Bool
 
     package init(layout: StoreLayout, release: Manifest, installed: Manifest?, isDeep: Bool) {

@@ -89,15 +89,14 @@ enum PlanWarnings {
 enum UnsupportedFeatures {
     static func refuse(_ manifest: Manifest) throws {
         for database in manifest.databases {
-            let place = "databases.\(database.name)"
-            if !database.marker { throw error("\(place).marker: shared databases without a marker") }
+            if !database.marker { throw withoutMarker("databases.\(database.name).marker") }
         }
     }
 
-    private static func error(_ what: String) -> MoultError {
+    private static func withoutMarker(_ place: String) -> MoultError {
         MoultError(
-            .notBuilt, .refused, what: "\(what) are not supported by this version of moult",
+            .notBuilt, .refused, what: "\(place) is false, which this version of moult does not support",
             why: "this is version \(moultVersion)",
-            now: "Install a newer moult, or publish the release without them.")
+            now: "Remove \"marker\": false from the draft, and publish the release again.")
     }
 }

@@ -8,7 +8,7 @@ package import StepKit
 package struct SchemaForecast {
     let layout: StoreLayout
     let context: PlanContext
-    /// Whether the forecast may take as long as reading the bundle.
+    /// Whether to read the bundle even if it is large (`plan --deep`).
     let isDeep: Bool
 
     package init(layout: StoreLayout, context: PlanContext, isDeep: Bool) {

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// Builds a sealed database from a script and the files next to it: the same inputs give the same bytes.
+/// Builds a database from a script and the files next to it: the same inputs give the same bytes.
 package struct DatabaseBuilder {
     let options: BuildOptions
 

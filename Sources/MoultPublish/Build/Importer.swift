@@ -197,7 +197,7 @@ struct Importer {
         case .unescapedQuote: warnings.add(.unescaped, place, "unescaped \" character")
         case .unterminatedQuote: warnings.add(.unterminated, place, "unterminated \"-quoted field")
         case .nul:
-            warnings.add(.nul, place, "field \(notice.column) has a NUL character: the text after it is dropped")
+            warnings.add(.nul, place, "field \(notice.column) contains a NUL character: the text after it is dropped")
         case .notUTF8: warnings.add(.encoding, place, "field \(notice.column) is not UTF-8; its bytes are kept")
         }
     }

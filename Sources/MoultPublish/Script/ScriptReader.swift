@@ -39,7 +39,8 @@ final class ScriptReader {
         while let line = try lines.next() {
             let place = Place(file: file, line: lines.line)
             if line.contains(0) {
-                throw MoultError(.script, what: "\(place): the script has a NUL character", now: "Is it a text file?")
+                throw MoultError(
+                    .script, what: "\(place): the script contains a NUL character", now: "Is it a text file?")
             }
             if gathered.isEmpty {
                 if line.first == UInt8(ascii: ".") {
@@ -158,7 +159,7 @@ private struct GatheredLines {
             MoultError(.substitution, what: "\(place): ${\(name)} cannot be used here", why: why)
         }
         let bytes = Array(value.utf8)
-        if bytes.contains(0) { throw reject("its value has a NUL character") }
+        if bytes.contains(0) { throw reject("its value contains a NUL character") }
         switch scanner.inside {
         case .quotes(let quote): return bytes.flatMap { $0 == quote ? [quote, quote] : [$0] }
         case .brackets where bytes.contains(UInt8(ascii: "]")): throw reject("its value has a ]")

@@ -15,7 +15,7 @@ struct ColumnMap {
             guard let name = names[SQLName(old.columns[place].name)] else { continue }
             guard let target = new.place(of: name) else {
                 throw MoultError(
-                    .selection, .refused, what: "cannot carry rows of table \(old.name)",
+                    .selection, .refused, what: "cannot carry over the rows of table \(old.name)",
                     why:
                         "column \(old.columns[place].name) is renamed to \(name), and the new table has no such column",
                     now: didYouMean(name, among: new.columns.map(\.name)))

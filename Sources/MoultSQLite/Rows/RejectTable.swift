@@ -45,9 +45,9 @@ final class RejectWriter {
     private var isThere: Bool
     /// The number of records in the new database not yet matched with a record of the old one.
     private var unclaimed: [KeyDigest: Int] = [:]
-    /// All records without their label.
+    /// The digests of all records, computed without the label column.
     private var contents: Set<KeyDigest> = []
-    /// The number of records for a row, without label and reason.
+    /// The number of records for each row, by a digest that omits label and reason.
     private var rows: [KeyDigest: Int] = [:]
 
     init(_ table: RejectTable, _ connection: Connection) throws {
@@ -143,7 +143,7 @@ final class RejectWriter {
         guard try TableLayout.of(SQLName(table.name), in: connection) != nil else { return false }
         if let missing = try table.missingColumn(in: connection) {
             throw MoultError(
-                .selection, .refused, what: "cannot carry the rows of \(connection.path)",
+                .selection, .refused, what: "cannot carry over the rows of \(connection.path)",
                 why: "its table \(table.name) has no column \(missing)", now: "Rename that table.")
         }
         return true

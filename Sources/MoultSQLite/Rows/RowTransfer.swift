@@ -29,7 +29,7 @@ package struct RowTransfer {
     package func run(from old: Connection, to new: Connection) throws -> [TableOutcome] {
         guard try new.isInTransaction else {
             throw MoultError(
-                .databaseRequest, what: "cannot carry rows to \(new.path)", why: "no transaction has begun")
+                .databaseRequest, what: "cannot carry rows over to \(new.path)", why: "no transaction has begun")
         }
         try checkRules()
         let read = {
@@ -45,14 +45,15 @@ package struct RowTransfer {
         return try old.isInTransaction ? read() : old.transaction(.deferred, read)
     }
 
-    private var doing: String { "carry rows of \(rules.map(\.table).joined(separator: ", "))" }
+    private var doing: String { "carry over the rows of \(rules.map(\.table).joined(separator: ", "))" }
 
     private func checkRules() throws {
         var seen: Set<SQLName> = []
         for rule in rules {
             guard seen.insert(SQLName(rule.table)).inserted else {
                 throw MoultError(
-                    .databaseRequest, what: "cannot carry rows", why: "two rules are for table \(rule.table)")
+                    .databaseRequest, what: "cannot carry rows over",
+                    why: "table \(rule.table) has more than one rule")
             }
             try Selection.check(rule.conditions, of: rule.table)
         }

@@ -16,7 +16,7 @@ enum Selection {
 
     /// Returns why a text is not a single expression inside parentheses; nil if it is.
     static func fault(_ condition: String) -> String? {
-        if condition.utf8.contains(0) { return "it has a NUL character" }
+        if condition.utf8.contains(0) { return "it contains a NUL character" }
         let tokens = sqlTokens(condition)
         if tokens.isEmpty { return "it is empty" }
         var depth = 0

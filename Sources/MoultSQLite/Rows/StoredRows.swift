@@ -21,7 +21,7 @@ final class StoredRows {
         let identity = layout.identity
         guard !identity.isEmpty else {
             throw MoultError(
-                .selection, .refused, what: "cannot carry rows of table \(layout.name)",
+                .selection, .refused, what: "cannot carry over the rows of table \(layout.name)",
                 why: "its columns use all three names of the rowid", now: "Rename the column oid, _rowid_ or rowid.")
         }
         let condition = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")

@@ -77,7 +77,7 @@ final class TableTransfer {
         }
         guard outcome.selected == outcome.carried + outcome.rejected + outcome.shipped else {
             throw MoultError(
-                .sqlite, what: "cannot carry the rows of table \(rule.table)",
+                .sqlite, what: "cannot carry over the rows of table \(rule.table)",
                 why: "\(outcome.selected) were selected, \(outcome.carried) carried and \(outcome.rejected) rejected")
         }
     }
@@ -243,14 +243,14 @@ final class TableTransfer {
         }
         guard let key, let found else {
             throw MoultError(
-                .sqlite, what: "cannot carry a row of table \(rule.table)",
+                .sqlite, what: "cannot carry over a row of table \(rule.table)",
                 why: "SQLite reports a conflict, and no row with the same key was found")
         }
         switch found {
         case .displaced: try rows.delete(key)
         case .stays where rule.onConflict == .fail:
             throw MoultError(
-                .rowConflict, .refused, what: "cannot carry a row of table \(rule.table)",
+                .rowConflict, .refused, what: "cannot carry over a row of table \(rule.table)",
                 why: "the new content has a row with the same key and different values")
         default: break
         }
@@ -263,7 +263,8 @@ final class TableTransfer {
     private func reject(_ row: borrowing Statement, _ reason: String, mayBlock: Bool = true) throws {
         if mayBlock, rule.onReject == .block {
             throw MoultError(
-                .rowRejected, .refused, what: "a row of table \(rule.table) does not fit", why: reason)
+                .rowRejected, .refused, what: "a row of table \(rule.table) does not fit into the new table",
+                why: reason)
         }
         let json = try RowJSON.text(row, from: 1, old.columns.map(\.name), isUTF16: isOldUTF16)
         if try !rejects.write(json, of: rule.table, because: reason) { outcome.recorded += 1 }

@@ -48,7 +48,7 @@ final class TransferPass {
         let names = try old.query("PRAGMA main.table_list(\(quoteIdentifier(rule.table)))")
         guard names.contains(where: { $0[0] == .text("main") }) else { return }
         throw MoultError(
-            .selection, .refused, what: "cannot carry rows of \(rule.table)",
+            .selection, .refused, what: "cannot carry over the rows of table \(rule.table)",
             why: "\(rule.table) is not an ordinary table")
     }
 

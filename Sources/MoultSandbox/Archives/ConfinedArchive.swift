@@ -107,7 +107,8 @@ extension ConfinedArchive {
         }?.members.map { ($0.name, $0.size) }
     }
 
-    /// Opens a bundle in moult's format that must have members of these sizes, and these frames; nil for other archives.
+    /// Opens a bundle in moult's format; throws unless its members have these sizes. `frames` are the frames listed in the
+    /// manifest. Returns nil for any other archive.
     package func bundle(
         members: [String: Int], frames: [Frame]
     ) throws -> (layout: BundleLayout, reader: BundleReader)? {

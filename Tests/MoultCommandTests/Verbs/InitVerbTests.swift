@@ -38,7 +38,7 @@ import Testing
         #expect(try scratch.moult("[ -e store ]").status == 1)
     }
 
-    @Test func `from another directory, the suggested command specifies the store`() throws {
+    @Test func `the suggested command specifies a store that is not at the default path`() throws {
         #expect(
             try scratch.moult("moult init 'my data' --product org.example.test --follow match --app 3.4.0") == (
                 0,

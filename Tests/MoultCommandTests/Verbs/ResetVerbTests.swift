@@ -172,7 +172,7 @@ import Testing
         "chmod u+w store/.moult/current store/.moult/current/food.db; echo broken > store/.moult/current/food.db",
         "chmod u+w store/.moult/current/; rm -f store/.moult/current/food.db",
     ])
-    func `a sealed database is repaired by applying the release again`(damage: String) throws {
+    func `a read-only database is repaired by applying the release again`(damage: String) throws {
         try must(damage)
         #expect(try scratch.moult("moult verify").status == 1)
         #expect(try scratch.moult("moult reset food").status == 3)

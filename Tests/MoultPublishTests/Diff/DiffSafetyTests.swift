@@ -113,7 +113,7 @@ import Testing
     }
 
     /// The sqlite3 shell creates the databases, because the shell has functions that write files.
-    @Test func `a comparison runs no functions of a hostile schema`() throws {
+    @Test func `a comparison does not run the functions of a hostile schema`() throws {
         let stolen = scratch.path("stolen")
         for (name, row) in [("old.db", ""), ("new.db", "INSERT INTO t (a) VALUES (1);")] {
             try Shell.must(
