@@ -44,9 +44,11 @@ import Testing
     }
 
     @Test(arguments: items)
-    func `a migration that drops or replaces an object of the app keeps the old database, and the plan says so`(
-        _ item: (app: String, migration: String, name: String)
-    ) throws {
+    func
+        `a migration that drops or replaces an object that the app created keeps the old database, and the plan says so`(
+            _ item: (app: String, migration: String, name: String)
+        ) throws
+    {
         try begin(item)
         let plan = try Shop.last(shop.plan("2.0.0", "--json"))
         let warnings = plan["warnings"]?.array?.compactMap(\.string) ?? []
@@ -61,7 +63,7 @@ import Testing
         #expect(try kept.sql("diary.db", "SELECT a, b FROM d") == "2|3\n")
     }
 
-    @Test func `a migration that replaces a shipped view keeps no copy`() throws {
+    @Test func `no copy of the database is kept if a migration replaces a shipped view`() throws {
         let view = "CREATE VIEW late AS SELECT a FROM d;"
         try shop.pack("1.0.0", [.user(Self.schema + view + "PRAGMA user_version = 1;")])
         try shop.install("1.0.0")

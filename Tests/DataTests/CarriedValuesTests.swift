@@ -216,7 +216,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT t FROM item ORDER BY id") == "MINE\nMORE\n")
     }
 
-    @Test func `a trigger that calls a function of the app does not block the update`() throws {
+    @Test func `a trigger that calls an app function does not block the update`() throws {
         let schema = """
             CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1);
             CREATE TRIGGER a AFTER INSERT ON item BEGIN SELECT appfunc(new.t); END;

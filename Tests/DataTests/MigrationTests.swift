@@ -113,7 +113,9 @@ import Testing
     ]
 
     @Test(arguments: keeping)
-    func `a migration that keeps every value keeps no copy`(_ change: (name: String, sql: String, leadsTo: String))
+    func `no copy of the database is kept if a migration keeps every value`(
+        _ change: (name: String, sql: String, leadsTo: String)
+    )
         throws
     {
         try begin((change.name, change.sql, change.leadsTo, "", 0))
@@ -122,7 +124,7 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `a migration that is refused keeps no copy`() throws {
+    @Test func `no copy of the database is kept if a migration is refused`() throws {
         try begin(("", "UPDATE d SET a = NULL; SELECT nothing();", Self.one, "d", 2))
         #expect(try shop.apply("2.0.0").status == 3)
         #expect(try shop.kept().isEmpty)
@@ -197,7 +199,7 @@ import Testing
     private let rows = "PRAGMA user_version; SELECT t FROM note NOT INDEXED"
 
     @Test(arguments: contents)
-    func `a migration runs on a database with content that is invalid or needs functions of the app`(
+    func `a migration runs on a database with content that is invalid or needs the app's functions`(
         _ content: (name: String, statements: [String])
     ) throws {
         try beginNote()
@@ -210,7 +212,7 @@ import Testing
     }
 
     @Test(arguments: contents)
-    func `a first install migrates a database with content that is invalid or needs functions of the app`(
+    func `a first install migrates a database with content that is invalid or needs the app's functions`(
         _ content: (name: String, statements: [String])
     ) throws {
         try beginNote()
@@ -224,7 +226,7 @@ import Testing
     }
 
     @Test(arguments: contents)
-    func `after a crash, content that is invalid or needs functions of the app does not count as damage`(
+    func `after a crash, content that is invalid or needs the app's functions does not count as damage`(
         _ content: (name: String, statements: [String])
     ) throws {
         try beginNote()
@@ -241,7 +243,7 @@ import Testing
         #expect(try shop.read("diary.db", rows) == "2\nDIARY\n")
     }
 
-    @Test func `a migration that fires a trigger with a function of the app runs, or the error names the function`()
+    @Test func `a migration that fires a trigger that calls an app function succeeds, or the error names the function`()
         throws
     {
         try beginNote()
@@ -284,7 +286,7 @@ import Testing
     }
 
     @Test(arguments: contents)
-    func `an update replaces a shared database with content that is invalid or needs functions of the app`(
+    func `an update replaces a shared database with content that is invalid or needs the app's functions`(
         _ content: (name: String, statements: [String])
     ) throws {
         let schema = "CREATE TABLE note(id INTEGER PRIMARY KEY, t TEXT, mine INT DEFAULT 1);"
@@ -299,7 +301,7 @@ import Testing
         #expect(try Shop.read("\(shop.onlyKept("app").directory)/app.db", ".schema").contains("own"))
     }
 
-    @Test func `a migration that drops an index or a trigger of the app keeps the old database`() throws {
+    @Test func `a migration that drops an index or trigger that the app created keeps the old database`() throws {
         let made = "CREATE INDEX shipped ON d(a);"
         try shop.pack("1.0.0", [.user(Self.one + made)])
         try shop.install("1.0.0")
@@ -317,7 +319,7 @@ import Testing
                 == "mine\n")
     }
 
-    @Test func `a migration that drops a shipped index keeps no copy`() throws {
+    @Test func `no copy of the database is kept if a migration drops a shipped index`() throws {
         try shop.pack("1.0.0", [.user(Self.one + "CREATE INDEX shipped ON d(a);")])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO d VALUES(1, 'A', 7)")

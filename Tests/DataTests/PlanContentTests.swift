@@ -95,7 +95,7 @@ import Testing
         #expect(text.contains("own"), "\(text)")
     }
 
-    @Test func `diff of the installed release and the store shows the changes of the app`() throws {
+    @Test func `diff of the installed release and the store shows the app's changes`() throws {
         try begin()
         let ended = try shop.moult("diff", shop.manifest("1.0.0"), "--json")
         #expect(ended.status == 2)

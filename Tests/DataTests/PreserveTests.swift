@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test(arguments: ["delete", "wal"])
-    func `no copy is kept if every row of the app is carried`(mode: String) throws {
+    func `no copy is kept if all rows of the app are carried over`(mode: String) throws {
         try begin()
         try shop.sql("app.db", "PRAGMA journal_mode = \(mode); INSERT INTO item VALUES('MORE', 1)")
         try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])

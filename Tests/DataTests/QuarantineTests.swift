@@ -345,7 +345,7 @@ import Testing
     }
 
     @Test(arguments: ["../../..", "..", "", ".", "/", "../generations"])
-    func `an unknown ID removes nothing`(id: String) throws {
+    func `nothing is removed if the ID is unknown`(id: String) throws {
         try begin()
         let before = try shop.tree()
         #expect(try shop.moult("quarantine", "--remove", id).status != 0)

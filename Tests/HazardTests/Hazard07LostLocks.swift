@@ -42,7 +42,7 @@ import Testing
 
     /// An app that is writing to its database calls all functions that read a store or check a cache.
     @Test(arguments: ["plan", "verify", "doctor", "who", "lease", "cache", "look"])
-    func `functions that read a store keep the locks of the app`(how: String) throws {
+    func `functions that read a store keep the app's locks`(how: String) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)
         let layout = try StoreLayout(root: lab.store.directory)
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// One of the updates changes the database to which the app is writing, the other does not.
-    @Test func `an update keeps the locks of the app`() throws {
+    @Test func `an update keeps the app's locks`() throws {
         let other = ReleaseMaker.Source.reference("codes", "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);")
         func release(_ version: String, _ sequence: Int, _ migrations: KeyValuePairs<String, String> = [:]) throws
             -> String
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// The app itself has the database open during the reset.
-    @Test func `a reset keeps the locks of the app`() throws {
+    @Test func `a reset keeps the app's locks`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)
         let error = #expect(throws: MoultError.self) { try lab.store.reset("note", settingUserDataAside: true) }

@@ -148,7 +148,7 @@ struct SalvageTests {
     ]
 
     @Test(arguments: apps)
-    func `rows of tables that need functions of the app are salvaged`(
+    func `rows of tables that need the app's functions are salvaged`(
         _ app: (sql: String, table: String?, other: String?)
     ) throws {
         var statements = app.sql.split(separator: "; ", maxSplits: 1).map(String.init)

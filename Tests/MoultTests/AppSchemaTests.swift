@@ -58,7 +58,7 @@ import Testing
     ]
 
     @Test(arguments: schemas)
-    func `a migration that does not use functions of the app runs`(_ schema: String) throws {
+    func `a migration that does not use the app's functions succeeds`(_ schema: String) throws {
         try app("INSERT INTO note(text) VALUES('b'), ('A');" + schema)
         try store.updateBlocking(to: second())
         #expect(try rows("PRAGMA user_version; SELECT text, done FROM note NOT INDEXED ORDER BY id") == "2\nb|0\nA|0\n")

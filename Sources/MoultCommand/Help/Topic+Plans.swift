@@ -21,8 +21,9 @@ extension Topic {
             """,
             """
             `moult apply` first stages and verifies every file next to the store's own files. Until then, a failure \
-            leaves the store unchanged. Then it writes one record, the decision, and makes the changes. If one of them \
-            fails, all are undone. After a crash, the next command that writes to the store finishes the update, or \
+            leaves the store unchanged. Then it records on disk the decision to apply the update, and makes the changes. \
+            If a change fails, moult undoes all of them; once a migration or a live replacement has been committed, \
+            the next command finishes the update instead. After a crash, the next command that writes to the store finishes the update, or \
             removes the staged files if nothing was changed.
             """,
             "To preview a rollback: moult rollback --dry-run.",

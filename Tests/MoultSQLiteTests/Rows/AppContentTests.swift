@@ -27,7 +27,7 @@ import Testing
         "REPLACE INTO word VALUES('x',1)", "UPDATE item SET name = 'z'; UPDATE item SET name = char(96 + id)",
         "PRAGMA journal_mode = WAL; UPDATE item SET own = 0",
     ])
-    func `shipped content is not content of the app`(_ sql: String) throws {
+    func `shipped content does not count as the app's content`(_ sql: String) throws {
         #expect(try content(sql).isEmpty)
     }
 
@@ -46,7 +46,7 @@ import Testing
         #expect(try content("INSERT INTO plain VALUES(9)", selected: ["plain": [nil]]).isEmpty)
     }
 
-    @Test func `a value whose storage class changed is content of the app`() throws {
+    @Test func `a value whose storage class changed counts as the app's content`() throws {
         #expect(try content("UPDATE plain SET x = '2' WHERE x = 2").rows == ["plain": 1])
         #expect(try content("UPDATE plain SET x = 2.0 WHERE x = 2").rows == ["plain": 1])
     }
@@ -65,7 +65,8 @@ import Testing
     }
 
     @Test
-    func `rows of a full-text table are content of the app, and rows of an index over another table are not`() throws {
+    func `rows of a full-text table count as the app's content, and rows of an index over another table do not`() throws
+    {
         let schema = """
             CREATE TABLE t(id INTEGER PRIMARY KEY, a); CREATE VIRTUAL TABLE over USING fts5(a, content=t, content_rowid=id);
             CREATE VIRTUAL TABLE own USING fts5(a); INSERT INTO own VALUES('x');

@@ -345,7 +345,7 @@ struct TransferCase {
     @Test(arguments: [
         ("CREATE TABLE t(a CHECK(app(a)))", "function app"), ("CREATE TABLE t(a, g AS (app(a)))", "function app"),
     ])
-    func `a schema with a function of the app is refused, and nothing changes`(
+    func `a schema that calls an app function is refused, and nothing changes`(
         _ schema: String, _ name: String
     ) throws {
         let scratch = try Scratch()
