@@ -13,8 +13,8 @@ protocol WritableEffect: AnyObject {
     var displacement: Displacement? { get }
     /// The fate of the rows in the database's tables.
     var fates: [RowFate] { get }
-    /// Whether the effect may wait a long time for other processes' transactions, so that it must go first, while no other database
-    /// is locked.
+    /// Whether the effect may wait a long time for other processes' transactions, so that it goes first, before the databases of
+    /// other effects are locked.
     var waitsForOthers: Bool { get }
     /// Numbers recorded with the decision, so that an undo after a crash can tell what was done.
     var facts: [String: UInt64] { get throws }

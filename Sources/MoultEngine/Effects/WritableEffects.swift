@@ -53,8 +53,8 @@ final class WritableEffects {
             try waitUntilClosed(effect)
         }
         try recordJournalModes(effects)
-        // Migrations and row restores may wait a long time for other processes' transactions, so they go first, while no other
-        // database is locked.
+        // Migrations and row restores may wait a long time for other processes' transactions, so they go first, before the
+        // databases of the other effects are locked.
         for effect in effects where effect.waitsForOthers { try effect.hold() }
         try acquire(effects, stop)
         for effect in effects where !effect.waitsForOthers { try effect.hold() }
