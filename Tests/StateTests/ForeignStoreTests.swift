@@ -12,7 +12,7 @@ import Testing
 
     init() throws {
         scratch = try Scratch()
-        let releases = ReleaseMaker(in: scratch.path("rel"))
+        let releases = try ReleaseMaker(in: scratch.path("rel"))
         for number in 1...2 {
             try releases.make(
                 "\(number).0.0", sequence: number, [.reference("food", "CREATE TABLE food\(number)(x)")])
@@ -55,7 +55,7 @@ import Testing
     @Test(arguments: ["move", "link", "unlink", "quarantine", "parent", "behind a link"])
     func `recovery refuses a journal that changes a file outside the store`(_ kind: String) throws {
         try Files.symlink(to: scratch.path, at: "\(store)/behind")
-        let directory = try plant(
+        let change: JSON =
             switch kind {
             case "move": ["do": "move", "from": .string(victim), "path": "stolen.db"]
             case "link": ["do": "link", "path": .string(victim), "member": "food.db"]
@@ -63,7 +63,8 @@ import Testing
             case "quarantine": ["do": "quarantine", "path": .string(victim), "why": "", "reason": "reset"]
             case "parent": ["do": "move", "from": "../private.db", "path": "stolen.db"]
             default: ["do": "move", "from": "behind/private.db", "path": "stolen.db"]
-            })
+            }
+        let directory = try plant(change)
         for words in [["sql", "SELECT 1"], ["recover"], ["recover", "--undo"], ["clean"]] {
             let ended = try moult(words)
             #expect(ended.status == 6, "\(words): \(ended)")
