@@ -66,7 +66,9 @@ struct FeedFollower {
         if places.isEmpty { return true }
         return try places.contains { place in
             guard case .file(let path) = place.beside(release.manifest.name) else { return true }
+            // A directory that is missing, because its disk is not mounted, is like a server that cannot be reached.
             return try Files.factsThroughLinks(path) != nil
+                || Files.factsThroughLinks(Files.directory(of: path)) == nil
         }
     }
 
