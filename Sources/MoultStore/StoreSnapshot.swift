@@ -20,7 +20,16 @@ package final class StoreSnapshot {
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    package var settings: Settings { get throws { try once(\.settingsRead) { try Settings.read(layout) } } }
+    /// Throws if another user can change the directory for caches that the settings name.
+    package var settings: Settings {
+        get throws {
+            try once(\.settingsRead) {
+                let settings = try Settings.read(layout)
+                try Custody(layout).check(cacheRoot: settings.cacheRoot)
+                return settings
+            }
+        }
+    }
 
     /// Throws if another user could have written settings that specify programs, keys or a directory. For code that uses these settings;
     /// code that only reads the store does not need this check.

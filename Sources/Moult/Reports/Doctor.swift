@@ -32,7 +32,10 @@ package struct Doctor {
     /// Returns the faults for which root refuses to read this store; nil if it does not refuse.
     package static func custody(of layout: StoreLayout) throws -> [Finding]? {
         let custody = Custody(layout)
-        do { try custody.check() } catch let error as MoultError where error.code == .custody {
+        do {
+            try custody.check()
+            try custody.check(cacheRoot: custody.cacheRoot)
+        } catch let error as MoultError where error.code == .custody {
             var findings: [Finding] = []
             // Files in another user's directory belong to that user anyway.
             for fault in try custody.faults() where !findings.contains(where: { fault.path.hasPrefix("\($0.path)/") }) {

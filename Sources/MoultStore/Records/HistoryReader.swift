@@ -68,10 +68,13 @@ package final class HistoryReader {
         return nil
     }
 
-    /// Returns the holds in the newest entry that has any record of them; nil if none has. Few other lines are parsed.
-    func newestHolds() throws -> [Hold]? {
+    /// Returns the holds in the newest entry that has any record of them, among the last `limit` bytes; nil if none has. Few other
+    /// lines are parsed.
+    func newestHolds(within limit: Int) throws -> [Hold]? {
         let field = Array("\"holds\"".utf8)
-        while let line = try line() {
+        var size = 0
+        while size < limit, let line = try line() {
+            size += line.count
             guard line.withUnsafeBytes({ Self.contains($0, field) }),
                 let json = try? JSON(parsing: Array(line), source: path), let holds = History.Entry(json: json)?.holds
             else { continue }

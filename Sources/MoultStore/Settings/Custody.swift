@@ -25,7 +25,17 @@ package struct Custody {
 
     /// Throws if this process runs as root, another user can change the store, and root has not listed it as trusted.
     package func check() throws {
-        guard Self.isRoot, let fault = try faults().first, try !isTrusted() else { return }
+        try refuse { try storeFaults().first }
+    }
+
+    /// Throws like `check` if another user can change the directory for caches.
+    package func check(cacheRoot: String?) throws {
+        guard let cacheRoot else { return }
+        try refuse { try cacheFaults(cacheRoot).first }
+    }
+
+    private func refuse(_ fault: () throws -> Fault?) throws {
+        guard Self.isRoot, let fault = try fault(), try !isTrusted() else { return }
         throw MoultError(
             .custody, .refused, what: "root does not use the store \(layout.root): \(fault.path) \(fault.why)",
             why: "a user who can change the store could make root run any program", now: advice(fault))
@@ -65,7 +75,7 @@ package struct Custody {
     }
 
     /// The settings' directory for caches; nil also if the settings are invalid, which every command that uses them reports.
-    private var cacheRoot: String? {
+    package var cacheRoot: String? {
         get throws {
             guard try Files.factsThroughLinks(layout.settings)?.kind == .file else { return nil }
             do { return try Settings.written(layout).cacheRoot } catch let error as MoultError {
@@ -76,18 +86,25 @@ package struct Custody {
     }
 
     /// Returns the parts that a user other than root can change, starting at the root directory.
-    package func faults() throws -> [Fault] {
+    package func faults() throws -> [Fault] { try storeFaults() + (cacheRoot.map { try cacheFaults($0) } ?? []) }
+
+    private func storeFaults() throws -> [Fault] {
         var parts = [layout.settings, layout.hidden]
-        // Moult's own directory next to the caches has the sets in quarantine.
-        let caches = try cacheRoot.map { "\($0)/.moult" }
-        if let caches { parts.append(caches) }
         if try Files.factsThroughLinks(layout.hidden)?.kind == .directory {
             parts += try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
         }
-        var faults: [Fault] = []
         // Both may be links, so their targets are checked as well.
-        for fault in try Self.faults(ofPath: layout.settings) + Self.faults(ofPath: layout.hidden)
-            + (caches.map { try Self.faults(ofPath: $0) } ?? [])
+        return try faults(of: parts, below: [layout.settings, layout.hidden])
+    }
+
+    /// Moult's own directory next to the caches has the sets in quarantine.
+    private func cacheFaults(_ root: String) throws -> [Fault] {
+        try faults(of: ["\(root)/.moult"], below: ["\(root)/.moult"])
+    }
+
+    private func faults(of parts: [String], below paths: [String]) throws -> [Fault] {
+        var faults: [Fault] = []
+        for fault in try paths.flatMap({ try Self.faults(ofPath: $0) })
         where !parts.contains(fault.path) && !faults.contains(fault) { faults.append(fault) }
         // A user who can add a file to these directories can do harm, so the sticky bit is not enough.
         for path in parts {
