@@ -18,7 +18,7 @@ import Testing
         let store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
         let arguments = command.map { $0 == "RELEASE" ? releases.manifest(2) : $0 }
         // Without a record of holds, the history must show that none was lost.
-        try store.must("hold", "9.0.0")
+        try store.must("hold", "9.0.0", "--reason", "too early")
         try store.must("unhold", "9.0.0")
         // The first command records its checks of the databases, and the second command reads the record.
         try store.must("apply", releases.manifest(2))
