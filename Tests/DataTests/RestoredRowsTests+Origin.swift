@@ -52,7 +52,11 @@ extension RestoredRowsTests {
         try shop.pack("1.0.0", [.shared(Self.item + "INSERT INTO item VALUES(1, 'S1');")])
         try shop.pack(
             "2.0.0",
-            [.shared(Self.item + "INSERT INTO item VALUES(2, 'S2');", more: [.init("member", "content-2.db")])])
+            [
+                .shared(
+                    Self.item + "INSERT INTO item VALUES(2, 'S2');",
+                    more: [.init("member", "content-2.db"), .init("path", "app.db")])
+            ])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES(5, 'MINE')")
         try shop.install("2.0.0")
