@@ -34,7 +34,8 @@ import Testing
         let fault = "its user_version is 1, and 1 migration of release 2.0.0 has not run on it"
         for command in [["status"], ["verify"], ["doctor"]] {
             let ended = try shop.moult(command)
-            #expect(ended.output.contains(fault), "\(command): \(ended.output)")
+            // Long lines are broken at spaces.
+            #expect(ended.output.replacing("\n", with: " ").contains(fault), "\(command): \(ended.output)")
             #expect(ended.output.contains("moult apply"), "\(command): \(ended.output)")
         }
         try shop.install("2.0.0")
