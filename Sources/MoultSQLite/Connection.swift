@@ -58,35 +58,52 @@ package final class Connection {
         return connection
     }
 
-    /// `file` is the path without symlinks, if the URI names a file. It must lead to the same file before and after SQLite opens
-    /// it, because SQLite does not return what it opened.
+    /// `file` is the path without symlinks, if the URI names a file.
     init(uri: String, path: String, file: String? = nil, busyTimeout: Int32, serialized: Bool) throws {
+        self.path = path
+        let handle = try Self.open(uri, path, file, serialized)
+        database = handle
+        interrupter = Interrupter(handle)
+        let code = sqlite3_busy_timeout(handle, busyTimeout)
+        guard code == SQLITE_OK else {
+            throw MoultError(SQLiteError(ResultCode(code), on: handle, path: path), doing: "open database \(path)")
+        }
+        // With this setting on, SQL could make SQLite call any address.
+        try set(.fts3Tokenizer, false)
+    }
+
+    /// Opens the file that the path leads to both before and after SQLite opens it, because SQLite does not return what it
+    /// opened. An overlay file system gives a file another identity when it is first opened for writing, but only once.
+    private static func open(_ uri: String, _ path: String, _ file: String?, _ serialized: Bool) throws -> OpaquePointer
+    {
+        for _ in 0..<3 {
+            let before = try file.flatMap { try Files.facts($0) }
+            let handle = try open(uri, path, serialized)
+            guard let file, let before else { return handle }
+            do { if try before.isSameFile(Files.facts(file)) { return handle } } catch {
+                sqlite3_close_v2(handle)
+                throw error
+            }
+            sqlite3_close_v2(handle)
+        }
+        throw MoultError(
+            .databaseBusy, .busy, what: "\(path) was replaced by another file while it was opened", now: "Try again.")
+    }
+
+    private static func open(_ uri: String, _ path: String, _ serialized: Bool) throws -> OpaquePointer {
         var handle: OpaquePointer?
-        let before = try file.flatMap { try Files.facts($0) }
         // The mode in the URI can only restrict these flags.
         let flags =
             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
             | (serialized ? SQLITE_OPEN_FULLMUTEX : SQLITE_OPEN_NOMUTEX)
-        var code = try sqlite3_open_v2(uri, &handle, flags, ConnectionVFS.registeredName())
-        if code == SQLITE_OK { code = sqlite3_busy_timeout(handle, busyTimeout) }
-        self.path = path
+        let code = try sqlite3_open_v2(uri, &handle, flags, ConnectionVFS.registeredName())
         guard code == SQLITE_OK, let handle else {
-            interrupter = Interrupter(nil)
             let error = SQLiteError(ResultCode(code), on: handle, path: path)
             // A handle exists even if opening failed; closing one without statements cannot fail.
             sqlite3_close_v2(handle)
             throw MoultError(error, doing: "open database \(path)")
         }
-        database = handle
-        interrupter = Interrupter(handle)
-        if let file, let before, try !before.isSameFile(Files.facts(file)) {
-            try close()
-            throw MoultError(
-                .databaseBusy, .busy, what: "\(path) was replaced by another file while it was opened",
-                now: "Try again.")
-        }
-        // With this setting on, SQL could make SQLite call any address.
-        try set(.fts3Tokenizer, false)
+        return handle
     }
 
     deinit {
