@@ -30,52 +30,30 @@ package struct Sidecars: Equatable, Sendable {
         for file in try [path] + of(path).paths { try Permission.write(file).requireReadable() }
     }
 
-    /// Something other than a file in the place of a sidecar, as a sentence, and the command that moves it away; otherwise nil.
-    /// SQLite would block forever on a pipe, and would write to the target of a symlink.
-    package var intruder: (why: String, command: [String])? {
-        for sidecar in [wal, sharedMemory, journal] {
-            guard let sidecar, sidecar.facts.kind != .file else { continue }
-            let what =
-                switch sidecar.facts.kind {
-                case .link: "a symbolic link"
-                case .directory: "a directory"
-                case .file, .other: "not a regular file"
-                }
-            return (
-                "\(sidecar.path) is \(what), and SQLite would use it as part of the database",
-                ["mv", sidecar.path, (try? Files.firstFree("\(sidecar.path).aside")) ?? "\(sidecar.path).aside"]
-            )
+    /// Returns a sidecar that SQLite must not use, as a sentence, and the command that moves it away: something other than a
+    /// file, or a file of a user who may not write to the database; otherwise nil.
+    package static func intruder(at path: String) throws -> (why: String, command: [String])? {
+        let sidecars = try of(path)
+        let database = try Files.factsThroughLinks(path)
+        for sidecar in [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap(\.self) {
+            guard let why = sidecar.fault(next: database) else { continue }
+            return ("\(sidecar.path) \(why)", ["mv", sidecar.path, try Files.firstFree("\(sidecar.path).aside")])
         }
         return nil
     }
 
-    /// Throws if SQLite would open something other than a file, or a file of another user, as a sidecar.
+    /// Throws if SQLite would open a sidecar that it must not use.
     static func requireOwn(_ path: String) throws {
-        let sidecars = try of(path)
-        guard let intruder = try sidecars.intruder ?? sidecars.foreigner(of: path) else { return }
+        guard let intruder = try intruder(at: path) else { return }
         throw MoultError(
             .databaseRequest, .refused, what: "cannot open database \(path)", why: intruder.why,
             now: "Find out which program created it, then move it away: \(shellLine(intruder.command))")
     }
 
-    /// Returns whether a sidecar belongs to a user who may not write to the database: through the sidecar, that user would change
-    /// the database.
+    /// Returns whether a sidecar belongs to a user who may not write to the database: through the sidecar, that user would
+    /// change the database.
     static func isForeign(_ sidecar: FileFacts, to database: FileFacts) -> Bool {
         ![0, geteuid(), database.owner].contains(sidecar.owner) && database.mode & 0o022 == 0
-    }
-
-    /// A sidecar for which `isForeign` holds, as a sentence, and the command that moves it away.
-    private func foreigner(of path: String) throws -> (why: String, command: [String])? {
-        guard let database = try Files.factsThroughLinks(path) else { return nil }
-        for sidecar in [wal, sharedMemory, journal] {
-            guard let sidecar, Self.isForeign(sidecar.facts, to: database) else { continue }
-            return (
-                "\(sidecar.path) belongs to user \(Files.userName(sidecar.facts.owner)), but only user "
-                    + "\(Files.userName(database.owner)) may write to the database",
-                ["mv", sidecar.path, "\(sidecar.path).aside"]
-            )
-        }
-        return nil
     }
 
     /// Returns whether a journal exists that may have to be rolled back. A journal with an empty or zeroed header is finished;
@@ -131,5 +109,23 @@ package struct Sidecars: Equatable, Sendable {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
         return String(cString: real)
+    }
+}
+
+extension Sidecars.Sidecar {
+    /// Returns why SQLite must not use the sidecar; nil if it may. SQLite would block forever on a pipe, and would write to the
+    /// target of a symlink.
+    fileprivate func fault(next database: FileFacts?) -> String? {
+        let use = "and SQLite would use it as part of the database"
+        switch facts.kind {
+        case .link: return "is a symbolic link, \(use)"
+        case .directory: return "is a directory, \(use)"
+        case .other: return "is not a regular file, \(use)"
+        case .file:
+            guard let database, Sidecars.isForeign(facts, to: database) else { return nil }
+            return
+                "belongs to user \(Files.userName(facts.owner)), but only user \(Files.userName(database.owner)) may write to "
+                + "the database"
+        }
     }
 }

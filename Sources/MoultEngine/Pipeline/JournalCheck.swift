@@ -13,17 +13,17 @@ struct JournalCheck {
 
     func check(_ state: Journal.State) throws {
         guard let plan = state.plan else { return }
-        guard plan.id == transaction.id else { throw invalid("its plan has the ID \(plan.id)") }
+        guard plan.id == transaction.id else { throw try invalid("its plan has the ID \(plan.id)") }
         for effect in plan.effects + state.intents.map(\.effect) {
             if let fault = effect.database.flatMap(PlainName.databaseFault) {
-                throw invalid("the name of a database in its plan \(fault)")
+                throw try invalid("the name of a database in its plan \(fault)")
             }
             for path in effect.change.paths { try check(path) }
             for member in effect.change.checkedMembers {
-                if let fault = PlainName.fault(path: member) { throw invalid("\(member) in its plan \(fault)") }
+                if let fault = PlainName.fault(path: member) { throw try invalid("\(member) in its plan \(fault)") }
             }
             for name in effect.change.directories where name.contains("/") || name.hasPrefix(".") {
-                throw invalid("its plan has the directory \(name)")
+                throw try invalid("its plan has the directory \(name)")
             }
         }
     }
@@ -32,20 +32,20 @@ struct JournalCheck {
         var name = path
         if path.hasPrefix("/") {
             guard let cacheRoot, path.hasPrefix("\(cacheRoot)/") else {
-                throw invalid("its plan changes \(path), which is outside the store")
+                throw try invalid("its plan changes \(path), which is outside the store")
             }
             name = String(path.dropFirst(cacheRoot.count + 1))
         }
         // Without '/', no link leads to another directory.
-        if let fault = PlainName.fault(name) { throw invalid("the path \(path) in its plan \(fault)") }
+        if let fault = PlainName.fault(name) { throw try invalid("the path \(path) in its plan \(fault)") }
     }
 
-    private func invalid(_ why: String) -> MoultError {
+    private func invalid(_ why: String) throws -> MoultError {
         let directory = transaction.directory
         return MoultError(
             .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
             now: "Find out who created \(transaction.journal.path). To drop the update, move it away: "
-                + shellLine(["mv", directory, "\(directory).old"]))
+                + shellLine(["mv", directory, try Files.firstFree("\(directory).old")]))
     }
 }
 

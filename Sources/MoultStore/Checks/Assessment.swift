@@ -160,7 +160,7 @@ package struct Assessment {
                 fault: "the release's own file \(own) cannot be read: \(error.why ?? error.what)", remedy: .apply,
                 depth: depth)
         }
-        if let intruder = try Sidecars.of(place).intruder {
+        if let intruder = try Sidecars.intruder(at: place) {
             return Finding(remedy: .permit(intruder.command), notChecked: [intruder.why], depth: .nothing)
         }
         if database.kind.holdsAppData, let target = try Files.target(ofLink: place),
@@ -192,7 +192,9 @@ package struct Assessment {
             let why = "\(error.what): \(error.why ?? "it is locked")"
             if Files.isDenied(error) { return unread(why, .write(place)) }
             if error.outcome == .busy { return Finding(notChecked: [why], depth: .nothing) }
-            return Finding(fault: error.why ?? error.what, remedy: unfit(database), depth: depth)
+            // Only SQLite's own errors concern the content, which a reset would set aside.
+            return Finding(
+                fault: error.why ?? error.what, remedy: error.sqlite == nil ? nil : unfit(database), depth: depth)
         }
     }
 
