@@ -31,8 +31,8 @@ package final class StoreSnapshot {
         }
     }
 
-    /// Throws if another user could have written settings that specify programs, keys or a directory. For code that uses these settings;
-    /// code that only reads the store does not need this check.
+    /// Throws if another user could have written settings that specify programs, keys or a directory. For code that uses these
+    /// settings; code that only reads the store does not need this check.
     package func checkSettings() throws {
         let settings = try settings
         if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil, settings.cacheRoot == nil {
@@ -138,12 +138,15 @@ package final class StoreSnapshot {
     /// created. A seal of an earlier version does not have it; then the files are verified each time until the release
     /// is applied again.
     package func verify(_ generation: Generation, renewing: Bool = false, as release: [UInt8]? = nil) throws {
+        func damaged(_ path: String, _ why: String) throws -> MoultError {
+            generation.damaged(path, why, isInstalled: try installedName == generation.name)
+        }
         let seal = try seal(of: generation)
         let digest = try SHA256.digest(of: generation.bytes)
         let isNamed = generation.isAdopted || generation.name.hasSuffix("+\(digest.prefix8)")
         guard isNamed, seal.manifest.map({ $0 == digest.hex }) ?? true, release.map({ $0 == generation.bytes }) ?? true
         else {
-            throw generation.damaged(generation.path(Generation.manifestName), "was changed after it was installed")
+            throw try damaged(generation.path(Generation.manifestName), "was changed after it was installed")
         }
         for database in generation.manifest.databases {
             let path = generation.path(database.member)
@@ -153,10 +156,10 @@ package final class StoreSnapshot {
             }
             switch try entry.standing(of: path) {
             case .confirmed: continue
-            case .damaged(let why): throw generation.damaged(path, why)
+            case .damaged(let why): throw try damaged(path, why)
             case .unconfirmed:
                 guard let facts = try entry.verifiedFacts(of: path) else {
-                    throw generation.damaged(path, "does not have the SHA-256 of the release")
+                    throw try damaged(path, "does not have the SHA-256 of the release")
                 }
                 if renewing, seal.manifest != nil || release != nil {
                     try LinkedFiles(layout).add(facts)

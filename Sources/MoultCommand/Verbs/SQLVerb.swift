@@ -81,7 +81,11 @@ enum SQLVerb {
                 "Only the databases \(group.map { "in the group \($0)" } ?? "without a group") are open here. "
                 + "To open others, \(ways.joined(separator: ", or "))."
         }
-        if case .readOnly = said.resultCode { explained.now = "Only writable databases can be changed." }
+        if case .readOnly = said.resultCode {
+            explained.now =
+                "A reference database cannot be changed. For another kind, this user must be allowed to write to the file "
+                + "and its directory."
+        }
         return explained
     }
 

@@ -38,8 +38,8 @@ package struct Generation: Sendable {
         "\(manifest.version)+\(try SHA256.digest(of: bytes).prefix8)"
     }
 
-    /// Returns whether a text is a name that moult gives to generations: a version, `+` and eight hexadecimal digits, or the name
-    /// of adopted files.
+    /// Returns whether a text is a name that moult gives to generations: a version, `+` and eight hexadecimal digits, or the
+    /// name of adopted files.
     package static func isName(_ name: String) -> Bool {
         if adoptedNumber(of: name) != nil { return true }
         guard let plus = name.lastIndex(of: "+"), Version(String(name[..<plus])) != nil else { return false }
@@ -165,13 +165,15 @@ package struct Generation: Sendable {
 
     var isAdopted: Bool { name.hasPrefix(Self.adopted) }
 
-    func damaged(_ path: String, _ why: String) -> MoultError {
+    func damaged(_ path: String, _ why: String, isInstalled: Bool) -> MoultError {
         let isAdopted = isAdopted
+        // A kept release may be older than the installed one.
+        let option = isInstalled ? "" : " --allow-downgrade"
         return MoultError(
             .generation, .refused, what: "\(path) is not the installed file", why: "it \(why)",
             now: isAdopted
                 ? "Restore the file from a backup."
-                : "Install release \(manifest.version) again from its bundle: moult apply RELEASE")
+                : "Install release \(manifest.version) again from its bundle: moult apply RELEASE\(option)")
     }
 }
 

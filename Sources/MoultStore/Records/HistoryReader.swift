@@ -68,8 +68,8 @@ package final class HistoryReader {
         return nil
     }
 
-    /// Returns the holds in the newest entry that has any record of them, among the last `limit` bytes; nil if none has. Few other
-    /// lines are parsed.
+    /// Returns the holds in the newest entry that has any record of them, among the last `limit` bytes; nil if none has. Few
+    /// other lines are parsed.
     func newestHolds(within limit: Int) throws -> [Hold]? {
         let field = Array("\"holds\"".utf8)
         var size = 0

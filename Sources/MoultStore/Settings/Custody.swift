@@ -52,8 +52,8 @@ package struct Custody {
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
-    /// Returns the store's directory, if another user created it or can write to it: such a user determines which content an undo
-    /// restores. Nil if root has listed the store as trusted. For commands of root, `check` checks more.
+    /// Returns the store's directory, if another user created it or can write to it: such a user determines which content an
+    /// undo restores. Nil if root has listed the store as trusted. For commands of root, `check` checks more.
     package func directoryFault() throws -> Fault? {
         guard !Self.isRoot, let facts = try Files.facts(layout.root) else { return nil }
         if facts.kind == .link {

@@ -123,9 +123,10 @@ package struct Settings: Sendable, Equatable {
             )
         }
         do { return try Settings(parsing: bytes, source: layout.settings) } catch var error as MoultError {
+            let aside = shellLine(["mv", layout.settings, try Files.firstFree("\(layout.settings).old")])
             error.now =
                 error.now
-                ?? "Correct the file, or move it away and create a new one: \(Files.moveAway(layout.settings))"
+                ?? "Correct the file. To create a new one with moult init instead, move it away first: \(aside)"
             throw error
         }
     }
