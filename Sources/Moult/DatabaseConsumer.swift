@@ -21,8 +21,8 @@ internal import Synchronization
 ///         func reload(_ change: DatabaseChange) throws { connection = try store.connect() }
 ///     }
 public protocol DatabaseConsumer: Sendable {
-    /// Closes every connection to these databases and releases everything obtained from them. Throwing an error, or exceeding the
-    /// time limit, stops the update.
+    /// Closes every connection to these databases and releases everything obtained from them. Throwing an error, or exceeding
+    /// the time limit, stops the update.
     func release(_ change: DatabaseChange) async throws
     /// Reopens the consumer's databases. For read-only databases this is the only call.
     func reload(_ change: DatabaseChange) async throws

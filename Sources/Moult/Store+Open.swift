@@ -5,8 +5,8 @@ internal import MoultStore
 internal import StepKit
 
 extension Store {
-    /// Opens one database of the installed release. If it cannot be loaded and `policy` allows it, replaces it once with an empty
-    /// database.
+    /// Opens one database of the installed release. If it cannot be loaded and `policy` allows it, replaces it once with an
+    /// empty database.
     ///
     /// This covers every way in which a database can fail to load: a file that is empty or not a database, a torn header, a
     /// journal or `-wal` that belongs to another file, a directory in its place, missing permission. The connection's

@@ -23,9 +23,9 @@ public struct Store: Sendable {
 
     /// Refers to a store; nothing is read or created yet.
     ///
-    /// `keys` are lines of public keys, as in a `.pub` file. A store created through this value accepts only releases signed with
-    /// them, and an existing store must trust exactly these keys. Without keys, a new store accepts unsigned releases from files,
-    /// and none from the network. `steps` are added to the built-in ones; manifests refer to them by name.
+    /// `keys` are lines of public keys, as in a `.pub` file. A store created through this value accepts only releases signed
+    /// with them, and an existing store must trust exactly these keys. Without keys, a new store accepts unsigned releases from
+    /// files, and none from the network. `steps` are added to the built-in ones; manifests refer to them by name.
     public init(at directory: String, trusting keys: [String] = [], steps: [any Step] = []) {
         (self.directory, self.keys) = (directory, keys)
         self.steps = StepSet.builtIn.adding(steps)
@@ -49,8 +49,8 @@ public struct Store: Sendable {
     }
 
     /// Installs a release unless it is already installed, and creates the store if necessary. If this throws, the previous
-    /// state is unchanged, except if the error has the outcome `stuck`: then the update could be neither finished nor undone, and
-    /// the error says what to do.
+    /// state is unchanged, except if the error has the outcome `stuck`: then the update could be neither finished nor undone,
+    /// and the error says what to do.
     ///
     /// `follow` determines whether an older release is accepted; by default the store's settings do. A store created here
     /// follows `match`, so that a downgraded app gets its own data back. If the task is cancelled before anything has changed,

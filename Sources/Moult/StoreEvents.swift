@@ -25,8 +25,8 @@ extension Store {
     /// To keep a connection up to date, use `events(since:)`: a release may be installed before the first call of `next`.
     public var events: StoreEvents { StoreEvents(directory: directory, since: nil) }
 
-    /// Returns the same sequence, including releases put into service since `generation`. Start from the generation of a lease to
-    /// miss none.
+    /// Returns the same sequence, including releases put into service since `generation`. Start from the generation of a lease
+    /// to miss none.
     ///
     ///     for try await event in store.events(since: connection.lease.generation) {
     ///         connection = try store.connect()

@@ -39,8 +39,8 @@ public final class StoreLease: Sendable {
         /// nothing next to it, not even with `PRAGMA journal_mode = WAL`. A database that apps write to is never marked so.
         ///
         /// SQLite accepts the URI in `sqlite3_open_v2` with `SQLITE_OPEN_URI`, and in `ATTACH` if the connection was opened that
-        /// way. Otherwise `ATTACH 'file:...'` creates a file with that name: use `path` there, and note that nothing stops such a
-        /// library from writing to a read-only database.
+        /// way. Otherwise `ATTACH 'file:...'` creates a file with that name: use `path` there, and note that nothing stops such
+        /// a library from writing to a read-only database.
         public let uri: String
         /// The path of the file.
         public let path: String

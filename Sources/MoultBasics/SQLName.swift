@@ -25,8 +25,8 @@ package struct SQLName: Hashable, Comparable, Sendable {
     package var isInternal: Bool { hasPrefix("sqlite_") }
 }
 
-/// The tables that moult adds to databases. They are not part of a database's content or schema: a release can contain them if its
-/// source comes from a store.
+/// The tables that moult adds to databases. They are not part of a database's content or schema: a release can contain them if
+/// its source comes from a store.
 package let ownTables: Set<String> = ["moult_release", "moult_rejected"]
 
 extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {

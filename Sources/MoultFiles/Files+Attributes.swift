@@ -6,8 +6,8 @@ extension Files {
     /// Gives a regular file the owner, group, mode, POSIX ACL and all other extended attributes of another one.
     ///
     /// The signatures of the integrity subsystem (`security.ima`, `security.evm`) are left out, because they belong to the
-    /// content. Attributes that only `new` has, such as an ACL inherited from its directory, are removed. Neither file is opened,
-    /// because closing it would drop the locks that SQLite holds on it in this process.
+    /// content. Attributes that only `new` has, such as an ACL inherited from its directory, are removed. Neither file is
+    /// opened, because closing it would drop the locks that SQLite holds on it in this process.
     package static func copyAttributes(from old: String, to new: String) throws {
         let source = try Descriptor(old, .name)
         let target = try Descriptor(new, .name)

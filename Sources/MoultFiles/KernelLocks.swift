@@ -38,8 +38,8 @@ package struct KernelLocks: Sendable {
     }
 
     /// The kernel returns at most a page at a time, and finds the next one by counting: if a lock is released between two pages,
-    /// another lock that is still held is skipped. So a table that may be longer than a page is read until two readings agree. If
-    /// locks change too fast for that, every lock in any of the readings counts.
+    /// another lock that is still held is skipped. So a table that may be longer than a page is read until two readings agree.
+    /// If locks change too fast for that, every lock in any of the readings counts.
     init(readings: () throws -> String) rethrows {
         let table = try readings()
         var all = Set(Self.locks(in: table))

@@ -165,8 +165,8 @@ package enum Syscall {
         try call("fcntl(F_OFD_GETLK)") { moult_is_locked(fd) } == 1
     }
     static func setLease(_ fd: Int32, _ kind: Int32) throws(Errno) {
-        // A process that opens the file breaks the lease. The signal for that is SIGIO, which ends a program that does not expect
-        // it. SIGURG is ignored by default; the holder checks the lease's state when it matters.
+        // A process that opens the file breaks the lease. The signal for that is SIGIO, which ends a program that does not
+        // expect it. SIGURG is ignored by default; the holder checks the lease's state when it matters.
         _ = try call("fcntl(F_SETSIG)") { moult_fcntl_int(fd, MOULT_F_SETSIG, SIGURG) }
         _ = try call("fcntl(F_SETLEASE)") { moult_fcntl_int(fd, MOULT_F_SETLEASE, kind) }
     }

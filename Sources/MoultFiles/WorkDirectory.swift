@@ -4,9 +4,9 @@ internal import MoultLibc
 /// A directory next to a result, in which a command prepares it. The next command completes or undoes the work of a killed
 /// command, and removes its directory.
 ///
-/// The name of a work directory is predictable, and other users may be able to write to the parent directory: they can create a directory or symlink
-/// of that name first, or exchange it later. So a command uses only a directory that no other user can change, and reaches
-/// everything in it and in the parent directory through descriptors that it has opened.
+/// The name of a work directory is predictable, and other users may be able to write to the parent directory: they can create a
+/// directory or symlink of that name first, or exchange it later. So a command uses only a directory that no other user can
+/// change, and reaches everything in it and in the parent directory through descriptors that it has opened.
 package final class WorkDirectory {
     package let path: String
     private let held: Held

@@ -3,8 +3,8 @@ package func quoteIdentifier(_ name: String) -> String {
     "\"\(name.replacing("\"", with: "\"\""))\""
 }
 
-/// Returns a table for a FROM clause that reads the rows themselves: an index may lack entries, or be ordered by a collation that
-/// only the app has, and then it would hide rows.
+/// Returns a table for a FROM clause that reads the rows themselves: an index may lack entries, or be ordered by a collation
+/// that only the app has, and then it would hide rows.
 package func unindexedTable(_ name: String, schema: String = "main") -> String {
     "\(quoteIdentifier(schema)).\(quoteIdentifier(name)) NOT INDEXED"
 }

@@ -4,7 +4,8 @@ import MoultFiles
 
 /// The environment of a connection: the base directory of relative names, the files that it may read or write, and the time.
 ///
-/// A SQLite VFS that checks each call and passes it to the system's own, so its rules also apply to files that SQL opens (`ATTACH`,
+/// A SQLite VFS that checks each call and passes it to the system's own, so its rules also apply to files that SQL opens
+/// (`ATTACH`,
 /// `VACUUM INTO`) and to every function that reads the time.
 package final class SandboxVFS {
     /// The base directory of relative names.

@@ -102,8 +102,8 @@ extension Statement {
 }
 
 extension Statement {
-    /// Binds a value of another statement's current row as it is stored: storage class and bytes, even for text that is not valid
-    /// UTF-8.
+    /// Binds a value of another statement's current row as it is stored: storage class and bytes, even for text that is not
+    /// valid UTF-8.
     func bind(_ column: Int32, of row: borrowing Statement, at index: Int32) throws {
         let code = sqlite3_bind_value(pointer, index, sqlite3_column_value(row.pointer, column))
         guard code == SQLITE_OK else { throw failure(code) }

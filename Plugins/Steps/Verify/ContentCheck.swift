@@ -127,6 +127,7 @@ extension PlanContext {
         guard let installedGeneration, installed?.database(database.name)?.sha256 == database.sha256,
             try isSealed(in: installedGeneration)
         else { return false }
+        // Whatever the reason, a file that its seal does not confirm is read.
         do { try store.proveSeal(of: installedGeneration) } catch { return true }
         return false
     }

@@ -36,8 +36,8 @@ struct FeedReader {
 
     /// Returns the feed from the first location with a valid one.
     ///
-    /// `keep` receives new key lists as soon as they are verified, whatever happens to the feed: the keys they revoke must not be
-    /// trusted again.
+    /// `keep` receives new key lists as soon as they are verified, whatever happens to the feed: the keys they revoke must not
+    /// be trusted again.
     func ask(keep: (KeyChain) throws -> Void = { _ in }) throws -> Current {
         var faults: [MoultError] = []
         for (index, place) in places.enumerated() {
@@ -152,8 +152,8 @@ struct FeedReader {
             return provenance
         }
         do { return try attempt(place.name) } catch let error as MoultError {
-            // The publisher may be replacing feed and signature at this moment, so each signature is also stored under the digest
-            // of its feed. If that does not match either, the first error is reported.
+            // The publisher may be replacing feed and signature at this moment, so each signature is also stored under the
+            // digest of its feed. If that does not match either, the first error is reported.
             let other = try? attempt(FeedNames.ofSignatures(place.name, digest: SHA256.digest(of: bytes).hex))
             if let other { return other }
             throw error

@@ -20,8 +20,8 @@ extension Orchestrator {
         }
     }
 
-    /// Plans and runs the update. Waits for programs that have a database locked, and retries while programs keep opening one for
-    /// a moment.
+    /// Plans and runs the update. Waits for programs that have a database locked, and retries while programs keep opening one
+    /// for a moment.
     func execute(
         in store: StoreSnapshot, recovered: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
         _ announce: (Plan) throws -> Void, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan

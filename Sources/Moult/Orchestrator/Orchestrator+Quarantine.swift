@@ -14,8 +14,8 @@ extension Orchestrator {
     package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
         let sets = try quarantine()
         let own = sets.filter { $0.record?.database == name }
-        // Restoring an older set may have put an empty database into quarantine, which a user who specifies only the database does not
-        // want.
+        // Restoring an older set may have put an empty database into quarantine, which a user who specifies only the database
+        // does not want.
         if let set = sets.first(where: { $0.id == name }) ?? own.last(where: { !$0.isWithoutRows }) ?? own.last {
             return set
         }
@@ -158,8 +158,8 @@ extension Orchestrator {
         QuarantineShelf(layout: layout, settings: try snapshot().settings)
     }
 
-    /// Returns the database of the installed release that a set belongs to: the one with the recorded name, or if no database has
-    /// this name, the one at the recorded path. The path to write to comes from the manifest, never from the record.
+    /// Returns the database of the installed release that a set belongs to: the one with the recorded name, or if no database
+    /// has this name, the one at the recorded path. The path to write to comes from the manifest, never from the record.
     private func writable(_ set: QuarantineShelf.Set) throws -> Database {
         guard let installed = try snapshot().installed?.manifest else {
             throw MoultError(

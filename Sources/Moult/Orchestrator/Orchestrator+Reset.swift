@@ -55,8 +55,8 @@ extension Orchestrator {
         return (result, result.plan.map { resetResult($0, name) })
     }
 
-    /// Salvages again from the newest set that a reset, an update or a repair put into quarantine for this database, and replaces
-    /// the earlier result. The set itself does not change.
+    /// Salvages again from the newest set that a reset, an update or a repair put into quarantine for this database, and
+    /// replaces the earlier result. The set itself does not change.
     package func salvageAgain(_ name: String, wait: Int = 0) throws -> Reset {
         var reset: Reset?
         _ = try locked(wait) { store, recovered in

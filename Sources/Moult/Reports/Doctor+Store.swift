@@ -50,8 +50,9 @@ extension Doctor {
         command("moult", "apply", "--store", layout.root) + (settings.feed == nil ? " RELEASE" : "")
     }
 
-    /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target. Links at
-    /// the paths of the release's databases stay: `faults` reports these databases, or `pointer` or `unreadable` the generation.
+    /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target. Links
+    /// at the paths of the release's databases stay: `faults` reports these databases, or `pointer` or `unreadable` the
+    /// generation.
     func links() throws -> [Finding] {
         let current = try currentGeneration()
         let own = try current?.manifest.databases.map(store.place)

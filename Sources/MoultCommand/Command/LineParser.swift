@@ -1,6 +1,7 @@
 package import MoultBasics
 
-/// Parses a command line. Options may appear anywhere, as `--name value`, `--name=value`, `-n value`, `-nvalue`, or `-qv` for `-q
+/// Parses a command line. Options may appear anywhere, as `--name value`, `--name=value`, `-n value`, `-nvalue`, or `-qv` for
+/// `-q
 /// -v`; `--` ends them.
 package struct LineParser {
     private let commands: [Command]

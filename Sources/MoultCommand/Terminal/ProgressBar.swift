@@ -2,8 +2,8 @@ internal import MoultFiles
 internal import MoultLibc
 internal import Synchronization
 
-/// Shows the progress of one operation on stderr. It appears only on a terminal, only after half a second, and is updated at most
-/// ten times a second. Any thread may call it.
+/// Shows the progress of one operation on stderr. It appears only on a terminal, only after half a second, and is updated at
+/// most ten times a second. Any thread may call it.
 ///
 /// Sendable without `@unchecked`: all mutable state is in a mutex.
 package final class ProgressBar: Sendable {

@@ -135,8 +135,8 @@ final class LiveReplacement: WritableEffect {
     /// connection.
     ///
     /// `BEGIN EXCLUSIVE` would never succeed while readers take turns, because it admits new readers while it waits for the old
-    /// ones. A commit does not, so this commits a transaction that changes nothing. A commit blocks new readers only briefly, and
-    /// admits them before the next attempt.
+    /// ones. A commit does not, so this commits a transaction that changes nothing. A commit blocks new readers only briefly,
+    /// and admits them before the next attempt.
     private func locked() throws -> Connection {
         let live = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
         do {

@@ -30,8 +30,8 @@ extension Transaction {
     /// The staged generation of adopted files.
     var adopted: String { "\(directory)/adopted" }
 
-    /// Creates the directories, which must not exist. Only the store's owner may read them, because their content is not verified
-    /// yet.
+    /// Creates the directories, which must not exist. Only the store's owner may read them, because their content is not
+    /// verified yet.
     func create(_ plan: Plan) throws {
         try Files.makeDirectory(directory, mode: 0o700)
         for path in [unpacked, waiting, generation] { try Files.makeDirectory(path, mode: 0o700) }

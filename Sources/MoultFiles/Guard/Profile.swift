@@ -44,9 +44,9 @@ extension Profile {
 
     /// Calls that are not allowed, and for which libraries have an alternative if the kernel lacks them.
     ///
-    /// clone3 and openat2 take their arguments in memory, which a filter cannot inspect. The numbers without names here are newer
-    /// than libseccomp's list, and the same on all processors: statmount, listmount, the three of lsm_*, mseal, getxattrat,
-    /// listxattrat, file_getattr, listns.
+    /// clone3 and openat2 take their arguments in memory, which a filter cannot inspect. The numbers without names here are
+    /// newer than libseccomp's list, and the same on all processors: statmount, listmount, the three of lsm_*, mseal,
+    /// getxattrat, listxattrat, file_getattr, listns.
     package static func notImplemented(landlock: Int) -> [Int] {
         let names = ["clone3", "cachestat"] + (landlock < 3 ? ["openat2"] : [])
         return names.compactMap(SystemCallRule.number(of:)) + [457, 458, 459, 460, 461, 462, 464, 465, 468, 470]

@@ -42,8 +42,8 @@ package struct Migrations: Sendable {
     ///
     /// `before` is called when the database is locked and nothing has changed yet.
     package func begin(on connection: Connection, before: () throws -> Void = {}) throws {
-        // As in SQLite's procedure for changing tables, foreign keys are checked at the end. They cannot be turned off inside the
-        // transaction.
+        // As in SQLite's procedure for changing tables, foreign keys are checked at the end. They cannot be turned off inside
+        // the transaction.
         try connection.set(.foreignKeys, false)
         // Exclusive, so that no reader can delay the commit.
         try connection.execute("BEGIN EXCLUSIVE")

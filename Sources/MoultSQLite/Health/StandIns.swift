@@ -6,8 +6,8 @@ extension Connection {
     /// Runs a body that only reads, with a substitute for each missing collation that only the app has.
     ///
     /// SQLite needs the collations of all indexes of a table even to read it row by row. The substitutes compare bytes, so they
-    /// must not be used for look-ups, and a write would corrupt the app's indexes: the connection cannot write until the body has
-    /// returned.
+    /// must not be used for look-ups, and a write would corrupt the app's indexes: the connection cannot write until the body
+    /// has returned.
     func readingWithStandIns<R>(_ body: () throws -> R) throws -> R {
         // A guarded connection cannot write at all, and may not change the setting.
         let setsQueryOnly = authorizer == nil

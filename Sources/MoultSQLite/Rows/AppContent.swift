@@ -1,7 +1,7 @@
 package import MoultBasics
 
-/// The content that an app has added to a database, apart from the rows selected by rules: everything that is not in the original
-/// database. Rows deleted by the app are not content.
+/// The content that an app has added to a database, apart from the rows selected by rules: everything that is not in the
+/// original database. Rows deleted by the app are not content.
 package struct AppContent: Equatable, Sendable {
     package struct Item: Hashable, Comparable, Sendable {
         /// `index`, `trigger`, `view` or `table` (a virtual one).

@@ -1,7 +1,7 @@
 import MoultBasics
 
-/// The rows of a new table that no key identifies, looked up by their content: the table has no key, or its keys have a NULL, and
-/// NULLs never conflict.
+/// The rows of a new table that no key identifies, looked up by their content: the table has no key, or its keys have a NULL,
+/// and NULLs never conflict.
 final class EqualRows {
     private let map: ColumnMap
     private let rows: StoredRows

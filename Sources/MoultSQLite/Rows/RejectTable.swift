@@ -87,8 +87,8 @@ final class RejectWriter {
         return true
     }
 
-    /// Writes a record even if an equal one exists, because each row has its own. Returns false if an earlier run of the transfer
-    /// already wrote the row's record.
+    /// Writes a record even if an equal one exists, because each row has its own. Returns false if an earlier run of the
+    /// transfer already wrote the row's record.
     @discardableResult
     func write(_ row: String, of source: String, because reason: String) throws -> Bool {
         if table.isRepeatable, try takeRecord(row, source) { return false }

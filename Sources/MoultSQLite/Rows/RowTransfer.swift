@@ -2,13 +2,13 @@ import MoultBasics
 
 /// Carries rows over one to one, byte for byte, from an old database to a new one. Used on one thread.
 ///
-/// Each selected row ends up in exactly one place: a row of the new table with the same storage classes and bytes, or a record in
-/// the reject table, or it is counted as `unplaced`. Triggers do not fire. Foreign keys are checked at the end, full-text indexes
-/// are rebuilt, and AUTOINCREMENT counters never decrease.
+/// Each selected row ends up in exactly one place: a row of the new table with the same storage classes and bytes, or a record
+/// in the reject table, or it is counted as `unplaced`. Triggers do not fire. Foreign keys are checked at the end, full-text
+/// indexes are rebuilt, and AUTOINCREMENT counters never decrease.
 ///
 /// In a table without INTEGER PRIMARY KEY, a carried row keeps its implicit rowid if that is free, and gets a new one
-/// otherwise. If no key identifies a carried row, because the table has none or the keys have a NULL, and the row equals a row of the
-/// new content, it is matched with that row instead of being inserted.
+/// otherwise. If no key identifies a carried row, because the table has none or the keys have a NULL, and the row equals a row
+/// of the new content, it is matched with that row instead of being inserted.
 package struct RowTransfer {
     let rules: [RowRule]
     let rejects: RejectTable

@@ -63,8 +63,8 @@ package struct RowSelection: Sendable {
         case absent
         /// The number of selected rows.
         case rows(Int)
-        /// The rows cannot be selected: the table is virtual or damaged, or has no column of a condition. The number of its rows, as far
-        /// as they can be read.
+        /// The rows cannot be selected: the table is virtual or damaged, or has no column of a condition. The number of its
+        /// rows, as far as they can be read.
         case unselectable(Int, MoultError)
     }
 
@@ -109,8 +109,8 @@ package struct RowSelection: Sendable {
             """, [.text(name)]) > 0
     }
 
-    /// Returns the number of rows in the virtual table of this name, as counted in its own tables; nil if the database has no such
-    /// table.
+    /// Returns the number of rows in the virtual table of this name, as counted in its own tables; nil if the database has no
+    /// such table.
     private static func countOfVirtual(_ name: String, in connection: Connection) throws -> Int? {
         let (kinds, key) = (try TableKinds(of: connection, ignoring: []), SQLName(name))
         guard kinds.all[key]?.type == "virtual" else { return nil }

@@ -25,8 +25,8 @@ struct TableLayout {
     let rowIDColumn: Int?
     /// The SQL expression for the rowid; nil if other columns use all of its names.
     let rowIDName: String?
-    /// The positions in `columns` of each unique key, other than the rowid, that covers all rows; without positions if the key has an
-    /// expression or a generated column.
+    /// The positions in `columns` of each unique key, other than the rowid, that covers all rows; without positions if the key
+    /// has an expression or a generated column.
     let uniqueKeys: [[Int]]
 
     /// Returns the table whose name matches under SQLite's rules; nil if none of this type does.
@@ -88,8 +88,8 @@ struct TableLayout {
         isWithoutRowID ? primaryKey.map { quoteIdentifier(columns[$0].name) } : rowIDName.map { [$0] } ?? []
     }
 
-    /// Returns this table with those generated columns, at the end of `columns`, that another table stores. `renamed` has the new names
-    /// of columns.
+    /// Returns this table with those generated columns, at the end of `columns`, that another table stores. `renamed` has the
+    /// new names of columns.
     func adding(columnsStoredIn other: TableLayout, renamed: [String: String]) -> TableLayout {
         let names = Dictionary(renamed.map { (SQLName($0), $1) }) { first, _ in first }
         var layout = self

@@ -129,8 +129,8 @@ final class TableTransfer {
         return found ?? nil
     }
 
-    /// Assigns an existing row with the same values, which is not assigned to another old row yet, to this old row. For rows that no
-    /// key identifies.
+    /// Assigns an existing row with the same values, which is not assigned to another old row yet, to this old row. For rows
+    /// that no key identifies.
     private func claimEqual(_ row: borrowing Statement, _ number: Int) throws -> Bool {
         guard let equals else { return false }
         while let rowID = try equals.next(row) {

@@ -82,7 +82,8 @@ package final class StepExecutable: Sendable {
 }
 
 extension StepExecutable {
-    /// Starts the program in its own directory with a step's permissions. Its child processes end with it, and with this process.
+    /// Starts the program in its own directory with a step's permissions. Its child processes end with it, and with this
+    /// process.
     func start(as name: String, _ rights: StepRights, scratch: String) throws -> Subprocess {
         // Some interpreters, such as Perl, read from this descriptor, and start at the offset that the previous one left.
         guard !isScript || lseek(number, 0, SEEK_SET) == 0 else {
