@@ -356,6 +356,8 @@ package final class SetAside: WritableEffect {
         guard let now = try Files.facts(place), try Sidecars.of(place).isEmpty else { return false }
         if let placed {
             guard now.inode == placed.inode, now.modified == placed.modified else { return false }
+        } else if let newDigest {
+            guard try Transaction.isPublished(place, newDigest) else { return false }
         } else {
             guard let recordedMark, MadeFile.mark(now) == recordedMark else { return false }
         }

@@ -168,10 +168,10 @@ package struct Journal {
         return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
     }
 
-    /// Returns whether a recorded number means the same in a copy of the store: true for change counters, schema versions and
-    /// times, but not for inodes.
+    /// Returns whether a recorded number means the same in a copy of the store: true for change counters and schema versions, but
+    /// not for inodes and times.
     private static func meansTheSameInACopy(_ name: String) -> Bool {
-        [Exchange.key(""), LiveReplacement.key(""), MadeFile.key("")].contains { name.hasPrefix($0) }
+        [Exchange.key(""), LiveReplacement.key("")].contains { name.hasPrefix($0) }
     }
 
     private func apply(_ json: JSON, to state: inout State) throws {
