@@ -22,9 +22,9 @@ test-deps: deps
 	$(call install_missing,$(TEST_DEPS))
 
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
-# The command is one static file, because loading seven shared libraries would take longer than an update without changes.
-# Static-pie keeps its addresses random, because it reads untrusted archives; packed relocations make that cheap. The C
-# library crashes at the start of such a program if it has a run path.
+# The command is one static file, because loading seven shared libraries would take longer than an update that changes
+# nothing. It is linked as static-pie, so that its addresses are random, because the command reads untrusted archives; packed
+# relocations make that cheap. A static-pie program with a run path crashes in the C library at startup.
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -static-executable -Xswiftc -Xclang-linker -Xswiftc -static-pie \
 	-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --strip-debug $(SWIFT_FLAGS)
 

@@ -50,7 +50,7 @@ package struct FileReplacement {
             throw refusal(
                 "no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
         }
-        // A file is part of a store if the target of its symlink is.
+        // A symlink counts as part of a store if its target is.
         let target = try Files.target(ofLink: path)
         for file in [path] + (target == nil ? [] : [try Files.resolved(path)]) {
             guard let owner = try StoreLayout.owner(of: file) else { continue }

@@ -65,10 +65,11 @@ private struct JSONParser {
         var members: [JSON.Member] = []
         // Used only for objects with many members; for few, comparing is faster than building a set.
         var names: Set<[UInt8]> = []
-        func isTaken(_ name: String) -> Bool {
-            if members.count < 16 { return members.contains { $0.name.hasBytes(of: name) } }
+        /// Records a name; returns false if the object already has it.
+        func claim(_ name: String) -> Bool {
+            if members.count < 16 { return !members.contains { $0.name.hasBytes(of: name) } }
             if names.isEmpty { names = Set(members.map { Array($0.name.utf8) }) }
-            return !names.insert(Array(name.utf8)).inserted
+            return names.insert(Array(name.utf8)).inserted
         }
         try list(until: UInt8(ascii: "}")) { parser in
             guard parser.peek == UInt8(ascii: "\"") else {
@@ -77,7 +78,7 @@ private struct JSONParser {
             let start = parser.position
             let name = try parser.string()
             // Parsers disagree about duplicate names, and signed text must have a single meaning.
-            guard !isTaken(name) else {
+            guard claim(name) else {
                 parser.position = start
                 throw parser.error("the member \"\(name)\" appears twice")
             }

@@ -4,7 +4,8 @@ internal import MoultLibc
 
 /// A kernel lock on an open file or directory (`flock`), released when the process ends.
 ///
-/// Every process that can read the file can lock it, so a lock that others wait for needs a file that other users cannot read.
+/// Any process that can read the file can lock it. If processes wait for a lock, users who must not be able to block them must not
+/// be able to read its file.
 /// A class, because the object that uses the protected data must keep the lock alive.
 package final class FileLock: Sendable {
     package enum Mode: Sendable { case shared, exclusive }

@@ -18,7 +18,8 @@ import Testing
             examples += Self.blocks(try Project.text(page), of: page)
         }
         for file in try Self.sources() { examples += Self.comments(try Project.text(file), of: file) }
-        // The current number, so that a change of the format cannot leave examples out.
+        // The current number of examples: if the form of the pages or comments changes and this test no longer finds some
+        // examples, it fails.
         #expect(examples.count >= 38)
         let modules = try modules()
         for name in ["GRDB", "examples"] { try scratch.directory(name) }

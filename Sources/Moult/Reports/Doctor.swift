@@ -68,7 +68,7 @@ package struct Doctor {
         return unique
     }
 
-    /// Reports a file that this user may not read as a finding, and continues with the other checks.
+    /// Returns a finding if this user is not permitted to read a file, so that the other checks still run.
     func reportingDenial(_ check: () throws -> [Finding]) throws -> [Finding] {
         do { return try check() } catch let error as MoultError where Files.isDenied(error) {
             return [denied(error)]

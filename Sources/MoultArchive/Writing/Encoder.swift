@@ -88,7 +88,7 @@ final class DeflateEncoder: Encoder {
     }
 }
 
-/// liblzma's compressor with default settings and a CRC-64.
+/// liblzma's .xz compressor, with the preset of the given level and a CRC-64.
 final class XzEncoder: Encoder {
     private let output: ArchiveOutput
     private var stream = lzma_stream()

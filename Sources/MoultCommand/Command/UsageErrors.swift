@@ -78,7 +78,7 @@ package struct UsageErrors {
             guard lower.hasPrefix("http://") || lower.hasPrefix("https://") else { return nil }
             return error(
                 "\(owner) must be a path, not the URL \(Address(text))",
-                why: "`moult apply`, `moult plan` and --feed accept URLs")
+                why: "only the RELEASE of `moult apply` or `moult plan`, and --feed, can be a URL")
         case .choice(let words):
             if words.contains(text) { return nil }
             return error(

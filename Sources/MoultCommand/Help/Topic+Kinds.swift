@@ -54,8 +54,8 @@ extension Topic {
             """,
             """
             Use separate files for data that can be recreated and data that cannot be. docs/which-kind.md \
-            helps you to choose, and explains how to split a file that has both. The Debian package installs it in \
-            /usr/share/doc/moult.
+            helps you choose, and explains how to split a file that has both. In the Debian package, that page is \
+            /usr/share/doc/moult/docs/which-kind.md.
             """,
         ])
 }

@@ -35,7 +35,7 @@ package final class Console: Sendable {
     /// The present capabilities of stderr.
     var errNow: Terminal { Terminal(descriptor: errDescriptor, environment: environment) }
 
-    /// Appends to stdout. `flush` or a full buffer causes it to be written.
+    /// Appends to the buffer for stdout, which is written when it is full or on `flush`.
     package func write(_ text: String) { write(Array(text.utf8)) }
 
     /// Does the same for bytes that need not be text.

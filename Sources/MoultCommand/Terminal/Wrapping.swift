@@ -42,7 +42,7 @@ extension StyledText {
     }
 }
 
-/// Returns the number of columns that a terminal needs for the text, as shown after `visible`.
+/// Returns the number of columns that the text takes on a terminal once `visible` has escaped it.
 package func displayWidth(_ text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
     return visible(text).reduce(0) { $0 + displayWidth($1) }

@@ -3,7 +3,7 @@ internal import MoultEngine
 internal import MoultStore
 
 extension Call {
-    /// Returns whether `--confirm` was given and can be answered.
+    /// Returns whether `--confirm` was given; throws if moult cannot ask, because that needs a terminal and text output.
     func asksBefore() throws -> Bool {
         guard has(UpdateOptions.confirm) else { return false }
         guard StandardInput.isTerminal, output.format == .text, !output.isQuiet else {

@@ -15,8 +15,8 @@ enum InspectVerb {
             """
             For each database, the command prints size, digest, properties, tables with their number of rows, damage, \
             and differences from the manifest. It checks every page and index, as SQLite's integrity_check does. \
-            It changes nothing, and the databases may be in use. --verbose adds the whole schema, in the form whose \
-            digest is in manifests.
+            It changes nothing, and the databases may be in use. --verbose adds the whole schema as \
+            canonical text, the text from which the schema digest in a manifest is computed.
             """
         ],
         arguments: [subject], options: [database],

@@ -7,7 +7,7 @@ enum ResetVerb {
     static let database = Argument(
         .ofStore("DATABASE", .databases), "A writable database of the installed release")
     static let userData = Option(
-        "set-user-data-aside", "Required for user data: set the database aside")
+        "set-user-data-aside", "Allow a database with user data to be set aside")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown in the quarantine and in the history")
     static let again = Option(
         "salvage-again", "Salvage rows again, from the newest files of this database in quarantine")

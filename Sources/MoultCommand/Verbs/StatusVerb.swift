@@ -5,7 +5,7 @@ internal import MoultStore
 
 /// `moult status`: the installed release, and whether it is healthy.
 enum StatusVerb {
-    static let prometheus = Option("prometheus", "Print metrics for the node exporter of Prometheus")
+    static let prometheus = Option("prometheus", "Print metrics for the Prometheus node exporter")
     static let nagios = Option("nagios", "Print one line for Nagios, and exit with the status of a Nagios check")
 
     static let command = Command(

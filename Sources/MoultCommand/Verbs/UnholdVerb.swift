@@ -38,7 +38,7 @@ enum UnholdVerb {
         ])
         call.output.print(json: json) { page in
             for hold in change.removed {
-                page.line("\(hold.isEverything ? "releases are" : "\(hold.release) is") no longer on hold")
+                page.line("\(hold.coversEveryRelease ? "releases are" : "\(hold.release) is") no longer on hold")
             }
             for release in releases where !change.removed.contains(where: { $0.release == release }) {
                 page.line("nothing to do: \(release) is not on hold")

@@ -42,7 +42,8 @@ package enum Filter {
             }
             try check(
                 seccomp_rule_add_array(
-                    context, moult_seccomp_allow(), Int32(number), UInt32(arguments.count), arguments), rule.name)
+                    context, moult_seccomp_allow(), Int32(number), UInt32(arguments.count), arguments),
+                "system call \(rule.name)")
         }
         return try newerCalls + exported(context)
     }
@@ -78,6 +79,6 @@ package enum Filter {
     private static func check(_ code: Int32, _ what: String) throws {
         guard code < 0 else { return }
         throw MoultError(
-            .system, what: "cannot create a system call filter", why: "libseccomp refuses \(what): \(Errno(-code))")
+            .system, what: "cannot create a system call filter", why: "libseccomp rejected \(what): \(Errno(-code))")
     }
 }

@@ -1,7 +1,7 @@
 internal import MoultFiles
 internal import MoultLibc
 
-/// Reads two files in parallel, in blocks of the same size.
+/// Reads two files in lockstep, in blocks of the same size.
 struct BlockPairs: ~Copyable {
     private let old: Descriptor
     private let new: Descriptor

@@ -5,7 +5,7 @@ internal import MoultTrust
 internal import StepKit
 internal import Synchronization
 
-/// Writes the bundle, and its entry in the manifest: size, digest, and every frame if moult packs it.
+/// Writes the bundle, and returns its entry for the manifest: file name, size, digest, and for .tar.zst its frames.
 struct BundlePacking {
     let options: PackOptions
     let outputStaging: String

@@ -24,16 +24,16 @@ package struct Hold: Sendable, Equatable {
         text == everything || Version(text) != nil || VersionRange(text) != nil
     }
 
-    package var isEverything: Bool { release == Self.everything }
+    package var coversEveryRelease: Bool { release == Self.everything }
 
     package func covers(_ version: Version) -> Bool {
         // A complete version means exactly that release, and a range includes the pre-releases within its bounds.
-        if isEverything || release == version.description { return true }
+        if coversEveryRelease || release == version.description { return true }
         return Version(release) == nil && VersionRange(release)?.spans(version) == true
     }
 
     /// The hold, in words: `2.1.0 is on hold`.
-    package var subject: String { isEverything ? "every release is on hold" : "\(release) is on hold" }
+    package var subject: String { coversEveryRelease ? "every release is on hold" : "\(release) is on hold" }
 
     /// The hold with its reason, without a full stop: `2.1.0 is on hold: it crashes`.
     package var sentence: String { reason.isEmpty ? subject : "\(subject): \(reason)" }

@@ -89,7 +89,7 @@ package struct Holds: Sendable, Equatable {
         let reasons = holds.map(\.reason).filter { !$0.isEmpty }
         return MoultError(
             .refused, .refused,
-            what: first.isEverything ? first.subject : "release \(version) is on hold",
+            what: first.coversEveryRelease ? first.subject : "release \(version) is on hold",
             why: reasons.isEmpty ? "no reason was given" : reasons.joined(separator: "; "),
             now: remedy(holds))
     }
@@ -97,7 +97,7 @@ package struct Holds: Sendable, Equatable {
     /// Does the same for a rollback, which a hold on every release does not block unless the record is damaged.
     package func rollbackRefusal(of version: Version) -> MoultError? {
         if fault != nil { return refusal(of: version) }
-        return Holds(all.filter { !$0.isEverything }).refusal(of: version)
+        return Holds(all.filter { !$0.coversEveryRelease }).refusal(of: version)
     }
 
     /// Returns how to remove the given holds: `Remove the hold with: moult unhold 2.0.0`.
@@ -108,7 +108,7 @@ package struct Holds: Sendable, Equatable {
     }
 
     /// The hold to show if only one can be shown: a hold on every release, otherwise the newest.
-    package var foremost: Hold? { all.first(where: \.isEverything) ?? all.last }
+    package var foremost: Hold? { all.first(where: \.coversEveryRelease) ?? all.last }
 
     package func hold(on release: String) -> Hold? { all.first { $0.release == release } }
 

@@ -11,7 +11,7 @@ package struct PublicKey: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Parses the single line for minisign's option `-P` and for settings files.
+    /// Parses a public key on a single line, in the form that minisign's `-P` option takes and settings files contain.
     package init(base64 line: String, named name: String) throws {
         let text = try MinisignText(Array(line.utf8), kind: "public key", named: name, lines: 1)
         try self.init(line: 0, of: text)
