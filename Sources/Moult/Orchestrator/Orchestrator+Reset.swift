@@ -103,7 +103,8 @@ extension Orchestrator {
             if report.mayBeRepeated {
                 throw MoultError(
                     .system, what: what, why: report.note,
-                    now: "Remove the cause (if the disk is full, free some space on the file system of \(set.directory)), then: "
+                    now: "Remove the cause (if the disk is full, free some space on the file system of "
+                        + "\(set.directory)), then: "
                         + shellLine(["moult", "reset", label.database, "--salvage-again"]))
             }
             let isFound = try Files.facts(found) != nil
