@@ -6,7 +6,7 @@ import Testing
 
 /// The tables that changed between two releases, which a consumer has to read again.
 @Suite struct ChangedTablesTests {
-    /// Two versions of a database, and the tables that differ; nil if moult cannot name the tables.
+    /// Two versions of a database and the tables that differ between them. `tables` is nil if moult cannot name the tables.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let before: String

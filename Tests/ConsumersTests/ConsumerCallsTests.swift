@@ -120,7 +120,7 @@ import Testing
         #expect(innocent.wait() == 0)
     }
 
-    /// The machine may not run systemd, so only the calls of `systemctl` are tested.
+    /// The machine may not run systemd, so only the calls to `systemctl` are tested.
     @Test(arguments: [
         (true, true, ["is-active --quiet web.service", "stop web.service", "start web.service"]),
         (true, false, ["is-active --quiet web.service", "try-reload-or-restart web.service"]),

@@ -33,11 +33,10 @@ import Testing
         print("ready"); sys.stdin.read()
         """
 
-    /// Returns the files of the store, except the history, which records the attempt, and the lock that the attempt
-    /// took.
+    /// Returns the files of the store, except those that every attempt changes: the history, the transactions and the lock.
     private func tree() throws -> [String] {
         try Tree(shop.root, skipping: [".moult/history.jsonl", ".moult/transactions", ".moult/lock"]).lines.filter {
-            // Taking the lease changes only the ctime of the directory, not its content.
+            // An attempt changes only the times of this directory, not its content.
             !$0.hasPrefix(".moult directory")
         }
     }
@@ -120,7 +119,7 @@ import Testing
         #expect(try shop.apply(shop.release(2)).status == 75)
         let text = String(decoding: try Files.read(file, limit: 64) ?? [], as: UTF8.self).filter(\.isNumber)
         let child = try #require(Int32(text))
-        // If the child is a zombie, only its short name `sleep` is left.
+        // A zombie has no command line, only the short name `sleep`.
         #expect(ProcessFacts(pid: child).command != "sleep 60")
     }
 
@@ -184,7 +183,7 @@ import Testing
         #expect(reader.wait() == 0)
     }
 
-    /// The update is killed while a consumer releases: the next command asks the consumers to reload.
+    /// The update is killed while a consumer releases its databases: the next command asks the consumers to reload.
     @Test func `after a crash, consumers that were asked to release are asked to reload`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
@@ -201,8 +200,8 @@ import Testing
     }
 }
 
-/// The command is killed after consumers have released, before and after the decision: the next command notifies the
-/// consumers of the outcome.
+/// The command is killed after consumers have released their databases, before and after the decision: the next command
+/// notifies the consumers of the outcome.
 @Suite struct KilledWhileReleasedTests {
     @Test func `the command after a crash tells released consumers the outcome`() throws {
         var outcomes: Set<String> = []
@@ -224,7 +223,7 @@ import Testing
             #expect(try shop.value("\(shop.root)/food.db", "SELECT release FROM food") == (isNew ? "2" : "1"), note)
             let now = try shop.said.dropFirst(before.count)
             let reload = isNew ? "api reload food pantry 2.0.0 installed" : "api reload food pantry 1.0.0 undone"
-            // The lock on the file ended with the killed process, so recovery may ask the consumers to release again.
+            // The kernel dropped the lock of the killed process, so recovery may ask the consumers to release again.
             if before.isEmpty {
                 #expect(now.isEmpty, note)
             } else {

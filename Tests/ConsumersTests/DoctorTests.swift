@@ -183,7 +183,7 @@ import Testing
         #expect(isAllAdvice)
     }
 
-    /// The affected versions according to sqlite.org.
+    /// SQLite versions, and whether each has the WAL reset bug according to sqlite.org.
     @Test(arguments: [
         (3_006_023, false), (3_007_000, true), (3_044_005, true), (3_044_006, false), (3_045_000, true),
         (3_050_006, true), (3_050_007, false), (3_051_002, true), (3_051_003, false), (3_053_000, false),

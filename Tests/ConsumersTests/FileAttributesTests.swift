@@ -6,7 +6,7 @@ import Testing
 
 @testable import MoultFiles
 
-/// The permissions and attributes of a file, which a copy must also have.
+/// A copy of a file keeps the permissions and attributes of the file.
 struct FileAttributesTests {
     private let scratch: Scratch
     private var old: String { scratch.path("old.db") }
@@ -31,7 +31,7 @@ struct FileAttributesTests {
         return attributes
     }
 
-    /// Returns an ACL in the format that `setfacl -m u:USER:rw` writes: version 2, then tag, permissions and ID of each
+    /// Returns an ACL in the format that `setfacl -m u:USER:rw` writes: version 2, then the tag, permissions and ID of each
     /// entry.
     private func list(user: UInt32) -> [UInt8] {
         var bytes: [UInt8] = [2, 0, 0, 0]
@@ -95,7 +95,7 @@ struct FileAttributesTests {
                 do {
                     try Faults.$current.withValue(faults) { try Files.copyAttributes(from: old, to: new) }
                     if faults.failedCall == nil { break }
-                    // The only exception is an error of `close` for a file that was not written to.
+                    // The only exception is an error from `close` on a file that was not written to.
                     Issue.record("\(faults.failedCall ?? "") failed without an error")
                 } catch { reported += 1 }
                 try Files.remove(new)
@@ -140,7 +140,7 @@ struct FileAttributesTests {
 
     #if DEBUG
         @Test func `without statx, the mount table is used`() throws {
-            // The second call fails; the first one checks whether the path exists.
+            // The second system call fails; the first one checks whether the path exists.
             let faults = Faults(failAt: 2, code: ENOSYS)
             #expect(try Faults.$current.withValue(faults) { try Files.isMountPoint("/proc") })
             #expect(faults.failedCall == "statx")

@@ -63,7 +63,7 @@ import Testing
     @Test func `apply names the processes that keep an older release open`() throws {
         let server = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(server.line() == "ready")
-        // Neither is named: this process, which has a lease, and a process that has a file of the installed release
+        // The command must name neither this process, which has a lease, nor a process that has a file of the installed release
         // open.
         let lease = try shop.store.lease()
         let other = try Program.python(Self.opener, "\(shop.root)/user.db", "SELECT * FROM note")

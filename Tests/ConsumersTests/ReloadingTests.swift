@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func `a rollback that is refused after a failed reload is recorded`() throws {
-        // The earlier release cannot return, because its manifest is damaged.
+        // The reload command damages the manifest of the earlier release, so the rollback is refused.
         let broken = "f=$(echo $MOULT_STORE/.moult/generations/1*/manifest.json); chmod u+w $f; echo '{' > $f; exit 4"
         try shop.set(consumers: shop.consumer("api", reload: broken, ["onReloadFailure": "roll-back"]))
         let ended = try shop.apply(shop.release(2))
@@ -93,7 +93,7 @@ import Testing
     @Test func `an update waits until readers switch to the new generation`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
-        // The consumer makes the reader switch when it reloads, which is after the update has begun to wait.
+        // The reader switches only after 2.0.0 has become current, so the update has to wait.
         let update = try Program([
             BuiltCommand.path, "apply", "--json", "--store", shop.root, shop.release(2), "--wait-for-readers", "60",
         ])
@@ -106,7 +106,7 @@ import Testing
         #expect(lines.last?.contains("\"laggards\":[]") == true)
     }
 
-    /// Without `--wait-for-readers`, a reader of an older release is not late.
+    /// Without `--wait-for-readers`, a reader of an older release does not count as late.
     @Test func `readers are not listed without --wait-for-readers`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")

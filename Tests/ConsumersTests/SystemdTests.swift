@@ -19,7 +19,7 @@ import Testing
         geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
         && (try? Shell.run(["unshare", "--mount", "true"]).status) == 0
 
-    /// A unit that logs the actions of systemd, and keeps the writable database open while it runs.
+    /// A unit that logs when systemd starts, stops or reloads it, and keeps the writable database open while it runs.
     private var unit: String {
         let said = shop.scratch.path("said")
         return """
@@ -32,8 +32,7 @@ import Testing
             """
     }
 
-    /// Runs a script under a private manager. Its namespaces end every process that the script starts when the manager
-    /// ends.
+    /// Runs a script under a private manager. All processes that the script starts end with their PID namespace.
     private func underSystemd(_ script: String) throws -> Shell.Ended {
         let bin = try shop.scratch.directory("bin")
         let home = try shop.scratch.directory("home")
@@ -80,7 +79,7 @@ import Testing
         #expect(try shop.said.prefix(2) == ["start", "reload"])
     }
 
-    /// A missing unit cannot hold a database, so it does not block the update.
+    /// A unit that does not exist cannot have a database open, so it does not block the update.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace"))
     func `an update succeeds although the unit of a consumer is missing`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "nothere.service"])

@@ -4,7 +4,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Before a release uses a path, a file there that moult did not create, or that belongs to a user, is kept.
+/// A file that moult did not create, or that belongs to a user, is kept before a release uses its path.
 @Suite struct AdoptionTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -231,8 +231,8 @@ import Testing
 
     private static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT);"
 
-    /// Installs a release with a cache at `app.db` whose schema matches the file, and then a release with a different
-    /// cache there. The file contains `MINE`, and must be adopted and stay.
+    /// Installs a release with a cache at `app.db` whose schema matches the file, and then a release with a different cache
+    /// there. The file contains `MINE`; it must be adopted and not removed.
     private func expectNotRemovableAsCache(_ fitting: String, _ unfit: String) throws {
         try release(fitting, "cache", Self.item)
         try shop.install(fitting)
@@ -295,13 +295,13 @@ import Testing
         #expect(try shop.adopted("app.db", "SELECT name FROM item", in: "0+adopted.2") == "LATER\n")
     }
 
-    // MARK: changes of the kind
+    // MARK: changes of kind
 
     static let takeovers: [(old: String, new: String)] = [
         ("user", "shared"), ("user", "reference"), ("user", "cache"), ("shared", "reference"), ("shared", "cache"),
     ]
 
-    /// Installs a first release, writes `DIARY` to `app.db`, and packs a second release that changes its kind.
+    /// Installs a first release, writes `DIARY` to `app.db`, and packs a second release that changes the kind of the database.
     private func changeKind(_ change: (old: String, new: String)) throws {
         try release("1.0.0", change.old, "CREATE TABLE note(t);")
         try shop.install("1.0.0")

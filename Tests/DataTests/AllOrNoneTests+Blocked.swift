@@ -55,7 +55,7 @@ extension AllOrNoneTests {
     func `none of three databases is replaced if one is blocked`(
         _ hold: (mode: String, statements: [String]), blocked: String
     ) throws {
-        // No other database is open, so the others would be exchanged.
+        // The other two databases are not open, so moult would exchange them.
         try begin(["a", "b", "c"], mode: hold.mode)
         let app = try self.hold(blocked, hold)
         try expectTryLater(shop.apply("2.0.0"), app, ["a", "b", "c"], mode: hold.mode)
@@ -73,7 +73,7 @@ extension AllOrNoneTests {
         try Shell.must(["sed", "-i", "s/\"waitForApps\": 1,/\"waitForApps\": 600,/", shop.path("moult.json")])
         let again = ContinuousClock.now
         let waiting = try Background([Shop.command(), "apply", "-q", shop.manifest("2.0.0"), "--store", shop.store])
-        // The update waits longer than in the test above, and longer than the check of a database does.
+        // This update waits longer than the first one, and longer than the check of a database.
         try waiting.wait { ContinuousClock.now - again > .seconds(7) }
         app.quit()
         _ = try waiting.end()
@@ -103,7 +103,7 @@ extension AllOrNoneTests {
         let app = try hold("app", ("delete", ["BEGIN EXCLUSIVE"]))
         let begun = ContinuousClock.now
         let waiting = try Background([Shop.command()] + command + ["--store", shop.store])
-        // The update waits longer than the check of a database does.
+        // The command waits longer than the check of a database.
         try waiting.wait { ContinuousClock.now - begun > .seconds(7) }
         app.quit()
         _ = try waiting.end()

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    // MARK: a refused step has changed nothing
+    // MARK: a refused step changes nothing
 
     @Test(arguments: ["shared", "reference", "cache"], ["delete", "wal"])
     func `a refused adoption changes no byte of any file`(kind: String, mode: String) throws {
@@ -80,7 +80,7 @@ import Testing
         try expect("ONE", ["a", "b", "c"], mode: mode)
     }
 
-    /// Kills the command at one call after the other, each time in a new store; returns the number of kills. Without
+    /// Kills the command at one system call after another, each time in a new store; returns the number of kills. Without
     /// `MOULT_LONG_TESTS`, it kills at every call that changes names, and at every fourth other call.
     func sweep(
         _ words: (AllOrNoneTests) throws -> [String], inspect: (AllOrNoneTests, Comment) throws -> Void

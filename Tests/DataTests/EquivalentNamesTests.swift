@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Unicode has two spellings of é, which Swift treats as equal, but SQLite does not, so a database may have a table for
+/// Unicode has two spellings of é, which are equal in Swift but different in SQLite. A database may therefore have a table for
 /// each spelling, and the app may own rows in both.
 @Suite struct EquivalentNamesTests {
     let shop: Shop
@@ -59,13 +59,13 @@ import Testing
         let kept = try shop.onlyKept("app")
         #expect(left.map { kept.rows($0) } == [1])
         #expect(kept.rows(preserved) == nil)
-        // Moult finds the table by its exact spelling.
+        // moult finds the table by its exact spelling.
         let ended = try shop.moult("quarantine", "--restore", Files.name(of: kept.directory), "--table", left[0])
         #expect(ended.status == 0, "\(ended)")
         #expect(try content("app.db") == Self.filled)
     }
 
-    /// A Swift dictionary would contain only one of the two names.
+    /// A Swift dictionary would keep only one of the two names.
     @Test func `pack refuses two renamed columns whose names differ only in Unicode`() throws {
         let columns: JSON = .object(Self.both.map { .init($0, .string("\($0) new")) })
         let preserve: [JSON] = [["table": .string(Self.one), "columns": columns]]

@@ -15,7 +15,7 @@ import Testing
     init() throws {
         shop = try Shop()
         try shop.scratch.directory("data")
-        // A rollback goes from 1.5.0 to 1.0.0, in which user databases have the same schema.
+        // Rollbacks go from 1.5.0 to 1.0.0, because user databases have the same schema in both.
         for (version, word) in [("1.0.0", "ONE"), ("1.5.0", "MORE"), ("2.0.0", "TWO")] {
             let second = version == "2.0.0"
             try shop.pack(
@@ -102,7 +102,7 @@ import Testing
         #expect(ended.errors.contains("\(name).db"), "\(ended.errors)")
         #expect(try Files.facts("\(data)/\(name).db") == nil)
         #expect(try Files.facts(shop.path("\(name).db"))?.kind == .link)
-        // The link has a target again, as after mounting its disk.
+        // The link has a target again, as if its disk had been mounted.
         try Files.rename("\(data)/unmounted.db", to: "\(data)/\(name).db")
         try shop.install("2.0.0")
     }

@@ -134,7 +134,7 @@ import Testing
     @Test(arguments: ["SELECT nothing();", "UPDATE d SET nothing = 1;", "DELETE FROM d;"])
     func `a failed migration names the database and no internal file`(sql: String) throws {
         try begin(("", sql, Self.one, "d", 2))
-        // A plan only counts the rows that a migration deletes.
+        // A plan does not refuse a migration that deletes rows; it only counts the rows.
         for ended in [try sql.hasPrefix("DELETE") ? shop.apply("2.0.0") : shop.plan("2.0.0"), try shop.apply("2.0.0")] {
             #expect(ended.status == 3, "\(ended.errors)")
             #expect(ended.errors.contains(shop.path("diary.db")), "\(ended.errors)")
@@ -144,7 +144,7 @@ import Testing
 
     // MARK: The app's data in its database
 
-    /// An app creates each of these objects with its own collation or function before the migration.
+    /// Content that an app creates before the migration: objects that need the app's collation or function, and invalid rows.
     static let contents: [(name: String, statements: [String])] = [
         ("an index on the app's collation", ["CREATE INDEX own ON note(t COLLATE appcoll)"]),
         ("a unique index on the app's collation", ["CREATE UNIQUE INDEX own ON note(t COLLATE appcoll)"]),
@@ -233,7 +233,7 @@ import Testing
         try shop.install("1.0.0")
         try write(["PRAGMA journal_mode = WAL"] + content.statements, crash: true)
         try #require(try Files.facts(shop.path("diary.db-wal")) != nil)
-        // `verify` reports rows that really violate a constraint, which a PRAGMA allowed here.
+        // The cases with a PRAGMA create rows that really violate a constraint, and `verify` reports these.
         if !content.statements.contains(where: { $0.hasPrefix("PRAGMA") }) {
             let ended = try shop.moult("verify")
             #expect(ended.status == 0, "\(ended.output)")

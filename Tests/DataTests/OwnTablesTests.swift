@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A release whose source comes from a store has moult's own tables, which are not part of its content.
+/// A database that was copied from a store has moult's own tables. In a release, they do not count as its content.
 @Suite struct OwnTablesTests {
     let scratch: Scratch
 
@@ -27,7 +27,7 @@ import Testing
         try scratch.must("moult apply -q --create -s s releases/test-1.0.0.json")
         try scratch.must("sqlite3 s/prices.db \"INSERT INTO price VALUES('mine', 1)\"; moult verify -s s")
         #expect(try !scratch.must("moult status -s s").contains("needs repair"))
-        // The same release again does not empty a cache.
+        // Applying the same release again does not empty a cache.
         try scratch.must("moult apply -q -s s releases/test-1.0.0.json")
         #expect(try scratch.must("sqlite3 s/prices.db 'SELECT count(*) FROM price'") == "2\n")
     }

@@ -14,7 +14,7 @@ import Testing
 
     init() throws {
         shop = try Shop()
-        // A rollback goes from 1.5.0 to 1.0.0, in which user databases have the same schema.
+        // Rollbacks go from 1.5.0 to 1.0.0, because user databases have the same schema in both.
         for (version, word) in [("1.0.0", "ONE"), ("1.5.0", "MORE"), ("2.0.0", "TWO")] {
             let second = version == "2.0.0"
             try shop.pack(

@@ -34,7 +34,7 @@ import Testing
         let fault = "its user_version is 1, and 1 migration of release 2.0.0 has not run on it"
         for command in [["status"], ["verify"], ["doctor"]] {
             let ended = try shop.moult(command)
-            // Long lines are broken at spaces.
+            // The output wraps long lines at spaces.
             #expect(ended.output.replacing("\n", with: " ").contains(fault), "\(command): \(ended.output)")
             #expect(ended.output.contains("moult apply"), "\(command): \(ended.output)")
         }

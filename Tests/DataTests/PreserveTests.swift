@@ -124,7 +124,7 @@ import Testing
 
     // MARK: Other content of the app
 
-    /// Each case has SQL that changes content other than the preserved rows, the table, and the number of rows, if any.
+    /// SQL that changes content other than the preserved rows, the changed table, and a text in the changed content.
     static let content: [(name: String, sql: String, table: String?, search: String)] = [
         ("a row that is not selected", "INSERT INTO item VALUES('APPROW', 0)", "item", "APPROW"),
         ("a shipped row that the app changed", "UPDATE item SET name = 'APPROW' WHERE name = 'ONE'", "item", "APPROW"),
@@ -214,7 +214,8 @@ import Testing
 
     // MARK: Rollback
 
-    /// Installs release 2.0.0, which adds a column and a table and preserves both; the app then writes to both.
+    /// Installs release 2.0.0, which adds a column and a table and preserves the rows of both tables; the app then writes to
+    /// both.
     private func beginSecond() throws {
         try shop.pack("1.0.0", [.shared(shipped("ONE"), [Self.own])])
         try shop.install("1.0.0")

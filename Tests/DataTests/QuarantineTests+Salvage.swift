@@ -102,7 +102,7 @@ extension QuarantineTests {
         try Files.remove("\(kept.directory)/salvaged.db")
         #expect(try shop.moult("reset", "diary", "--salvage-again").status == 0)
         #expect(try salvaged("SELECT t FROM note") == "DIARY\n")
-        // Salvage that runs once more changes nothing.
+        // Running salvage once more changes nothing.
         #expect(try shop.moult("reset", "diary", "--salvage-again").status == 0)
         #expect(try salvaged("SELECT t FROM note") == "DIARY\n")
     }

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// A release lists the renames of earlier releases as well, for stores that skip those. Each row is renamed once.
+/// A release lists the renames of earlier releases as well, for stores that skip those. Each rename is applied once.
 @Suite struct RepeatedRenameTests {
     let shop: Shop
     init() throws { shop = try Shop() }

@@ -127,7 +127,7 @@ extension ReplaceTests {
         #expect(late > 2 && number > 30, "\(late) of \(number)")
     }
 
-    /// If an undo could not record its end, the next command still needs the record of the replaced content.
+    /// If an undo could not record its completion, the next command still needs the record of the replaced content.
     @Test func `an undo that fails because the disk is full is completed by the same command`() throws {
         try scratch.must("moult replace app.db new1.db && mkdir pristine && cp -a app.db .app.db.moult pristine")
         var number = 1

@@ -78,7 +78,7 @@ import Testing
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('FIRST')")
         try shop.install("2.0.0")
-        // The first set was kept while the clock was ahead.
+        // As if the first set had been kept while the clock was ahead.
         let first = try shop.onlyKept("app").directory
         try Shell.must(["sed", "-i", #"s/"time": "2/"time": "3/"#, "\(first)/set.json"])
         let ahead = "\(Files.directory(of: first))/3\(Files.name(of: first).dropFirst())"

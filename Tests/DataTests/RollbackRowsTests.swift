@@ -117,7 +117,7 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM item WHERE own = 1") == "MINE\n")
     }
 
-    // MARK: Content of another release than the installed one
+    // MARK: Content of a release that is not installed
 
     /// Restores the content of 1.0.0 while 2.0.0 is installed. The column that marks rows of the app has a different
     /// name in the two releases.
@@ -153,7 +153,7 @@ import Testing
         #expect(try items() == "APP|0\nMINE|1\nONE|0\n")
     }
 
-    // MARK: A database gets another name
+    // MARK: A renamed database
 
     @Test(arguments: ["exchange", "live"])
     func `a release that renames a database still needs consent to stop preserving rows`(way: String) throws {

@@ -9,7 +9,8 @@ import Testing
     private var precious: String { shop.scratch.path("precious") }
     private var plan: String { shop.scratch.path("saved.plan") }
 
-    /// Saves a plan from 1.0.0 to 2.0.0, with a directory next to the store and a set in quarantine.
+    /// Saves a plan of an update from 1.0.0 to 2.0.0. A directory next to the store and a set in quarantine must not be
+    /// affected.
     init() throws {
         shop = try Shop()
         try shop.pack("1.0.0", [.reference("CREATE TABLE food(x);"), .user("CREATE TABLE note(t);")])

@@ -9,7 +9,7 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    /// Scenario 4: the build of the app has built its database, which is attached at its own path.
+    /// Scenario 4: the build of the app has also built its database, which is then attached where it is.
     @Test func `the plugin builds the database of an app`() async throws {
         let resources = "\(try await ExampleApps.path("examples_Trees.resources"))/Database"
         #expect(try Files.list(resources) == ["release.json", "trees.db"])

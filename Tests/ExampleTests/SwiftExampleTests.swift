@@ -18,8 +18,8 @@ import Testing
             examples += Self.blocks(try Project.text(page), of: page)
         }
         for file in try Self.sources() { examples += Self.comments(try Project.text(file), of: file) }
-        // The current number of examples: if the form of the pages or comments changes and this test no longer finds some
-        // examples, it fails.
+        // At least 38 examples must be found. If the form of the pages or comments changes and this test no longer finds some
+        // of them, it fails.
         #expect(examples.count >= 38)
         let modules = try modules()
         for name in ["GRDB", "examples"] { try scratch.directory(name) }
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    /// Returns the indented lines in comments.
+    /// Returns the examples in comments, which are the indented lines.
     private static func comments(_ source: String, of name: String) -> [Example] {
         var examples: [Example] = []
         var lines: [Substring] = []

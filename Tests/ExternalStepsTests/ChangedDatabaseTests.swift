@@ -105,8 +105,8 @@ import Testing
                 "SELECT DISTINCT release FROM food",
             ]) == "same\n")
 
-        // According to the manifests, the files of the second and the third release are the same, but the step has
-        // changed the former.
+        // According to the manifests, the second and the third release have the same file, but the step has changed the file of
+        // the second.
         try world.settings { $0.setting("after", to: nil) }
         #expect(try apply(manifests[2]) == "same\n")
     }

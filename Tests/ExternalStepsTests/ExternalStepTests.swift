@@ -120,7 +120,8 @@ import Testing
         #expect(try world.failure()?.why == "no such file")
     }
 
-    /// Perl reads `/dev/fd/3` through the same descriptor, starting where the previous process stopped.
+    /// Perl opens `/dev/fd/3` as the descriptor itself, so moult must reset the offset that the previous process left.
+    /// offset.
     @Test func `an interpreter can read a step's script from the descriptor`() throws {
         let program = try Programs.write(
             #"""
@@ -147,7 +148,7 @@ import Testing
         #expect((effect.phase, effect.text) == (.attach, "named by the manifest"))
     }
 
-    /// If a step fails on the message about the outcome, the failure is reported, and the update stays.
+    /// If a step fails on the message about the outcome, the failure is reported, and the outcome does not change.
     @Test(arguments: [Ending.done, .undone])
     func `a step is notified of the outcome of the update`(_ ending: Ending) throws {
         let program = try Programs.shell(

@@ -57,7 +57,7 @@ import Testing
         try #require(segment >= 0)
         defer { shmctl(segment, IPC_RMID, nil) }
         if geteuid() == 0 {
-            // The user owns the segment, so only the guard can prevent its removal.
+            // The user owns the shared memory segment, so only the guard can prevent its removal.
             var facts = shmid_ds()
             #expect(shmctl(segment, IPC_STAT, &facts) == 0)
             (facts.shm_perm.uid, facts.shm_perm.gid) = (user, user)
@@ -76,8 +76,7 @@ import Testing
         #expect(shmctl(segment, IPC_STAT, &facts) == 0)
     }
 
-    /// A process of the step closes all connections to the command, disables the signal for the death of its parent,
-    /// and waits.
+    /// A process of the step closes all connections to the command, disables its parent-death signal, and waits.
     static let survivor = """
         #!/usr/bin/env python3
         import ctypes, json, os, signal, subprocess, sys

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The paths that a step may write to: the named files, and the directories of new files.
+/// The paths that a step may write to: the listed files, and the directories of new files.
 @Suite struct WritesTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }

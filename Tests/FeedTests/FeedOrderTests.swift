@@ -90,7 +90,7 @@ import Testing
 
     // MARK: revoked keys
 
-    /// Changes the keys, and then lets the mirror serve the files from before the change.
+    /// Changes the keys, and then makes the mirror serve the files from before the change.
     private func revoke() throws {
         try bench.must("moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")

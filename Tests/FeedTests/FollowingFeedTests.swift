@@ -217,7 +217,7 @@ import Testing
     @Test func `a saved plan is applied once`() throws {
         try bench.follow(["1.0.0"])
         #expect(try bench.run("moult plan -o p").status == 2)
-        // A later release is not the release that was approved.
+        // The plan installs the release that was approved, not a later one.
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key; moult apply -q --plan p")
         #expect(try bench.installed() == "1.0.0")

@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// The checking process crashes, as if because of a bug in SQLite: a signal ends the process at its first step.
+    /// The checking process crashes, as it would because of a bug in SQLite: a signal ends it when it starts to confine itself.
     @Test(arguments: ["SEGV", "ABRT", "KILL"])
     func `a release is refused if SQLite crashes while checking it`(signal: String) throws {
         let hostile = try Case()
@@ -107,7 +107,7 @@ import Testing
         let examiners = Set(
             lines.filter { $0.contains("PR_SET_NO_NEW_PRIVS") }.compactMap { $0.split(separator: " ").first })
         #expect(examiners.count == 2)
-        // Unpacking opens the file with O_EXCL.
+        // Opens with O_EXCL are left out, because they belong to unpacking.
         let opened = lines.filter { $0.contains("/food.db\"") && $0.contains("transactions") && !$0.contains("O_EXCL") }
         #expect(!opened.isEmpty)
         for line in opened where line.contains("O_RDWR") || line.contains("O_RDONLY") {

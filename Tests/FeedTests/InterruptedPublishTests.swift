@@ -20,7 +20,7 @@ import Testing
             "strace -f -qq -o /dev/null -e trace=\(call) -e inject=\(call):\(how):when=\(number) moult \(line)")
     }
 
-    /// Files in the directory that a complete `publish` removes.
+    /// Returns the files in the directory that a complete `publish` would have removed.
     private func leftovers() throws -> [String] {
         try Files.list(bench.path("public")).filter { $0.hasPrefix(".") || $0.hasSuffix(".new") }
     }

@@ -20,7 +20,7 @@ import Testing
     @Test func `stores switch to the new key`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try bench.must("moult apply").contains("no newer release"))
-        // Only the new key signs the release, which the store accepts.
+        // The release is signed only by the new key, and the store accepts it.
         try publish("2.0.0", 2, "-k b.key")
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("b"))"))
     }

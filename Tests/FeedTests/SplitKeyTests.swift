@@ -183,7 +183,7 @@ import Testing
         try bench.must(
             "moult publish public rel/test-2.0.0.json -q -k online.key -k release.key -k new.key; moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // One of the two signatures is not enough, even if the file contains it twice.
+        // One of the two signatures is not enough, even if it is in two files.
         try bench.release("3.0.0", sequence: 3)
         try bench.must("moult publish public rel/test-3.0.0.json -q -k online.key -k release.key -k new.key")
         let (one, other) = (try bench.id("release"), try bench.id("new"))
@@ -204,7 +204,7 @@ import Testing
                 + "  Sign it with a root key: moult sign keys/keys-2.json --key ROOT.key\n")
         try bench.must("moult sign -q keys/keys-2.json -k new.key")
         try bench.must("moult publish public -q --trust keys/keys-2.json -k online.key; moult check")
-        // From now on, one signature is not enough, even if the file contains it twice.
+        // From now on, one signature is not enough, even if it is in two files.
         try bench.must("moult trust keys -q -k root.key")
         try bench.must("cp keys/keys-3.json.minisig keys/keys-3.json.$(head -1 new.pub | sed 's/.* //').minisig")
         #expect(

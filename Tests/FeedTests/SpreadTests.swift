@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `apply without --spread, at a terminal, or for the first release does not wait`() throws {
-        // If one of these commands made a pause, `timeout` would end it.
+        // If one of these commands paused, `timeout` would end it.
         try bench.must("timeout 20 moult apply -q --spread 86400")
         try bench.must("timeout 20 moult apply -q")
         try bench.must("timeout 20 script -qec 'moult apply -q --spread 86400' /dev/null")

@@ -14,8 +14,8 @@ struct SystemdServiceTests {
     private let bench: Bench
     private let instance: String
 
-    /// Installs the unit with a second of retries instead of an hour, and with a second unit that creates a file when
-    /// the first one fails.
+    /// Installs the unit with one second of retries instead of an hour, and another unit that creates a file when the first one
+    /// fails.
     init() throws {
         bench = try Bench()
         try bench.release("1.0.0", sequence: 1)

@@ -54,7 +54,7 @@ struct SystemdUnitTests {
             "security", "--offline=yes", "--threshold=20", "--root=\(scratch.path("root"))", "moult@var-lib-app.service"
         )
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
-        // The line without the drop-in differs, so the drop-in was read.
+        // Without the drop-in, this line would be different.
         #expect(ended.output.contains("✓ User="))
         // In a user namespace of its own, the service would not see the processes of the app.
         #expect(try !Self.unit("user.conf").contains("\nPrivateUsers="))

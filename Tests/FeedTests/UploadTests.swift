@@ -15,8 +15,8 @@ import Testing
         for number in 1...3 { try bench.release("\(number).0.0", sequence: number) }
     }
 
-    /// Publishes, and uploads each file with a script that copies it to `away` and logs its name and headers. The
-    /// script runs the shell code `first` before.
+    /// Publishes, and uploads each file with a script that copies it to `away` and logs its name and headers. Before that, the
+    /// script runs the shell code `first`.
     @discardableResult
     private func publish(_ rest: String, first: String = "", command: String = "sh copy") throws -> Shell.Ended {
         let script = """

@@ -3,8 +3,8 @@ import MoultFiles
 import MoultLibc
 import Synchronization
 
-// Simulates a week of many machines that follow a feed on two mirrors, with the code with which stores choose a release.
-// Prints JSON.
+// Simulates a week of many machines that follow a feed on two mirrors. Releases are chosen by the code that stores use. Prints
+// JSON.
 //   FleetSimulation MACHINES SEED staged|at-once IDLE-REQUESTS IDLE-BYTES FEED-REQUESTS FEED-BYTES RELEASE-REQUESTS RELEASE-BYTES
 let words = CommandLine.arguments.dropFirst()
 let numbers = words.compactMap { Int($0) }

@@ -15,7 +15,7 @@ import Testing
     }
 
     static let pragmas = "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;"
-    /// Five hundred rows that are only in the WAL.
+    /// SQL that writes five hundred rows, which are then only in the WAL.
     static let fill = """
         BEGIN;
         DELETE FROM note;
@@ -97,7 +97,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The next update after the exit of the app recreates the cache.
+    /// After the app has exited, the next update recreates the cache.
     @Test func `a cache stays until the app that has it open exits`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)

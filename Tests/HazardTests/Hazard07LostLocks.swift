@@ -23,7 +23,7 @@ import Testing
         return app
     }
 
-    /// Lets another process try to write at the same time, and returns its error.
+    /// Makes another process try to write at the same time, and returns its error.
     private func otherWriter(_ path: String) throws -> String {
         try Shell.run(["sqlite3", path, "INSERT INTO note VALUES(9001, 'theirs', 1)"]).errors
     }

@@ -99,7 +99,7 @@ import Testing
         try reader.close()
     }
 
-    /// One of the readers reads at every moment, but the update still gets its turn.
+    /// At every moment, at least one reader is reading, but the update still gets its turn.
     @Test func `an update gets its turn among overlapping readers`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let readers = try (1...5).map { _ in
@@ -156,8 +156,8 @@ import Testing
         try reader.close()
     }
 
-    /// The next small commit of the app does not have to copy the release from the WAL, because its content is in the
-    /// file.
+    /// The content of the release is already in the file, so the next small commit of the app does not have to copy it from the
+    /// WAL.
     @Test func `the WAL is small after a live replacement`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, Self.wal)

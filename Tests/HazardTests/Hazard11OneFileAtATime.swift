@@ -61,8 +61,8 @@ import Testing
         ].map { String($0.first ?? "-") }
     }
 
-    /// Each file of a release is committed separately. After a kill between two files, the next command completes the
-    /// others.
+    /// Each file of a release is committed separately. After a kill between two commits, the next command completes the
+    /// remaining ones.
     @Test func `an update of several files is completed after a crash`() throws {
         let releases = try [release("1.0.0", 1), release("2.0.0", 2)]
         var halves = 0

@@ -1,4 +1,4 @@
-/// An operation of a program on the files below a directory; paths are relative to it.
+/// An operation of a program on the files below a directory. Paths are relative to that directory.
 enum FileOperation: Equatable {
     case makeFile(String)
     case makeDirectory(String)

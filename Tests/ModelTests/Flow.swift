@@ -87,7 +87,7 @@ enum Flow: String, CaseIterable {
         try Shell.must(["sqlite3", "\(store)/\(name).db", "PRAGMA journal_mode = \(mode); \(sql)"])
     }
 
-    /// Breaks the user database: it does not load, and its `-wal` must not be lost.
+    /// Breaks the user database: SQLite cannot open it, and its `-wal` must not be lost.
     private func breakUser(_ store: String) throws {
         for (suffix, content) in [("", "not a database, "), ("-wal", "what somebody else left")] {
             try Files.remove("\(store)/user.db\(suffix)")

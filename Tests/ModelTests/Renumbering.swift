@@ -1,8 +1,8 @@
 import MoultBasics
 import MoultFiles
 
-/// A store recognizes some of its files by inodes and times, which differ when the store is recreated. Rewrites the
-/// records of the store for the new files.
+/// Rewrites the records of a recreated store. A store recognizes some of its files by inode and time, which are different after
+/// the store was recreated.
 struct Renumbering {
     let recording: Recording
     /// The paths at which the files of the disk were created.

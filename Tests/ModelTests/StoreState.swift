@@ -67,7 +67,7 @@ struct StoreState: Equatable {
     private static func names(_ store: String) throws -> Set<String> {
         var found: Set<String> = []
         func walk(_ path: String, _ name: String) throws {
-            // This record is left out: the next command that checks databases recreates it.
+            // `checks.json` is left out as well: the next command that checks databases recreates it.
             let kept = [
                 ".moult/history.jsonl", ".moult/feed", ".moult/links.json", ".moult/lock", ".moult/checks.json",
             ]

@@ -4,8 +4,8 @@ struct Trial {
     var cuts = PowerCuts()
     /// The number of states to try, spread over all calls; nil for all states.
     var most: Int?
-    /// Selects the path whose syncs are ignored, or only the last one with `isLastOnly`. Only the resulting losses are
-    /// tried.
+    /// Selects the paths whose syncs the trial ignores; with `isLastOnly`, it ignores only the last of these syncs. Only the
+    /// losses that result from this are tried.
     var unsynced: ((String) -> Bool)?
     var isLastOnly = false
     /// The number of findings after which the trial stops.

@@ -1,15 +1,15 @@
-/// A disk with unsynced changes: after a power failure, each change may be on the disk, or partly, or not.
+/// A disk with unsynced changes: after a power failure, each change may be on the disk completely, partly or not at all.
 ///
 /// The rules, where POSIX leaves open what may happen:
 ///
 /// - Content written to a file is certain after the file was synced; its name only after the directory was. A name that
 ///   was created, removed or changed is certain after its directory, old or new, was synced. A rename is synced with the
 ///   directory of its new name, an exchange with either.
-/// - Otherwise, every change is there or not, independently of the others, with two exceptions: changes of one name
-///   keep their order, and so do changes of one page of a file.
-/// - A rename and an exchange are atomic. A link has its target.
-/// - Content is written in pages of 4 KiB. Each may be there, or not; or only its first half; or as zeros, if the
-///   file's new size is there but not the content.
+/// - Otherwise, every change is on the disk or not, independently of the others, with two exceptions: changes of one name keep
+///   their order, and so do changes of one page of a file.
+/// - A rename and an exchange are atomic. A symbolic link always has its target.
+/// - Content is written in pages of 4 KiB. A page may be on the disk or not, or only its first half, or zeros instead of its
+///   content if the file already has its new size.
 /// - Owners, modes and times are ignored.
 struct UnsyncedDisk {
     static let page = 4096

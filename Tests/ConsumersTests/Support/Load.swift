@@ -44,8 +44,8 @@ struct Load {
             ])
     }
 
-    /// Code that the programs share. A gate can block the programs, like a consumer that blocks its own threads while
-    /// it releases. The programs end when their input ends.
+    /// Code that the programs share. A gate can block the programs, as an app would block its own threads while it releases a
+    /// database. The programs end when their input ends.
     private static let common = """
         import contextlib, fcntl, os, select, sqlite3, subprocess, sys, time
         path, gate = sys.argv[1], sys.argv[2]
@@ -126,7 +126,7 @@ struct Load {
         ])
     }
 
-    /// Installs the releases from 2 to `count`, each in a separate process.
+    /// Installs `count` releases, starting with release 2, each in a separate process.
     func releases(_ count: Int) throws {
         for number in 2...count + 1 {
             let manifest = try release(number)
@@ -141,7 +141,7 @@ struct Load {
     static func end(_ program: Program) -> (numbers: [Int], text: String) {
         program.closeInput()
         let text = program.line() ?? ""
-        // The program that closes the database last locks the file exclusively for a moment.
+        // The last program to close the database locks the file exclusively for a moment.
         program.wait()
         return (text.split(separator: " ").prefix { Int($0) != nil }.compactMap { Int($0) }, text)
     }

@@ -15,7 +15,7 @@ struct App {
         try #require(program.line() == "ready", "the app could not open \(path)")
     }
 
-    /// Ends without closing the database, like a crash.
+    /// Kills the app, so that it does not close the database.
     func crash() {
         program.signal(9)
         program.wait()

@@ -9,7 +9,7 @@ struct Shop {
     let scratch: Scratch
     let store: String
 
-    /// Returns the path of the command: that in `MOULT_BINARY`, or by default the built command.
+    /// Returns the path of the command: the value of `MOULT_BINARY`, or else the built command.
     static func command() throws -> String {
         if let chosen = getenv("MOULT_BINARY") { return String(cString: chosen) }
         return try BuiltMoult.path()
@@ -118,7 +118,7 @@ struct Shop {
         try moult(["apply", release.hasSuffix(".json") ? release : manifest(release)] + more)
     }
 
-    /// Applies a release that must succeed.
+    /// Applies a release; the command must succeed.
     func install(_ release: String, _ more: String...) throws {
         let ended = try moult(["apply", release.hasSuffix(".json") ? release : manifest(release)] + more)
         try #require(ended.status == 0, "apply \(release): exit \(ended.status): \(ended.errors)")
