@@ -121,7 +121,6 @@ import Testing
     }
 
     /// Perl opens `/dev/fd/3` as the descriptor itself, so moult must reset the offset that the previous process left.
-    /// offset.
     @Test func `an interpreter can read a step's script from the descriptor`() throws {
         let program = try Programs.write(
             #"""

@@ -109,7 +109,7 @@ import Testing
             return covers?.reduce(0) { $0 + $1.count } ?? 0
         }
         #expect(covered(1 << 20) > new.count * 9 / 10)
-        // With a table of 1 KiB, the search may find less content that moved than with a larger table.
+        // With a table of 1 KiB, the search may find less of the moved content than with a larger table.
         #expect(covered(1 << 10) <= covered(1 << 20))
     }
 
@@ -179,7 +179,7 @@ import Testing
                 try damaged.withUnsafeBytes { try DifferenceFrame.decode($0) }
             }
         }
-        // The output of zstd, and an empty frame.
+        // The magic number of zstd, and two bytes, which are too few for a frame.
         #expect(try [0x28, 0xb5, 0x2f, 0xfd].withUnsafeBytes { try DifferenceFrame.decode($0) } == nil)
         #expect(throws: ArchiveRefusal.self) { try [UInt8]([1, 2]).withUnsafeBytes { try DifferenceFrame.decode($0) } }
     }

@@ -101,7 +101,7 @@ import Testing
         // Latin-1 is not UTF-8.
         var latin = TarBytes.header("f_d.db")
         latin[1] = 0xf6
-        // The checksum counts bytes: “_” is 0x5f.
+        // The checksum is the sum of all bytes of the header, with spaces in place of the checksum itself.
         let sum = latin[..<148].reduce(0) { $0 + Int($1) } + 8 * 32 + latin[156...].reduce(0) { $0 + Int($1) }
         let digits = Array(String(sum, radix: 8).utf8)
         latin.replaceSubrange(148..<154, with: [UInt8](repeating: 0x30, count: 6 - digits.count) + digits)

@@ -161,7 +161,7 @@ import Testing
         let parts = ["food.db.zst", "user.db.zst"][..<frames].joined(separator: " ")
         #expect(scratch.run("cat \(parts) >a.tar.zst && zstd -t a.tar.zst && tar --zstd -tf a.tar.zst") == 0)
         #expect([.archiveCut, .archiveMissing].contains(try scratch.refusal("a.tar.zst", members: members).code))
-        // With an end of tar after the first frames, only the missing members show that the archive is truncated.
+        // With the end marker of tar after the first frames, only the missing members show that the archive is truncated.
         #expect(scratch.run("cat food.db.zst z.zst >a.tar.zst") == 0)
         #expect(try scratch.refusal("a.tar.zst", members: members).why == "it lacks the declared “user.db”")
     }

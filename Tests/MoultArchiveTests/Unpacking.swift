@@ -32,7 +32,7 @@ extension Scratch {
         let result = Result {
             try contents { try reader(name, as: kind).read(members: members, onMember: $0) }
         }
-        // The confined process determines the format by the name.
+        // The confined process determines the format from the name.
         guard kind == nil else { return try result.get() }
         let confined = Result {
             try contents {

@@ -16,8 +16,7 @@ import Testing
         #expect(try JSON(parsing: text, source: "t").line == line)
     }
 
-    /// C1 control characters, which a terminal must not interpret, and invisible characters for direction, zero width
-    /// and tags.
+    /// Control characters, which a terminal must not interpret, and invisible characters for direction, zero width and tags.
     @Test(
         arguments: [0x1B, 0x9B, 0xAD, 0x61C, 0x200B, 0x200F, 0x202E, 0x2060, 0x2069, 0xFEFF, 0x3164, 0xE0041]
             as [UInt32])

@@ -36,7 +36,6 @@ import Testing
         }
     }
 
-    /// The commands in topics can also be parsed.
     @Test(arguments: Topic.all.map(\.name))
     func `commands in topics can be parsed`(_ name: String) throws {
         let topic = try #require(Topic.all.first { $0.name == name })

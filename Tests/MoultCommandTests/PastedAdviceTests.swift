@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func `--create and --feed cannot be used together`() throws {
-        // No server listens at this address, because the command fails before it contacts a server.
+        // No server needs to listen at this address, because the command fails before it contacts one.
         let ended = try world.run("moult apply --create --feed http://127.0.0.1:9/feed.json -s new")
         #expect(ended.status == 64)
         #expect(

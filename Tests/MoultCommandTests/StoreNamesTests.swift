@@ -49,7 +49,7 @@ import Testing
         #expect(found == `case`.offers)
     }
 
-    /// Adds a hold to the settings; `release` is part of a script of sed.
+    /// Adds a hold to the settings; `release` becomes part of a sed script.
     private func hold(_ release: String) throws {
         let settings = "\"hold\": { \"release\": \"\(release)\", \"reason\": \"x\" }, \"keep\""
         try scratch.must("sed -i 's/\"keep\"/\(settings)/' 'my store/moult.json'")

@@ -60,8 +60,8 @@ import Testing
         }
     }
 
-    /// Installs the second release, and leaves the store in `crashed`, in its state at a given moment of the update.
-    /// The store is moved there during the update, so that the update cannot change it any more.
+    /// Installs the second release, and moves the store to `crashed` at a given moment of the update. The update can then no
+    /// longer change the store, which stays as a crash at that moment would have left it.
     private func crash(_ moment: Moment, _ second: String) throws {
         let (store, crashed) = (store.directory, crashed)
         let watcher = Watcher(tell: { event in

@@ -45,7 +45,7 @@ import Testing
         #expect(try JSON(parsing: json.message, source: "a test") == json)
     }
 
-    /// `cat` stands for a program that answers each message.
+    /// `cat` acts as a program that answers each message.
     @Test func `messages go to a program and back`() throws {
         let child = try Subprocess(Subprocess.Command(["cat"]), input: .pipe)
         var lines = MessageLines(longest: 1 << 20)

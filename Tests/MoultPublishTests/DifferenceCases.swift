@@ -5,7 +5,7 @@ struct Difference: Sendable, CustomTestStringConvertible {
     enum Ours: Sendable {
         /// The SQL dump of the database.
         case dump(String)
-        /// A part of the message.
+        /// The build is refused, and the message contains this text.
         case refused(String)
     }
 
@@ -66,7 +66,7 @@ struct Difference: Sendable, CustomTestStringConvertible {
             name: "paths", script: "CREATE TABLE t(a, b);\n.import --csv below.csv t\n",
             files: ["below.csv": "below,1\n", "../below.csv": "above,1\n"], shell: "INSERT INTO t VALUES('above','1');",
             ours: .dump("CREATE TABLE t(a, b);\nINSERT INTO t VALUES('below','1');\n")),
-        // A dump does not show the mode, so the script for the shell records it.
+        // The SQL of a dump does not show the journal mode, so the test appends it to the dump.
         Difference(
             name: "WAL mode", script: "PRAGMA journal_mode = WAL;\nCREATE TABLE t(a);\n",
             shell: "-- wal", ours: .dump("CREATE TABLE t(a);\n-- delete\n")),

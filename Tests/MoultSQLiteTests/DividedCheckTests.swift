@@ -5,8 +5,8 @@ import Testing
 
 @testable import MoultSQLite
 
-/// A check that is divided into parts never calls a database sound that SQLite's check finds damaged. Otherwise, SQLite
-/// checks the whole database.
+/// A check that is divided into parts never calls a database sound that SQLite's check finds damaged. If it finds anything
+/// unusual, SQLite checks the whole database.
 @Suite struct DividedCheckTests {
     let scratch: Scratch
 
@@ -62,7 +62,7 @@ import Testing
 
         func strike(_ pages: inout Pages) throws {
             switch self {
-            // Replaces the number of the first page that the first page of the free list contains.
+            // Replaces the number of the first free page that the first page of the free list contains.
             case .aFreePageInUse: pages.set((pages.number(32) - 1) * 4096 + 8, to: pages.root("b"))
             case .freePagesForgotten:
                 pages.set(32, to: 0)

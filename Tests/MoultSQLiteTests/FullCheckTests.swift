@@ -10,7 +10,7 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    /// Rows with every kind of value, inserted in and against their order.
+    /// Rows with every kind of value. In some columns, the order of the values differs from the order of insertion.
     private static let rows = """
         INSERT INTO t VALUES (1, 'b', 2.0), (2, 'A', 2.5), (3, 'a ', NULL), (4, x'00ff', 9007199254740993),
           (5, 'a' || char(0) || 'z', -1e300), (6, NULL, 7), (7, 'Z', 0.0), (8, 'ä', 9.0e18), (9, '', 1), (10, 'b', 3);

@@ -23,7 +23,7 @@ struct Examined {
         return report
     }
 
-    /// Returns the reason for which the database is refused; nil if it is not refused.
+    /// Returns the reason why the database is refused, or a text with the report if it is not refused.
     func refusal(by program: String? = nil) -> String? {
         do {
             let report = try report(by: program)

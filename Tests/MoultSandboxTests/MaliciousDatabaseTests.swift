@@ -68,7 +68,7 @@ import Testing
         #expect(why.contains(harm.why))
     }
 
-    #if !SANITIZED  // That needs the limit of memory.
+    #if !SANITIZED  // This test needs the memory limit.
         @Test func `the memory for a check is limited`() throws {
             let columns = (0..<40).map { _ in "hex(zeroblob(30000000))" }.joined(separator: ", ")
             try `the report contains the reason why a query is refused`(

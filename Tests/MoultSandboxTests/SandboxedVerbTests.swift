@@ -162,7 +162,7 @@ import Testing
         #expect(try JSON(parsing: json.output, source: "its answer")["error"]?["code"]?.string == "E412")
     }
 
-    /// SQLite or moult reports files that are damaged or not databases as without a sandbox.
+    /// Files that are damaged or not databases are reported as they are without a sandbox, by SQLite or by moult.
     @Test(arguments: [
         "printf 'SQLite format 3\\0' > x.db", "cp good.db x.db && truncate -s 1000 x.db",
         "cp good.db x.db && printf '\\377\\377' | dd of=x.db bs=1 seek=4100 conv=notrunc status=none",

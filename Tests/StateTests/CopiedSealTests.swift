@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Sealed files are identified by digests; inode, size and times only save repeated reading.
+/// Sealed files are identified by digests; inode, size and times only save reading a file again.
 @Suite struct CopiedSealTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch

@@ -30,7 +30,7 @@ import Testing
         return try Shell.run(prefix + [BuiltMoult.path()] + words + ["--store", store])
     }
 
-    /// Writes the journal of an update that has one effect, and is to be finished.
+    /// Writes the journal of a decided update with one effect, which recovery would perform.
     @discardableResult
     private func plant(_ change: JSON) throws -> String {
         let file = scratch.path("plan.json")

@@ -1,7 +1,7 @@
 import MoultFiles
 
-/// Ways to break a database so that it does not load. Each is a shell command in the directory of the database, in
-/// which `DB` stands for its name. A killed process has left `other.db-wal` and `other.db-journal` of another database.
+/// Ways to break a database so that it does not load. Each is a shell command that runs in the directory of the database, with
+/// the name of the file in `DB`. A killed process has left `other.db-wal` and `other.db-journal` of another database there.
 package enum Broken: String, CaseIterable, Sendable {
     case noDatabase = "echo 'this is not a database at all' > $DB"
     case zeroBytes = ": > $DB"

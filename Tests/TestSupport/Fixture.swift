@@ -1,8 +1,8 @@
 import MoultLibc
 import Synchronization
 
-/// Files with which many tests start, and which take long to create. Each process creates the files once, and copies
-/// them for each test.
+/// Files that many tests start with, and that take long to create. Each process creates the files once, and copies them for
+/// each test.
 package enum Fixture {
     private static let made = Mutex<[[UInt8]: Scratch]>([:])
 

@@ -107,7 +107,7 @@ import Testing
         #expect(try storage.requests() == [])
     }
 
-    /// The message must not suggest to configure a password, which would not be sent.
+    /// The message must not suggest configuring a password, because moult would not send it.
     @Test func `the error names a server that requests a password over plain HTTP`() throws {
         let server = try WebServer(scratch.path("public"))
         try follow(server.url("private/feed.json"))

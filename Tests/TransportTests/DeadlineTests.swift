@@ -34,7 +34,7 @@ import Testing
 
     private func isInstalled() throws -> Bool { try Files.factsThroughLinks(scratch.path("store/food.db")) != nil }
 
-    /// If the rate stays below the minimum, moult gives up after `patience`, whatever is sent.
+    /// If the rate stays below the minimum, moult gives up after `patience`, whichever file is sent.
     @Test(arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", ".tar.zst"])
     func `a server below the minimum rate is abandoned for the next mirror`(_ file: String) throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: file))

@@ -34,7 +34,7 @@ import Testing
 
     private func follow(_ url: String) throws {
         try must("moult init -q --product org.example.test --key a.pub --feed \(url)")
-        // After the first check, the directory of the feed exists.
+        // The first check would create this directory.
         try scratch.directory("store/.moult/feed")
         let settings = scratch.path("store/moult.json")
         let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)

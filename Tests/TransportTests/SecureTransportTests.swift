@@ -67,8 +67,7 @@ import Testing
         #expect(try Tree(scratch.path("store"), times: false, skipping: aside) == before)
     }
 
-    /// The handshake does not check the time, so the error says that the certificate has expired. The command never
-    /// reports that no newer release exists.
+    /// The error says that the certificate has expired, and the command never reports that no newer release exists.
     @Test func `an expired certificate is refused`() throws {
         let server = try WebServer(
             scratch.path("public"), certificate: authority.certify("IP:127.0.0.1", as: "expired", days: -1))

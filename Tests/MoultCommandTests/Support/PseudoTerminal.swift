@@ -8,7 +8,7 @@ final class PseudoTerminal {
     /// The side to which a program writes.
     let descriptor: Int32
 
-    // The requests TIOCSPTLCK and TIOCGPTN, because Swift cannot import their macros.
+    // The values of TIOCSPTLCK and TIOCGPTN, because Swift cannot import these macros.
     private static let unlock: UInt = 0x4004_5431
     private static let askNumber: UInt = 0x8004_5430
 

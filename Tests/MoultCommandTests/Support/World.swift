@@ -63,6 +63,6 @@ final class World {
     func size(_ name: String) throws -> ByteCount { ByteCount(try bytes(name)) }
     func bytes(_ name: String) throws -> Int { try Files.facts(scratch.path(name))?.size ?? 0 }
 
-    /// The store, without the times of its settings: names, modes, times, content.
+    /// The store: names, modes, times, content.
     var tree: Tree { get throws { try Tree(store) } }
 }

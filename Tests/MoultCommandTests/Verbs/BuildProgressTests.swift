@@ -25,7 +25,7 @@ import Testing
                 "build: \(made):1", "build: \(made):2", "build: \(made):3", "build: import \(scratch.path("food.csv"))",
                 "build: make it read-only",
             ])
-        // At the end, the progress has the complete size of the file.
+        // At the end, the progress reports the complete size of the file.
         #expect(parts.filter { $0.total > 0 }.map { [$0.done, $0.total] } == [[19, 19]])
     }
 

@@ -18,8 +18,8 @@ import Testing
         #expect(CheckTime(fixed: 1, isTrial: true).seconds(for: size) == 1)
     }
 
-    /// A small, sound database whose constraint or index takes seconds of CPU time to check. The database is created
-    /// quickly, because both get the slow expression, which has the same value, after the rows were inserted.
+    /// A small, sound database whose constraint or index takes seconds of CPU time to check. The database is created quickly,
+    /// because the slow expression, which has the same value, is put into the schema after the rows were inserted.
     private static let slow = """
         CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(4)), '00', printf('%.3c', x))) > 0));
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) INSERT INTO t SELECT i FROM n;
@@ -48,7 +48,7 @@ import Testing
         try scratch.must("moult apply --store store --plan plan.json")
         isRefused(try scratch.run("moult verify --deep --store store"), status: 1)
         try scratch.must("moult verify --deep --check-timeout 600 --store store")
-        // The maximum value.
+        // The maximum value is accepted.
         try scratch.must("sed -i 's/\"checkTimeout\": 1,/\"checkTimeout\": 604800,/' store/moult.json")
         try scratch.must("moult verify --deep --store store")
         #expect(try scratch.run("moult apply --check-timeout 0 --store store \(release)").status == 64)

@@ -97,7 +97,7 @@ import Testing
         #expect(try scratch.must("\(line) --json").contains("\"created\":true"))
         let settings = try scratch.read("a/b/moult.json")
         #expect(try scratch.must("\(line) --json").contains("\"created\":false"))
-        // A file that the command did not create may contain anything.
+        // The operator may have changed other settings since.
         try scratch.must("moult init a/b --product org.example.test")
         try scratch.must("sed -i 's/\"keep\": 2/\"keep\": 7/' a/b/moult.json && \(line)")
         try scratch.must("sed -i 's/\"keep\": 7/\"keep\": 2/' a/b/moult.json")

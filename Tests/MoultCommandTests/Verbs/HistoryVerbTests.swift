@@ -79,7 +79,7 @@ import Testing
     init() throws {
         world = try World()
         try world.install(world.first)
-        // The line of the update, repeated many times, each with its own transaction.
+        // The line of the update, repeated many times, each time with a different transaction.
         try world.must(
             """
             python3 - <<'END'

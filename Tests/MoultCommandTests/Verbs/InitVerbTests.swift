@@ -53,7 +53,6 @@ import Testing
         #expect(settings.app?.description == "3.4.0")
     }
 
-    /// The store is created at the path in the option or the variable.
     @Test(arguments: ["moult init --store s --product a.b", "MOULT_STORE=s moult init --product a.b"])
     func `init creates the store at the path in --store or MOULT_STORE`(_ line: String) throws {
         #expect(try scratch.moult(line).status == 0)

@@ -38,7 +38,7 @@ import Testing
         let plan = try run("plan", manifest, "--store", world.store)
         #expect(plan.status == 2)
         #expect(plan.out.contains("\n  copy     an index will be made\n  attach "))
-        // The command without additional steps does not have the step.
+        // The built command has no additional steps, so it refuses the release.
         #expect(
             try world.run("moult plan rel/test-1.0.0.json") == (
                 3, "",

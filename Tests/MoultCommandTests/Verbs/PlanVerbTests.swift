@@ -139,7 +139,7 @@ import Testing
         #expect(json["unfinished"]?.array == [])
     }
 
-    /// Names, bytes, modes, ctimes of the store and of the release.
+    /// Compares names, content, modes and ctimes of the store and of the releases.
     @Test func `plan changes nothing`() throws {
         try world.install(world.first)
         let (store, releases) = (try world.tree, try Tree(world.scratch.path("rel")))

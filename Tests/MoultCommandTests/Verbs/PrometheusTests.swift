@@ -142,7 +142,7 @@ import Testing
     @Test func `the dashboard and the rules name only metrics that the command prints`() throws {
         let printed = try metrics(Self.cases[0]).split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
             .map { String($0.split(separator: " ")[2]) }
-        // A store has these metrics only if its publisher or operator uses the features.
+        // Only stores with a key list or with a release that expires have these metrics.
         let optional: Set = ["moult_key_list_expires_timestamp_seconds", "moult_release_expires_timestamp_seconds"]
         for file in [Self.rules, "\(Self.integration)/dashboard.json"] {
             let text = String(decoding: try Files.read(file, limit: 1 << 20) ?? [], as: UTF8.self)

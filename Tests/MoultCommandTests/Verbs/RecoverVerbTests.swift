@@ -12,8 +12,8 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// Leaves the store in `crashed`, in its state on the disk at the first matching event. The store is moved there
-    /// during the update, so that the update cannot change it any more.
+    /// Moves the store to `crashed` at the first matching event. The update can then no longer change the store, which stays as
+    /// a crash at that moment would have left it.
     private func crash(when matches: @escaping @Sendable (Event) -> Bool) throws {
         try world.install(world.first)
         let (store, crashed) = (world.store, world.scratch.path("crashed"))

@@ -65,7 +65,7 @@ import Testing
         #expect(try world.run("printf '\\377' | moult sql").status == 64)
     }
 
-    /// The tree is unchanged afterwards, whatever was tried.
+    /// None of these statements changes a file of the store.
     @Test(arguments: [
         "INSERT INTO note VALUES ('x')", "PRAGMA query_only = 0; INSERT INTO note VALUES ('x')", "CREATE TABLE t(x)",
         "PRAGMA user_version = 7", "PRAGMA journal_mode = WAL", "VACUUM", "DELETE FROM food.food",

@@ -60,7 +60,7 @@ import Testing
                 "MOULT CRITICAL - org.example.test 1.0.0; the installed release was withdrawn: wrong totals | age="))
     }
 
-    /// If an earlier release is kept that is not withdrawn either, `status` suggests the rollback.
+    /// If an earlier release that is not withdrawn is kept, `status` suggests a rollback to it.
     @Test func `a rollback replaces a withdrawn release`() throws {
         let way = "\ngo back with: moult rollback\n"
         try follow()
@@ -78,7 +78,7 @@ import Testing
     @Test func `an expired feed is reported and not used`() throws {
         try follow()
         #expect(try status()["known"]?["expired"]?.bool == false)
-        // Feed files are verified when they are downloaded; here, the kept feed expires later.
+        // Feed files are verified only when they are downloaded, so the kept feed is changed together with its recorded digest.
         try world.must(
             """
             cd store/.moult/feed; old=$(sha256sum feed.json | cut -d' ' -f1)
@@ -136,7 +136,7 @@ import Testing
         let laggards = try status()["laggards"]?.array
         #expect(laggards?.compactMap { $0["pid"]?.integer } == [Int64(getpid())])
         #expect(laggards?.compactMap { $0["generation"]?.string } == [generation])
-        // Without `--wait-for-readers`, no reader is late.
+        // Without a configured wait for readers, no reader counts as late.
         #expect(try world.run("moult status --nagios").status == 0)
         try world.must("sed -i '1a \"waitForReaders\": 1,' store/moult.json")
         #expect(try world.run("moult status --nagios").status == 1)

@@ -12,9 +12,9 @@ import Testing
         var prepare: String
         var line: String
         var status: Int32
-        /// `{dir}` stands for the scratch directory.
+        /// `{dir}` is replaced by the scratch directory.
         var message: String
-        /// When moult detects the fault. If that is while the update prepares, the plan was already printed, and the
+        /// When moult detects the fault. If moult detects it while the update prepares, the plan was already printed, and the
         /// history contains the attempt.
         var found = Found.planning
         var testDescription: String { name }

@@ -68,7 +68,7 @@ import Testing
         #expect(try DatabaseComparison("x", old: path, new: scratch.path("copy.db")).diff().isSameFile)
     }
 
-    /// Whatever bytes are damaged, the comparison ends, and reports nothing wrong about the undamaged database.
+    /// Whatever bytes are damaged, the comparison ends, and reports no fault in the undamaged database.
     @Test(arguments: 1...60) func `a comparison of damaged files ends`(_ seed: UInt64) throws {
         let old = try scratch.database("old.db", rows)
         try Shell.must(["cp", old, scratch.path("new.db")])

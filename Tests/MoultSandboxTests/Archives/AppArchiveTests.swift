@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// An app that embeds the library lets the command that is installed next to the app read archives.
+/// An app that embeds the library reads archives with the command that is installed next to the app.
 @Suite struct AppArchiveTests {
     let scratch: Scratch
     init() throws {

@@ -30,7 +30,7 @@ struct ArchiveFixture {
         return program
     }
 
-    /// Lets the built command or another program read the archive, and returns the content.
+    /// Reads the archive with the built command or another program, and returns the content.
     func read(
         by program: String? = nil, patience: Int = 20, stop: @escaping @Sendable () throws -> Void = {},
         during: (String) throws -> Void = { _ in }
@@ -45,7 +45,7 @@ struct ArchiveFixture {
         return contents
     }
 
-    /// Lets a script read the archive, which must be refused, and returns the error.
+    /// Reads the archive with a script in place of the reader; the result must be refused. Returns the error.
     func refusal(by script: String, patience: Int = 20) throws -> MoultError {
         let program = try impostor(script)
         return try #require(throws: MoultError.self) { try read(by: program, patience: patience) }

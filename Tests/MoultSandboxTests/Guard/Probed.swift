@@ -23,7 +23,7 @@ final class Probed {
     enum Way: String, CaseIterable {
         /// The parent confines the probe before the probe starts.
         case spawned = "no"
-        /// It confines itself.
+        /// The probe confines itself.
         case alone
         /// The probe confines itself, and may not read anything outside its directory.
         case reads

@@ -232,8 +232,8 @@ struct CopiedStore {
         return ended.output + ended.errors
     }
 
-    /// Returns every file with its content and mode, but without times and names. A command on a copy must not change
-    /// these files.
+    /// Returns the mode and content of each file, by its path, but no times. A command on a copy must not change the files of
+    /// the original.
     func files() throws -> [String: String] {
         var files: [String: String] = [:]
         func walk(_ directory: String) throws {

@@ -48,7 +48,7 @@ extension Schema {
         schema["properties"] == nil ? schema["anyOf"]?.array ?? [schema] : [schema]
     }
 
-    /// This schema without a field.
+    /// Returns this schema without a field.
     func without(_ field: DeclaredField) throws -> Schema {
         try Schema(root.edited([.remove(field.place)]))
     }

@@ -112,7 +112,7 @@ struct ReferencePage: CustomTestStringConvertible {
 }
 
 extension JSON {
-    /// This document with the fields of a part. Databases are added to the existing databases.
+    /// Returns this document with the fields of a part. Databases are added to the existing databases.
     fileprivate func extended(by part: JSON) -> JSON {
         (part.members ?? []).reduce(self) { document, member in
             let old = member.name == "databases" ? document["databases"] : nil

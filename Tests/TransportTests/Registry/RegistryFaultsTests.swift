@@ -194,7 +194,7 @@ struct KilledRegistryPublisherTests {
         #expect(number > 15)
     }
 
-    /// From some request on, the registry stores nothing, as with a full disk.
+    /// From a given request on, the registry stores nothing, as with a full disk.
     @Test func `the feed stays valid if the registry fails from any request on`() throws {
         var number = 0
         while true {
