@@ -2,11 +2,12 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// Restrictions of a process, set before its program starts and permanent, in the kernel's format.
+/// Restrictions on a process, in the kernel's format. They are set before its program starts or by the process itself, and
+/// cannot be lifted.
 ///
-/// `MoultGuard` defines the allowed system calls and files.
+/// `Guard` defines the allowed system calls and files.
 package final class Confinement: Sendable {
-    /// A Landlock ruleset, closed with this object.
+    /// The descriptor of a Landlock ruleset, closed on deinitialization.
     private let ruleset: Int32?
     /// A seccomp filter, one instruction per element.
     private let filter: [UInt64]
@@ -45,7 +46,8 @@ package final class Confinement: Sendable {
         }
     }
 
-    /// Whether this process has a single thread. A confinement does not apply to existing threads.
+    /// Whether this process can be confined: it must have a single thread, because a confinement does not apply to other
+    /// threads that already exist.
     package static var isPossible: Bool { moult_is_single_threaded() != 0 }
 
     /// Confines this process, which must not have other threads yet.

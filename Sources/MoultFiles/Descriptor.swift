@@ -27,7 +27,7 @@ package struct Descriptor: ~Copyable {
         case read
         /// Reads a file that may be a pipe, and waits for its data.
         case stream
-        /// Reads a file created by moult: below a store's `.moult` it cannot be a symlink.
+        /// Reads a file that moult created. Below a store's `.moult`, opening fails if the file is a symlink.
         case record
         case write
         /// Creates the file, which must not exist, without following symlinks.
@@ -37,7 +37,8 @@ package struct Descriptor: ~Copyable {
         case directory
         /// For locks: creates the file if it does not exist.
         case lock
-        /// Refers to the file without opening it or following symlinks. Closing it drops none of this process's locks.
+        /// Refers to the file without opening it or following symlinks. Closing the descriptor drops none of this process's
+        /// locks on the file.
         case name
     }
 
@@ -83,7 +84,7 @@ package struct Descriptor: ~Copyable {
         return try Files.list(consuming: again, path)
     }
 
-    /// Opens a file that may be missing; nil if it is.
+    /// Opens a file; returns nil if it does not exist.
     package static func ifThere(_ path: String, _ access: Access) throws -> Descriptor? {
         do { return try Descriptor(path, access) } catch let error as MoultError {
             if (error.cause as? Errno) == .noEntry { return nil }
@@ -101,7 +102,7 @@ package struct Descriptor: ~Copyable {
         return try wrapped("cannot stat \(path)") { () throws(Errno) in FileFacts(try Syscall.fstat(number)) }
     }
 
-    /// Reads into the buffer; returns 0 at the end of the file.
+    /// Reads into the buffer and returns the number of bytes read: 0 at the end of the file.
     package borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         let (number, path) = (self.number, self.path)
         return try wrapped("cannot read \(path)") { () throws(Errno) in try Syscall.read(number, buffer) }
@@ -141,7 +142,7 @@ package struct Descriptor: ~Copyable {
         try wrapped("cannot sync \(path)") { () throws(Errno) in try Syscall.fsync(number) }
     }
 
-    /// Starts writeback of this range, so that the sync at the end is short.
+    /// Starts to write this range to disk, so that a later `sync` takes less time.
     package borrowing func startWriteback(at offset: Int, count: Int) throws {
         let (number, path) = (self.number, self.path)
         try wrapped("cannot write \(path)") { () throws(Errno) in try Syscall.startWriteback(number, offset, count) }

@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultLibc
 
 extension Errno {
-    /// Returns the error for humans: the failed operation and path, the cause, and the remedy. To find the remedy, it checks
+    /// Returns an error with the failed operation and path, the cause, and the remedy. To find the remedy, the function checks
     /// which of the needed permissions is missing.
     package func error(_ what: String, _ needs: Permission...) -> MoultError {
         if self == .loop, let link = needs.lazy.compactMap({ StorePath.plantedLink(in: $0.path) }).first {

@@ -17,7 +17,7 @@
         /// The name of the first call that was made to fail.
         package var failedCall: String? { count.withLock { $0.failedCall } }
 
-        /// Fails the call with this number (from 1), and all later ones if `goesOn`; 0 only counts.
+        /// Makes the call with this number (from 1) fail, and with `goesOn` also all later ones. With 0, it only counts calls.
         package init(failAt: Int, code: Int32, goesOn: Bool = false) {
             (self.failAt, self.code, self.goesOn) = (failAt, code, goesOn)
         }

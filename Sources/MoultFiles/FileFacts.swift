@@ -1,7 +1,7 @@
 internal import CLinux
 internal import MoultLibc
 
-/// Metadata of a file, obtained without opening it.
+/// The metadata of a file that `stat` returns.
 package struct FileFacts: Sendable, Equatable {
     package enum Kind: Sendable { case file, directory, link, other }
 
@@ -16,7 +16,7 @@ package struct FileFacts: Sendable, Equatable {
     package let changed: Moment
     package let modified: Moment
 
-    /// Returns whether these are facts of the same file.
+    /// Returns whether both describe the same file.
     package func isSameFile(_ other: FileFacts?) -> Bool { inode == other?.inode && device == other?.device }
 
     /// A file system time with nanosecond resolution.

@@ -2,11 +2,10 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// A kernel lock on an open file or directory (`flock`), released when the process ends.
+/// A kernel lock on an open file or directory (`flock`), released at the latest when the process ends.
 ///
-/// Any process that can read the file can lock it. If processes wait for a lock, users who must not be able to block them must not
-/// be able to read its file.
-/// A class, because the object that uses the protected data must keep the lock alive.
+/// Any process that can read the file can lock it. If processes wait for the lock, the file must be readable only to users who
+/// may make them wait. A class, because the object that uses the protected data must keep the lock alive.
 package final class FileLock: Sendable {
     package enum Mode: Sendable { case shared, exclusive }
 
@@ -14,11 +13,11 @@ package final class FileLock: Sendable {
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    // Closing alone is not enough: a child being started by another thread has a copy of the descriptor until it runs its
+    // Closing alone is not enough: a child that another thread is starting has a copy of the descriptor until it executes its
     // program, and would keep the lock until then. A failure here changes nothing, because closing follows.
     deinit { _ = moult_flock_call(descriptor.number, LOCK_UN) }
 
-    /// Takes the lock if it is free; nil if another process holds it.
+    /// Takes the lock without waiting; returns nil if another process holds it.
     package static func take(_ path: String, _ mode: Mode, directory: Bool = false) throws -> FileLock? {
         let descriptor = try Descriptor(path, directory ? .directory : .lock, mode: 0o600)
         do {
@@ -29,7 +28,7 @@ package final class FileLock: Sendable {
                         .system, what: "cannot lock \(path)", why: "it is not a regular file", now: Files.moveAway(path)
                     )
                 }
-                // Before locking, because a process with read access only may hold the lock.
+                // Before locking, because locking fails if a process with only read access already holds the lock.
                 try restrictMode(descriptor, facts)
             }
             try Syscall.flock(descriptor.number, (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB)
@@ -59,7 +58,8 @@ package final class FileLock: Sendable {
     func names() throws -> [String] { try descriptor.names() }
 }
 
-/// A read lock on a whole file that belongs to the open file (`F_OFD_SETLK`), released when the process ends.
+/// A read lock on a whole file, owned by an open file description (`F_OFD_SETLK`), and released at the latest when the process
+/// ends.
 ///
 /// Only a process that may write to the file can take a conflicting lock.
 package final class ReadLock: Sendable {
@@ -89,17 +89,17 @@ package final class ReadLock: Sendable {
         }
     }
 
-    /// Returns whether an open file holds such a lock on the file at a path. Requires permission to read it.
+    /// Returns whether the file at a path has such a lock. Returns false also if this user may not read the file.
     package static func isHeld(_ path: String) throws -> Bool {
         guard let descriptor = try open(path) else { return false }
         do { return try Syscall.isLocked(descriptor.number) } catch {
-            // A file system without support for such locks has none.
+            // On a file system that does not support such locks, no file has one.
             if [EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return false }
             throw error.error("cannot query the locks on \(path)")
         }
     }
 
-    /// Opens the file at a path; nil unless it is a regular file that this user may read.
+    /// Opens the file at a path; returns nil unless it is a regular file that this user may read.
     private static func open(_ path: String) throws -> Descriptor? {
         do {
             guard let descriptor = try Descriptor.ifThere(path, .record), try descriptor.facts().kind == .file else {

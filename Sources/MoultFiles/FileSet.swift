@@ -8,16 +8,16 @@ extension MoultError.Code {
 /// Files that belong together and appear in a directory as a set. One of them, the head, lists the others: the set exists once
 /// the head is renamed into place.
 ///
-/// The files are prepared in a work directory inside that directory. A failure before the head is in place undoes everything;
-/// after that, the remaining files are placed. If the command is killed, the next command finds the record of the set in the
-/// work directory, and undoes or completes the set in the same way.
+/// The files are prepared in a work directory inside that directory. If the command fails before the head is in place, it
+/// undoes everything; if it fails later, only the remaining files need to be placed. The next command finds the record of a set
+/// that a failed or killed command left in the work directory, and undoes or completes the set in the same way.
 package struct FileSet {
     package enum Mode: String, Sendable {
         /// None of the names is in use.
         case added
-        /// The head replaces an older one; the names of the files before it are free.
+        /// The head replaces an older head; the names of the files placed before it are free.
         case replacing
-        /// The files before the head replace files that the old head lists, so the old head is removed first.
+        /// The files placed before the head replace files that the old head lists, so the old head is removed first.
         case overwriting
     }
 
@@ -42,7 +42,7 @@ package struct FileSet {
     /// command must complete or undo the set.
     func deliver(from work: String, isPending: inout Bool) throws {
         let directory = Files.directory(of: work)
-        // Identifies these files in the directory: a rename keeps the inode.
+        // Their inodes identify these files in the directory, because a rename keeps the inode.
         var inodes: [String: UInt64] = [:]
         for name in first { inodes[name] = try Files.facts("\(Self.ready(work))/\(name)")?.inode }
         try Files.ensureDirectory(Self.old(work), mode: 0o700)
@@ -56,8 +56,8 @@ package struct FileSet {
         } catch {
             do { try undo(work, directory, inodes) } catch let second {
                 isPending = true
-                // As long as the old head is in place, everything that it names must be too, so it is removed first and restored
-                // last. If it cannot be examined, it is treated as missing.
+                // While the old head is in place, every file that it lists must be too, so the head is removed first and
+                // restored last. A head that cannot be examined counts as missing.
                 guard mode == .overwriting, (try? Files.facts("\(directory)/\(head)")) == nil else { throw error }
                 throw MoultError(
                     .fileSet, .stuck, what: "\(directory)/\(head) and the files that belong to it are incomplete",
@@ -79,11 +79,12 @@ package struct FileSet {
         return error.what + (error.why.map { ": \($0)" } ?? "")
     }
 
-    /// Moves the old files out of the way, the head before the files that it names.
+    /// Moves the old files into the work directory, the head before the files that it lists.
     private func setAside(_ work: String, _ directory: String) throws {
         for name in [head] + first where try Files.facts("\(directory)/\(name)") != nil {
             try Files.rename("\(directory)/\(name)", to: "\(Self.old(work))/\(name)")
-            // The removal of the head is synced before any other file moves: after a crash, no head names files that are gone.
+            // The removal of the head is synced before any other file moves, so that after a crash no head lists files that are
+            // gone.
             if name == head { try Files.syncDirectory(directory) }
         }
         try Files.syncDirectory(Self.old(work))
@@ -109,8 +110,8 @@ package struct FileSet {
         if !last.isEmpty || !stale.isEmpty { try Files.syncDirectory(directory) }
     }
 
-    /// Restores the old files, the old head last, and removes new files that were already placed. Only for a set whose new head
-    /// is not in place.
+    /// Restores the old files, the old head last, and removes new files that were already placed. Call this only while the new
+    /// head is not in place.
     private func undo(_ work: String, _ directory: String, _ inodes: [String: UInt64]) throws {
         for name in first + [head] {
             let (target, old) = ("\(directory)/\(name)", "\(Self.old(work))/\(name)")
@@ -153,7 +154,7 @@ package struct FileSet {
     private static func read(_ bytes: [UInt8], _ source: String) throws -> (FileSet, [String: UInt64]) {
         let fail: Fields.Failure = { MoultError(.fileSet, what: "\(source): \($0) \($1)", now: $2) }
         let fields = try Fields(JSON(parsing: bytes, source: source), failure: fail)
-        /// Accepts only names in the directory itself.
+        /// Returns the name if it is a plain file name; throws if it leads to another directory.
         func plain(_ name: String) throws -> String {
             guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
                 throw fail("a name", "must be plain", nil)

@@ -7,7 +7,7 @@ extension Files {
     ///
     /// The signatures of the integrity subsystem (`security.ima`, `security.evm`) are left out, because they belong to the
     /// content. Attributes that only `new` has, such as an ACL inherited from its directory, are removed. Neither file is
-    /// opened, because closing it would drop the locks that SQLite holds on it in this process.
+    /// opened, because closing a file would drop the locks that SQLite holds on it in this process.
     package static func copyAttributes(from old: String, to new: String) throws {
         let source = try Descriptor(old, .name)
         let target = try Descriptor(new, .name)
@@ -35,15 +35,15 @@ extension Files {
         return try reasonAgainstGivingAttributes(of: facts)
     }
 
-    /// Returns whether the path is a mount point: it can then be neither renamed nor exchanged, even if both sides are on the
-    /// same file system (a bind mount of a single file). Does not follow symlinks; false if nothing exists there.
+    /// Returns whether the path is a mount point, which can be neither renamed nor exchanged, even within one file system (a
+    /// bind mount of a single file). Does not follow symlinks; returns false if nothing exists at the path.
     package static func isMountPoint(_ path: String) throws -> Bool {
         guard let facts = try facts(path) else { return false }
         if facts.kind == .link { return false }
         do {
             if let isRoot = try Syscall.isMountRoot(path) { return isRoot }
         } catch {
-            // A sandbox may forbid the call.
+            // The kernel may lack the call, or a sandbox may forbid it.
             guard [ENOSYS, EPERM, EINVAL].map({ Errno($0) }).contains(error) else {
                 throw error.error("cannot access \(path)")
             }
@@ -51,8 +51,7 @@ extension Files {
         return try isMountPointByTable(path, facts)
     }
 
-    /// Like `isMountPoint`, but according to the table of mounts, or, without `/proc`, by comparing the device with that of the
-    /// parent directory.
+    /// Like `isMountPoint`, but reads the mount table. Without `/proc`, compares the device with that of the parent directory.
     static func isMountPointByTable(_ path: String, _ facts: FileFacts) throws -> Bool {
         if let mount = try MountedFileSystem.of(path), let resolved = realpath(path, nil) {
             defer { free(resolved) }
@@ -88,8 +87,8 @@ extension Descriptor {
             why: "the file system accepted them but did not store them")
     }
 
-    /// Returns the error for an owner or group that the file cannot get: only root can change a file's owner, and other users
-    /// can only set a group that they belong to.
+    /// Returns the error for an owner or group that cannot be set: only root can change a file's owner, and other users can
+    /// only set a group that they belong to.
     private static func ownershipError(_ path: String, to wanted: FileFacts, of other: String, _ error: Errno)
         -> MoultError
     {
@@ -104,7 +103,7 @@ extension Descriptor {
         return failure
     }
 
-    /// Copies owner, group and mode; extended attributes are separate, because some file systems do not have them.
+    /// Copies only owner, group and mode, in a build that does not support extended attributes.
     private borrowing func copyOwnerAndMode(
         _ wanted: FileFacts, _ present: FileFacts, of other: borrowing Descriptor
     ) throws {
@@ -138,7 +137,7 @@ extension Descriptor {
     package borrowing func extendedAttributes() throws -> [String: [UInt8]] {
         guard SystemFeatures.hasAttributes else { return [:] }
         let (file, path) = (try link, self.path)
-        // The kernel's limit, both for the names and for one value.
+        // 64 KiB is the kernel's limit for the list of names and for a value.
         return try withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
             let count: Int
             do throws(Errno) { count = try Syscall.listAttributes(file, buffer) } catch {
@@ -157,7 +156,7 @@ extension Descriptor {
         }
     }
 
-    /// A path of the open file itself, even if its name now belongs to another file.
+    /// A path that leads to the open file itself, even if its name now belongs to another file.
     private var link: String {
         get throws {
             let link = "\(SystemFeatures.proc)/self/fd/\(number)"

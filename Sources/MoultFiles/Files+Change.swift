@@ -69,7 +69,8 @@ extension Files {
         }
     }
 
-    /// Gives a file a second name; returns false where the file system or the file's owner does not allow that.
+    /// Gives a file a second name; returns false if the system does not allow that, as across file systems or for a file of
+    /// another user.
     package static func hardLinkIfPossible(_ old: String, at path: String) throws -> Bool {
         do {
             try Syscall.link(old, path)
@@ -92,8 +93,9 @@ extension Files {
 
     /// Removes a directory with everything in it, if it exists.
     ///
-    /// Works through open directory descriptors, so that it follows no symlink, not even one that replaces a directory in the
-    /// meantime. A different directory in its place stays: `known` identifies the one to remove, by default the one found.
+    /// Works through open directory descriptors, so it follows no symlink, not even one that replaces a directory in the
+    /// meantime. `known` identifies the directory to remove, by default the one found at the start. If the path now leads to a
+    /// different one, the function throws and removes nothing from it.
     package static func removeTree(_ path: String, knownAs known: FileFacts? = nil) throws {
         guard let found = try facts(path) else { return }
         if let known, !known.isSameFile(found) { throw exchanged(path) }
@@ -135,7 +137,7 @@ extension Files {
         try directory.close()
     }
 
-    /// Opens a directory, even without read permission for its owner.
+    /// Opens a directory. If its mode denies reading, changes the mode first.
     private static func openForReading(_ open: (Int32) throws(Errno) -> Int32) throws(Errno) -> Int32 {
         let flags = O_DIRECTORY | O_NOFOLLOW
         do { return try open(flags | O_RDONLY) } catch { guard error == .denied else { throw error } }
@@ -177,8 +179,8 @@ extension Files {
         try file.close()
     }
 
-    /// Replaces a file that has other names as well (hard links, as `cp -al` creates them) by a copy, so that data appended
-    /// through this name does not reach the others.
+    /// Replaces a file that has other names as well (hard links, as `cp -al` creates them) with a copy, so that data appended
+    /// through this name does not appear under the other names.
     package static func detach(_ path: String) throws {
         guard let found = try facts(path), found.kind == .file, found.links > 1 else { return }
         let temporary = staged(path)
@@ -222,12 +224,12 @@ extension Files {
 }
 
 extension Files {
-    /// Passes a new directory outside of every store to the closure. Only this user can read it, and it is removed afterwards.
+    /// Creates a temporary directory that only this user can read, passes its path to the closure, and removes it afterwards.
     package static func withScratchDirectory<R>(_ body: (String) throws -> R) throws -> R {
         let path = try makeScratchDirectory(in: getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")
         let result = Result { try body(path) }
         do { try removeTree(path) } catch {
-            // An error of the body matters more than a leftover directory.
+            // An error from the body matters more than a leftover directory.
             _ = try result.get()
             throw error
         }

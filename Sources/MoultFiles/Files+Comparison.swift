@@ -5,8 +5,8 @@ extension Files {
     /// Returns whether two regular files have the same bytes.
     ///
     /// `leased` is a lease that this process has on one of the two. Opening that file would end the lease, so the file is read
-    /// through it. Any other file that this process has open counts as different, because closing a second descriptor would drop
-    /// SQLite's locks on it.
+    /// through the lease's descriptor. If this process has one of the files open otherwise, the result is false, because
+    /// reading would need a second descriptor, and closing that would drop SQLite's locks.
     package static func haveSameBytes(_ one: String, _ other: String, leased: WriteLease? = nil) throws -> Bool {
         guard let a = try facts(one), let b = try factsThroughLinks(other), a.kind == .file, b.kind == .file,
             a.size == b.size

@@ -4,12 +4,12 @@ extension Files {
     /// Creates a new file with the content of another: shares blocks where the file system supports that, and copies bytes
     /// otherwise.
     ///
-    /// Not synced: a caller that needs durability syncs it when it is complete.
+    /// Does not sync the new file; a caller that needs durability must do that.
     package static func copy(_ old: String, to new: String, mode: UInt32) throws {
         try copy(Descriptor(old, .read), to: new, mode: mode)
     }
 
-    /// Copies an open file that was not read yet, in the same way.
+    /// Copies an open file in the same way. Its read position must be at the beginning.
     package static func copy(_ source: borrowing Descriptor, to new: String, mode: UInt32) throws {
         let target = try Descriptor(new, .create, mode: mode)
         try target.setMode(mode)
@@ -25,7 +25,8 @@ extension Files {
         try target.close()
     }
 
-    /// Creates a new file that shares the blocks of another; returns false without a file if that is unsupported.
+    /// Creates a new file that shares the blocks of another; if the file system does not support that, returns false and leaves
+    /// no file.
     package static func shareIfPossible(_ old: String, at new: String, mode: UInt32) throws -> Bool {
         let source = try Descriptor(old, .read)
         let target = try Descriptor(new, .create, mode: mode)

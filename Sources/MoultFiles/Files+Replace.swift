@@ -3,12 +3,12 @@ internal import MoultBasics
 internal import MoultLibc
 
 extension Files {
-    /// Returns the path of a file's new content before it replaces the file. An existing file at that path is removed, so its
-    /// name is one that no user would choose.
+    /// Returns the path at which a file's new content is written before it replaces the file. A file that already exists there
+    /// is removed, so the name is one that no user would choose.
     package static func staged(_ path: String) -> String { "\(directory(of: path))/.\(name(of: path)).moult-new" }
 
-    /// Replaces a file's content so that after a crash it is either the old or the new content, complete. Processes that replace
-    /// the same file at the same time take turns. Without `durable`, a power failure may leave the file empty.
+    /// Replaces a file's content so that after a crash the file has either the old or the new content in full. Processes that
+    /// replace the same file at the same time take turns. Without `durable`, a power failure may leave the file empty.
     package static func replace(
         _ path: String, with bytes: [UInt8], mode: UInt32 = 0o644, durable: Bool = true
     ) throws {
@@ -33,9 +33,10 @@ extension Files {
     @discardableResult
     package static func removeStaged(of path: String) throws -> Bool { try removeUnlocked(staged(path)) }
 
-    /// Creates the staged file, which stays locked until it is closed. An unlocked one was left behind by a killed process.
+    /// Creates the staged file, which stays locked until it is closed. An existing file without a lock was left behind by a
+    /// killed process.
     private static func createStaged(_ path: String) throws -> Descriptor {
-        // No longer, because other users can lock a leftover file that they may read.
+        // The wait is limited, because other users can lock a leftover file that they may read.
         var backoff = Backoff(.seconds(5))
         while true {
             if let file = try createLocked(path) { return file }
@@ -43,7 +44,8 @@ extension Files {
         }
     }
 
-    /// Nil if the name exists, or another process took the new file for a leftover one before it was locked.
+    /// Creates and locks a file. Returns nil if the name exists, or if another process locked or removed the new file as a
+    /// leftover before this process locked it.
     private static func createLocked(_ path: String) throws -> Descriptor? {
         do {
             let file = try Descriptor(path, .create)
@@ -64,7 +66,7 @@ extension Files {
         do {
             let file = Descriptor(owning: try Syscall.open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW), path)
             guard try lock(file.number, path) else { return false }
-            // Otherwise another process has replaced the leftover file in the meantime.
+            // If the files differ, another process has replaced the leftover file in the meantime.
             if try file.facts().isSameFile(facts(path)) { try remove(path) }
             try file.close()
         } catch let error as Errno {
@@ -76,7 +78,8 @@ extension Files {
         return true
     }
 
-    /// Locks an open file; returns false if another process has it locked. True if the file system does not support locks.
+    /// Locks an open file; returns false if another process has it locked. Returns true without a lock if the file system does
+    /// not support locks.
     private static func lock(_ file: Int32, _ path: String) throws -> Bool {
         do {
             try Syscall.flock(file, LOCK_EX | LOCK_NB)

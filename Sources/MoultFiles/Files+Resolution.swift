@@ -2,10 +2,11 @@ internal import MoultBasics
 internal import MoultLibc
 
 extension Files {
-    /// Returns the absolute path of a file without symlinks; the file itself need not exist.
+    /// Returns the absolute path of a file with all symlinks resolved; the file itself need not exist.
     ///
-    /// A symlink of another user is followed only to a file of the same user: otherwise that user would choose which of this
-    /// user's files is opened. Linux applies the same rule in directories such as /tmp.
+    /// A symlink that belongs to another user is followed only if its target belongs to the same user or does not exist:
+    /// otherwise that user could choose which of this user's files is opened. Linux applies a similar rule in directories such
+    /// as /tmp.
     package static func resolvedForOpening(_ path: String) throws -> String {
         var rest = try absolute(path).split(separator: "/").map(String.init)[...]
         var here = ""

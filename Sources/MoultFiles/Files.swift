@@ -38,21 +38,23 @@ package enum Files {
                 if nothing.contains(error) { return nil }
                 throw error.error("cannot read the link \(path)", .read(path))
             }
-            // Directly from the bytes: a mapped collection costs more at run time than the call itself.
+            // Decodes the bytes directly, because mapping them to another type first would take longer than the system call
+            // itself.
             return String(decoding: UnsafeRawBufferPointer(buffer)[..<count], as: UTF8.self)
         }
     }
 
-    /// Returns the path of this process's program; nil if neither the kernel's link nor the initial path leads to it.
+    /// Returns the path of this process's program; nil if neither the kernel's link nor the path with which it was started
+    /// leads to the program.
     package static func ownProgram() throws -> String? {
         if let path = try target(ofLink: "\(SystemFeatures.proc)/self/exe") { return path }
-        // Without /proc, this is the path with which the program was started. A relative path is useless after a change of
-        // directory.
+        // Without /proc, only the path with which the program was started is known. A relative path is useless after a change
+        // of directory.
         let path = String(cString: moult_program_path())
         return try path.hasPrefix("/") && factsThroughLinks(path)?.kind == .file ? path : nil
     }
 
-    /// Returns all bytes of a file of at most `limit` bytes; nil if the file does not exist.
+    /// Returns the content of a file; nil if the file does not exist. Throws if it is larger than `limit` bytes.
     package static func read(_ path: String, limit: Int) throws -> [UInt8]? {
         guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
@@ -64,7 +66,7 @@ package enum Files {
                 now: isFull ? nil : moveAway(path))
         }
         var bytes: [UInt8] = []
-        // The kernel's tables report no size, and are consistent only within one read call.
+        // Files in /proc report no size, and are consistent only within one read call.
         let least = facts.size == 0 ? 1 << 16 : 512
         // The limit also stops reading a file that keeps growing.
         while bytes.count <= limit {
@@ -86,14 +88,14 @@ package enum Files {
         }
     }
 
-    /// Returns the advice to move away anything at the path of a file that moult needs.
+    /// Returns the advice to move away a file or directory that occupies a path which moult needs.
     package static func moveAway(_ path: String) -> String {
-        // A file moved there by an earlier `mv` of this kind must stay.
+        // The command must not overwrite a file that was moved there on earlier advice.
         let free = (try? firstFree("\(path).old")) ?? "\(path).old"
         return "Move it away: \(shellLine(["mv", path, free]))"
     }
 
-    /// Returns the path itself, or with a number added if something exists there.
+    /// Returns the path itself if nothing exists there, otherwise the path with the lowest number, from 2, that makes it free.
     package static func firstFree(_ path: String) throws -> String {
         var (free, number) = (path, 2)
         while try facts(free) != nil {

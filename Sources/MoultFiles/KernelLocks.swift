@@ -8,24 +8,24 @@ package struct KernelLocks: Sendable {
             case flock = "FLOCK"
             /// On a byte range (`fcntl`), as taken by SQLite.
             case record = "POSIX"
-            /// The same, but owned by an open file instead of the process.
+            /// On a byte range, owned by an open file description instead of a process.
             case openFileRecord = "OFDLCK"
             case lease = "LEASE"
         }
         package let kind: Kind
         package let isExclusive: Bool
-        /// -1 if the lock belongs to no process.
+        /// The process that owns the lock; -1 if no process does.
         package let pid: Int32
         package let bytes: ClosedRange<Int>
         fileprivate let file: Substring
 
-        /// The part after the last colon: a number that is unique only within a file system.
+        /// The part of `file` after the last colon: the inode number, which is unique only within a file system.
         fileprivate var inode: Substring {
             file[(file.lastIndex(of: ":").map(file.index(after:)) ?? file.startIndex)...]
         }
     }
 
-    /// By inode, so that a query for one file does not scan all other locks.
+    /// The locks by inode number, so that a query for one file does not scan all other locks.
     private let byInode: [Substring: [Lock]]
     var all: [Lock] { byInode.values.flatMap(\.self) }
 
@@ -37,9 +37,10 @@ package struct KernelLocks: Sendable {
         }
     }
 
-    /// The kernel returns at most a page at a time, and finds the next one by counting: if a lock is released between two pages,
-    /// another lock that is still held is skipped. So a table that may be longer than a page is read until two readings agree.
-    /// If locks change too fast for that, every lock in any of the readings counts.
+    /// Each read call returns at most a page of the table, and the kernel finds the start of the next page by counting locks:
+    /// if a lock is released between two calls, the kernel skips another lock that is still held. A table that may be longer
+    /// than a page is therefore read again until a reading has no new lock, up to `maxReadings` times. Every lock in any of the
+    /// readings counts.
     init(readings: () throws -> String) rethrows {
         let table = try readings()
         var all = Set(Self.locks(in: table))
@@ -62,7 +63,8 @@ package struct KernelLocks: Sendable {
     private static let surelyOnePage = 3072
     private static let maxReadings = 8
 
-    /// Lines such as `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2621459 0 EOF`; a waiting process has `->` before the kind.
+    /// Parses lines such as `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2621459 0 EOF`. The line of a waiting process has `->` before
+    /// the kind, and is ignored.
     private static func locks(in table: String) -> [Lock] {
         table.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ")
@@ -78,7 +80,7 @@ package struct KernelLocks: Sendable {
 
     /// Returns the locks on the file at a path.
     ///
-    /// The table contains the device of the file system. In a btrfs subvolume `stat` reports a different one, and a file in
+    /// The table contains the device of the file system. In a btrfs subvolume, `stat` reports a different device, and a file in
     /// another subvolume may have the same inode number. There, a lock counts unless its process is known not to have the file
     /// open.
     package func held(on facts: FileFacts, at path: String) throws -> [Lock] {
@@ -92,7 +94,7 @@ package struct KernelLocks: Sendable {
         }
     }
 
-    /// Returns a device in the table's notation.
+    /// Returns a device number in the table's notation.
     private static func name(_ major: UInt64, _ minor: UInt64) -> String {
         [major, minor].map { $0 < 16 ? "0\(String($0, radix: 16))" : String($0, radix: 16) }.joined(separator: ":")
     }

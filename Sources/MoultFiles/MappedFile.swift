@@ -5,11 +5,12 @@ package struct MappedFile: ~Copyable {
     private let start: UnsafeMutableRawPointer
     private let size: Int
 
-    /// The alignment of mapped parts of a file, on every supported machine.
+    /// The alignment that mapped parts of a file need, large enough for every supported machine.
     package static let alignment = 1 << 16
 
-    /// Maps a non-empty part of a file. With a `split`, the content after it comes first, then zeros up to the next multiple of
-    /// `alignment`, then the content before it. The part's beginning and the split are such multiples.
+    /// Maps a non-empty part of a file. With a `split`, the content after that offset comes first, then zeros up to the next
+    /// multiple of `alignment`, then the content before the offset. The start of the part and `split` must be multiples of
+    /// `alignment`.
     package init(_ file: borrowing Descriptor, _ part: Range<Int>, split: Int? = nil) throws {
         let (number, path) = (file.number, file.path)
         let middle = split ?? part.lowerBound
@@ -33,7 +34,7 @@ package struct MappedFile: ~Copyable {
 
     package static func roundedUp(_ size: Int) -> Int { (size + alignment - 1) / alignment * alignment }
 
-    // A mapping that the system fails to unmap cannot be handled here.
+    // A failure to unmap cannot be handled here.
     deinit { try? Syscall.unmap(start, size) }
 
     /// Calls `body` with the content, which is valid only during the call.

@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension JSON {
-    /// A message to or from another process, in the format shared by moult's processes and steps: one message per line.
+    /// This value as a message to another process: a line of JSON, the format that moult's processes and steps share.
     package var message: [UInt8] { Array("\(line)\n".utf8) }
 }
 
@@ -13,7 +13,7 @@ package struct MessageLines {
     private var searched = 0
     private let longest: Int
 
-    /// A line exceeded the limit, so its sender is faulty or hostile.
+    /// A line is longer than the limit, so its sender is faulty or hostile.
     package struct TooLong: Error {}
 
     package init(longest: Int) { self.longest = longest }
@@ -24,7 +24,7 @@ package struct MessageLines {
         bytes += block
     }
 
-    /// Returns the next complete line, without its end; nil if more bytes are needed.
+    /// Returns the next complete line, without its line feed; nil if more bytes are needed.
     package mutating func next() throws(TooLong) -> [UInt8]? {
         let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n"))
         searched = end ?? bytes.count
@@ -34,7 +34,7 @@ package struct MessageLines {
         return Array(bytes[start..<end])
     }
 
-    /// Takes all remaining bytes: an unfinished last line, or data that follows the messages.
+    /// Removes and returns all remaining bytes: an unfinished last line, or data that follows the messages.
     package mutating func rest() -> [UInt8] {
         defer { (bytes, start, searched) = ([], 0, 0) }
         return Array(bytes[start...])
@@ -45,15 +45,16 @@ extension Subprocess {
     package func send(_ message: JSON) { send(message.message) }
 }
 
-/// The child's side of a `Subprocess`, in a process started to serve its parent: requests come from standard input, and replies
-/// go to standard output.
+/// The child's side of a `Subprocess`, for a process that serves its parent: it reads requests from standard input, and writes
+/// replies to standard output.
 package struct ParentChannel {
     private var lines: MessageLines
     private var isAtEnd = false
 
     package init(longest: Int) { lines = MessageLines(longest: longest) }
 
-    /// Returns the next request; nil at the end. The last line needs no line end, because parents of older versions send none.
+    /// Returns the next request; nil at the end of the input. The last line may lack its line feed, because older versions of
+    /// the parent do not send one.
     package mutating func next() throws -> JSON? {
         while true {
             let line: [UInt8]?

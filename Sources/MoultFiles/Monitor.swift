@@ -8,7 +8,7 @@ package final class Monitor: @unchecked Sendable {
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
     package init() {
-        // With default attributes, neither can fail on Linux.
+        // With default attributes, neither call can fail on Linux.
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(changed, nil)
     }
@@ -20,7 +20,7 @@ package final class Monitor: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` exclusively; then waiting threads check their condition again.
+    /// Runs `body` while holding the mutex; afterwards, waiting threads check their conditions again.
     package func locked<Result>(_ body: () throws -> Result) rethrows -> Result {
         pthread_mutex_lock(mutex)
         defer {
@@ -30,7 +30,7 @@ package final class Monitor: @unchecked Sendable {
         return try body()
     }
 
-    /// Releases the lock while the condition holds; only inside `locked`.
+    /// Waits, with the mutex released, until the condition is false. Call this only inside `locked`.
     package func wait(while condition: () throws -> Bool) rethrows {
         while try condition() { pthread_cond_wait(changed, mutex) }
     }

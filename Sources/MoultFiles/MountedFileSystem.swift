@@ -5,10 +5,10 @@ internal import MoultLibc
 package struct MountedFileSystem: Sendable, Equatable {
     /// The mount point of the file system.
     package let mountPoint: String
-    /// The type of the file system: `ext4`, `nfs4`, `fuse.sshfs`.
+    /// The type of the file system, such as `ext4`, `nfs4`, `fuse.sshfs`.
     package let type: String
     package let isReadOnly: Bool
-    /// The number of its device, which on some file systems differs from the device number of its files.
+    /// The device number of the file system; on some file systems, `stat` reports a different one for the files.
     let major: UInt64
     let minor: UInt64
 
@@ -20,7 +20,8 @@ package struct MountedFileSystem: Sendable, Equatable {
         return find(String(cString: resolved), in: table)
     }
 
-    /// Parses lines such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
+    /// Returns the file system of a path, from a table with lines such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3
+    /// /dev/root rw,errors=continue`.
     static func find(_ path: String, in table: String) -> MountedFileSystem? {
         var best: MountedFileSystem?
         for line in table.split(separator: "\n") {
@@ -40,13 +41,14 @@ package struct MountedFileSystem: Sendable, Equatable {
         return best
     }
 
-    /// Whether other machines may access the same files, so that locks and shared memory are unreliable.
+    /// Whether other machines may access the same files, which makes locks and shared memory unreliable.
     package var isShared: Bool {
         let types = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "virtiofs", "vboxsf"]
         return types.contains(type) || type == "fuse" || type.hasPrefix("fuse.")
     }
 
-    /// Decodes a path, in which space, tab, line feed and backslash are written as a backslash and three octal digits.
+    /// Decodes a path in which the kernel has written spaces, tabs, line feeds and backslashes as a backslash and three octal
+    /// digits.
     private static func unescaped(_ word: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = Array(word.utf8)[...]

@@ -22,7 +22,7 @@ package struct OpenFileTable: Sendable {
             let directory = "\(SystemFeatures.proc)/\(pid)/fd"
             let names: [String]
             do { names = try Files.list(directory) } catch {
-                // A process that has ended in the meantime holds nothing.
+                // A process that has ended in the meantime has no open files.
                 if Files.isDenied(error) { unseen += 1 }
                 continue
             }

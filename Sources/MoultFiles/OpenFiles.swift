@@ -1,6 +1,7 @@
 internal import MoultLibc
 
-/// The processes that have a file open, from `/proc`. Locks alone do not show them, because an idle user of a file holds none.
+/// The processes that have a file open, from `/proc`. Locks alone do not show them, because a process can have a file open
+/// without holding a lock.
 package enum OpenFiles {
     /// Returns the other processes that have one of the files open. Only root can see those of other users.
     package static func holders(of paths: [String]) throws -> [ProcessFacts] {
@@ -11,30 +12,30 @@ package enum OpenFiles {
         }.map { ProcessFacts(pid: $0) }
     }
 
-    /// Returns whether this process has the file open. If so, it must not open and close it independently of SQLite, because
-    /// closing any descriptor of a file drops all POSIX locks of the process on it.
+    /// Returns whether this process has the file open. If so, moult must not open and close the file independently of SQLite,
+    /// because closing any descriptor of a file drops all POSIX locks that the process holds on the file.
     package static func isOpenHere(_ path: String) throws -> Bool {
         let files = try inodes([path])
         if try Files.facts("\(SystemFeatures.proc)/self/fd") != nil { return opens("self", files) }
-        // Without /proc each number is tried.
+        // Without /proc, each descriptor number is tried.
         return (0..<Int32(clamping: min(sysconf(Int32(_SC_OPEN_MAX)), 65_536))).contains { number in
             (try? Syscall.fstat(number)).map { files.contains(FileNumber(FileFacts($0))) } ?? false
         }
     }
 
-    /// Returns a description of a process that has the file open: this one, or another; nil if no process has.
+    /// Returns a description of a process that has the file open, this one or another; nil if no process has it open.
     package static func holder(of path: String) throws -> String? {
         try isOpenHere(path) ? "this process" : holders(of: [path]).first?.description
     }
 
-    /// Returns whether a process has one of the files open; false if it belongs to another user, whose processes only root may
-    /// inspect.
+    /// Returns whether a process has one of the files open. Returns false if this user may not inspect the process: only root
+    /// may inspect processes of other users.
     package static func isOpen(_ paths: [String], in pid: Int32) throws -> Bool { opens("\(pid)", try inodes(paths)) }
 
-    /// False only if the process can be inspected and does not have the file open. The process that took a lock may have ended
-    /// while its child still has the file.
+    /// Returns false only if the process can be inspected and does not have the file open. A process that took a lock may have
+    /// ended, while its child still has the file open.
     static func mayBeOpen(_ facts: FileFacts, in pid: Int32) -> Bool {
-        // A directory that cannot be read belongs to another user's process.
+        // If the directory cannot be read, the process belongs to another user.
         guard pid > 0, let names = try? Files.list("\(SystemFeatures.proc)/\(pid)/fd"), !names.isEmpty else {
             return true
         }
@@ -47,7 +48,7 @@ package enum OpenFiles {
 
     private static func opens(_ process: String, _ files: Set<FileNumber>) -> Bool {
         let directory = "\(SystemFeatures.proc)/\(process)/fd"
-        // A process that ends meanwhile, or belongs to another user, cannot be inspected.
+        // A process that has ended in the meantime, or belongs to another user, cannot be inspected.
         let names = (try? Files.list(directory)) ?? []
         return names.contains { name in
             guard let facts = try? Files.factsThroughLinks("\(directory)/\(name)") else { return false }

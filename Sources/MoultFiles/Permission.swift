@@ -2,25 +2,26 @@ internal import CLinux
 package import MoultBasics
 internal import MoultLibc
 
-/// The intended access to a path, used to name the obstacle if the system denies it.
+/// An intended access to a path. If the system denies the access, this type finds the file or directory whose mode is the
+/// cause.
 package enum Permission {
     case read(String)
     case write(String)
-    /// Adds, renames or removes a name, which requires permission for the directory.
+    /// To add, rename or remove a name, which requires write permission for its directory.
     case name(String)
 
-    /// The command by which the file's owner grants the permission; nil if another user owns it, or if the modes are not the
-    /// obstacle.
+    /// The command that grants the access; nil if the file or directory that denies it belongs to another user, or if modes are
+    /// not the cause.
     package var command: [String]? {
         guard let obstacle, let owner = Self.owner(of: obstacle.path), owner == geteuid() else { return nil }
         return ["chmod", obstacle.isDirectory ? "u+rwx" : mode, obstacle.path]
     }
 
-    /// The next step; nil if the modes are not the obstacle.
+    /// The advice for the user; nil if modes are not the cause.
     package var advice: String? {
         if let command { return Self.allow + shellLine(command) }
         guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
-        // A path that starts with `..` would mean another directory if the user changed the directory first.
+        // A path that starts with `..` would lead elsewhere if the user changed the working directory first.
         let place =
             obstacle.path.hasPrefix("..") ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
         let advice = "Run the command as user \(Files.userName(owner)), who owns \(place)"
@@ -29,7 +30,7 @@ package enum Permission {
         return "\(advice) (mode \(String(mode & 0o7777, radix: 8))), or make the file this user's own: \(own)"
     }
 
-    /// Whether the modes deny this user to read an existing file.
+    /// Whether modes keep this user from reading an existing file.
     package var deniesReading: Bool {
         switch self {
         case .read(let path), .write(let path), .name(let path):
@@ -37,17 +38,17 @@ package enum Permission {
         }
     }
 
-    /// Throws if the modes deny this user the access.
+    /// Throws the system's error, with advice, if modes deny this user the access.
     package func require(_ what: String) throws {
         if advice != nil { throw Errno.denied.error(what, self) }
     }
 
-    /// Throws unless this user may read the file, with advice.
+    /// Throws an error with advice unless this user may read the file.
     package func requireReadable() throws {
         if !Files.isReadable(path) { throw Errno.denied.error("cannot read \(path)", self) }
     }
 
-    /// Throws the error `what`, with advice, if the modes deny this user the access.
+    /// Like `require`, but the error names the user and the path.
     package func check(_ what: String) throws {
         guard let advice else { return }
         throw MoultError(
@@ -84,7 +85,7 @@ package enum Permission {
 
     /// The first component of the path that denies access.
     private var obstacle: (path: String, isDirectory: Bool)? {
-        // If root is denied, the mode is not the cause; in /proc it is not either.
+        // If root is denied access, or the path is in /proc, modes are not the cause.
         if geteuid() == 0 || path.hasPrefix("\(SystemFeatures.proc)/") { return nil }
         var directories: [String] = []
         var above = path
@@ -101,16 +102,16 @@ package enum Permission {
         return Self.facts(path).map { (path, $0.kind == .directory) }
     }
 
-    // Affects only the wording, and the error is reported in any case.
+    // A failure here affects only the advice: the error is reported in any case.
     private static func facts(_ path: String) -> FileFacts? { (try? Syscall.stat(path)).map { FileFacts($0) } }
 
     private static func owner(of path: String) -> UInt32? { facts(path)?.owner }
 }
 
 extension Files {
-    /// Returns the name of a user; `#` and the number if `/etc/passwd` has none.
+    /// Returns the name of a user; `#` and the ID if `/etc/passwd` has no entry for it.
     package static func userName(_ id: UInt32) -> String {
-        // Affects only the wording.
+        // A failure here affects only the wording of messages.
         let bytes = (try? read("/etc/passwd", limit: 1 << 24)) ?? []
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
             let fields = line.split(separator: ":", omittingEmptySubsequences: false)
@@ -120,7 +121,7 @@ extension Files {
     }
 
     /// Returns the owner of the file if the kernel lets no other user, not even root, open it with O_CREAT, because it is in a
-    /// sticky directory that others may write to (`fs.protected_regular`). SQLite opens `-wal` and `-shm` with O_CREAT.
+    /// sticky directory that other users may write to (`fs.protected_regular`). SQLite opens `-wal` and `-shm` with O_CREAT.
     package static func protectedOwner(_ path: String) throws -> UInt32? {
         guard let file = try factsThroughLinks(path), file.kind == .file, file.owner != geteuid(),
             let directory = try factsThroughLinks(directory(of: path)), directory.mode & 0o1000 != 0,

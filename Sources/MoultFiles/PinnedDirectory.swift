@@ -1,11 +1,11 @@
 internal import MoultLibc
 internal import Synchronization
 
-/// A directory `.moult` that is kept open, so that everything below is reached through it, even if the directories and symlinks
-/// above it change. Owned by the store's lock.
+/// A store's `.moult` directory, kept open so that all paths below it are reached through this descriptor, even if the
+/// directories and symlinks above it change. The store's lock owns it.
 ///
-/// A command that writes elsewhere pins its work directory and its output directory. No other user can change the content of a
-/// work directory, so symlinks below it are not checked.
+/// A command that writes outside of a store pins its work directory and its output directory. No other user can change the
+/// content of a work directory, so symlinks below it are not checked.
 package final class PinnedDirectory: Sendable {
     let number: Int32
     let path: String
@@ -27,7 +27,7 @@ package final class PinnedDirectory: Sendable {
         Self.all.withLock { $0[path] = Weak(directory: self, isWork: isWork) }
     }
 
-    /// Pins the locked work directory, even if its path leads elsewhere by now.
+    /// Pins the locked work directory, even if its path now leads elsewhere.
     init(_ path: String, lockedBy lock: FileLock) throws {
         number = try wrapped("cannot open \(path)") { () throws(Errno) in try lock.openAgain() }
         self.path = path
@@ -36,12 +36,12 @@ package final class PinnedDirectory: Sendable {
 
     deinit {
         Self.all.withLock { all in if all[path]?.directory == nil { all[path] = nil } }
-        // Nothing was written through it.
+        // Nothing was written through the descriptor, so close has nothing to report.
         _ = MoultLibc.close(number)
     }
 
     #if DEBUG
-        /// For tests that take a store away from a running update: forgets the directory, as if no command had locked it.
+        /// For tests in which a store disappears during an update: forgets the directory, as if no command had locked it.
         package static func forget(_ path: String) { all.withLock { $0[path] = nil } }
     #endif
 
@@ -49,7 +49,8 @@ package final class PinnedDirectory: Sendable {
         all.withLock { all in all.isEmpty ? nil : all[String(path)]?.directory }
     }
 
-    /// Returns the nearest pinned work directory above a path, and the rest of the path; nil for most paths.
+    /// Returns the nearest pinned work directory above a path, and the rest of the path; nil if there is none, as for most
+    /// paths.
     static func above(_ path: String) -> (directory: PinnedDirectory, rest: String)? {
         let nearest = all.withLock { all in
             all.filter { place, pinned in
@@ -57,7 +58,7 @@ package final class PinnedDirectory: Sendable {
                     && path.utf8.dropFirst(place.utf8.count).first == UInt8(ascii: "/")
             }.max { $0.key.utf8.count < $1.key.utf8.count }
         }
-        // Outside the lock, because deinitializing a directory takes the lock as well.
+        // This happens outside the lock, because deinitializing a directory takes the lock as well.
         guard let nearest, let directory = nearest.value.directory else { return nil }
         let rest = path.utf8.dropFirst(nearest.key.utf8.count).drop { $0 == UInt8(ascii: "/") }
         return (directory, rest.isEmpty ? "." : String(Substring(rest)))

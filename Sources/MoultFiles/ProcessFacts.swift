@@ -1,17 +1,17 @@
 package import MoultBasics
 internal import MoultLibc
 
-/// A process as shown in `/proc`.
+/// Information about a process, from `/proc`.
 package struct ProcessFacts: Sendable, Equatable {
     package let pid: Int32
-    /// The command line; the kernel's name for the process if it has none.
+    /// The command line; if it is empty, the kernel's name for the process.
     package let command: String
     /// When the process was started; nil if it has ended in the meantime.
     package let started: Timestamp?
 
     package init(pid: Int32) {
         self.pid = pid
-        // If the process has ended in the meantime, only its number is known.
+        // If the process has ended in the meantime, only its ID is known.
         let line = (try? Files.read("\(SystemFeatures.proc)/\(pid)/cmdline", limit: 1 << 16)) ?? []
         let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
         if words.isEmpty {
@@ -23,12 +23,12 @@ package struct ProcessFacts: Sendable, Equatable {
         started = Self.start(of: pid)
     }
 
-    /// The effective user of the process; nil if it has ended.
+    /// The effective user ID of the process; nil if it has ended.
     package var user: UInt32? {
-        // A process can end at any time, which is the only reason why this file cannot be read.
+        // A process can end at any time, and only then can this file not be read.
         let bytes = (try? Files.read("\(SystemFeatures.proc)/\(pid)/status", limit: 1 << 14)) ?? []
         let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("Uid:") }
-        // The line has the real, effective, saved and file system user.
+        // The line has the real, effective, saved and file system user IDs.
         let users = line?.dropFirst(4).split(whereSeparator: \.isWhitespace) ?? []
         return users.count > 1 ? UInt32(users[1]) : nil
     }
@@ -42,7 +42,8 @@ package struct ProcessFacts: Sendable, Equatable {
         return "pid \(pid) (\(line.isEmpty ? "unknown" : line))"
     }
 
-    /// Returns the 22nd field of `/proc/PID/stat`, in clock ticks since boot; the boot time is in `/proc/stat`.
+    /// Returns the start time of a process: the boot time plus the 22nd field of `/proc/PID/stat`, which is in clock ticks
+    /// since boot.
     private static func start(of pid: Int32) -> Timestamp? {
         // If the process has ended, its start time is unknown.
         guard let bytes = try? Files.read("\(SystemFeatures.proc)/\(pid)/stat", limit: 1 << 12) else { return nil }
@@ -53,9 +54,10 @@ package struct ProcessFacts: Sendable, Equatable {
         return Timestamp(seconds: boot + since / ticks)
     }
 
-    /// Read once: the kernel generates this file for each reader, with a line for each processor and interrupt.
+    /// The boot time, from `/proc/stat`. The file is read only once, because the kernel generates it on each read, with a line
+    /// for each processor and interrupt.
     private static let boot: Int? = {
-        // Without it, no start time is known.
+        // Without this file, no start time is known.
         guard let system = try? Files.read("\(SystemFeatures.proc)/stat", limit: 1 << 22) else { return nil }
         return String(decoding: system, as: UTF8.self).split(separator: "\n")
             .first { $0.hasPrefix("btime ") }.flatMap { Int($0.dropFirst(6)) }

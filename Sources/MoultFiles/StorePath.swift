@@ -3,18 +3,19 @@ internal import MoultLibc
 
 /// A path below a store's directory `.moult`, which system calls reach without following symlinks.
 ///
-/// moult creates all files there and chooses their names. So a symlink in place of a directory was planted, and leads to files
-/// of another user or program. Every call of `Syscall` with a path goes through `reach`, so that no code can forget this. Only
-/// `.moult` itself, and its parent directories, may be symlinks of the operator.
+/// moult creates all files there and chooses their names. A symlink in place of a directory was therefore planted, and may lead
+/// to files of another user or program. Every function of `Syscall` that opens, creates, renames or removes a file by its path
+/// goes through `reach` or `open`, so that callers cannot forget this. Only `.moult` itself and its parent directories may be
+/// symlinks, created by the operator.
 struct StorePath {
     /// The path of `.moult` itself.
     let directory: Substring
-    /// The names below it: never empty, never `..`.
+    /// The components below `.moult`. There is at least one, and none is `..`.
     let names: [Substring]
 
-    /// Nil for a path that is not below such a directory.
+    /// Returns nil for a path that is not below such a directory.
     init?(_ path: String) throws(Errno) {
-        // Most paths are not below `.moult`, and this check runs at every call.
+        // Most paths are not below `.moult`, and this check runs before every system call with a path.
         guard let end = Self.end(path) else { return nil }
         directory = path[..<end]
         names = path[end...].split(separator: "/").filter { $0 != "." }
@@ -22,8 +23,8 @@ struct StorePath {
         if names.contains("..") { throw .loop }
     }
 
-    /// Returns the end of the last `.moult` with something below it; nil for other paths. Works on bytes, because the standard
-    /// library finds characters slowly.
+    /// Returns the end of the last `.moult` in the path that has something below it; nil if the path has none. Compares bytes,
+    /// because the standard library searches for characters slowly.
     private static func end(_ path: String) -> String.Index? {
         var text = path
         let end = text.withUTF8 { bytes in
@@ -60,7 +61,8 @@ struct StorePath {
         return try named(String(last)) { p throws(Errno) in try body(parent, p) }
     }
 
-    /// Opens a path. A symlink is followed only as the last component, in a generation, and if `followsLast` is set.
+    /// Opens a path. Below `.moult`, a symlink is followed only if it is the last component, is in a generation, and
+    /// `followsLast` is set.
     static func open(_ path: String, _ flags: Int32, _ mode: mode_t, followsLast: Bool) throws(Errno) -> Int32 {
         guard let place = try StorePath(path) else { return try plain(path, flags, mode) }
         do { return try place.open(from: PinnedDirectory.of(place.directory), flags, mode) } catch {
@@ -71,7 +73,8 @@ struct StorePath {
         }
     }
 
-    /// A generation has links to files that stay at the operator's location (`"place": "in-place"`).
+    /// Whether the path is in a generation, which has symlinks to files that stay at the operator's location (`"place":
+    /// "in-place"`).
     private var isInGeneration: Bool {
         ["generations", "current"].contains(names.first) || names.dropLast().contains("generation")
     }
@@ -92,7 +95,7 @@ struct StorePath {
                 try Self.strictly(directory, String(cString: rest), flags, mode)
             }
         } catch {
-            // A parent directory may be a symlink, or the kernel may not support the call.
+            // A parent directory may be a symlink, or the kernel may not support `openat2`.
             guard [.loop, .unknownCall, .notPermitted].contains(error) else { throw error }
         }
         let root = try Self.plain(String(directory), O_DIRECTORY | SystemFeatures.pathOnly, 0)
@@ -100,7 +103,8 @@ struct StorePath {
         return try Self.beneath(root, below, flags, mode)
     }
 
-    /// Replaces `current` by its target. It is the only symlink that moult creates there, and its target must be a generation.
+    /// Returns the components with `current` replaced by its target, which must be a generation. moult creates no other symlink
+    /// directly in `.moult`.
     private func resolvingCurrent(from root: PinnedDirectory?) throws(Errno) -> [Substring] {
         guard names.count > 1, names.first == "current" else { return names }
         let target =
@@ -137,13 +141,13 @@ struct StorePath {
 
     private static func beneath(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
         do { return try strictly(root, path, flags, mode) } catch {
-            // The call is missing before Linux 5.6, and blocked in some containers.
+            // `openat2` is missing before Linux 5.6, and blocked in some containers.
             guard error == .unknownCall || error == .notPermitted else { throw error }
             return try walk(root, path, flags, mode)
         }
     }
 
-    /// Opens a path with `openat2`, which follows no symlinks.
+    /// Opens a path with `openat2`, without following symlinks.
     private static func strictly(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
         -> Int32
     {
@@ -178,8 +182,8 @@ struct StorePath {
         return try unlinked(here, names.last ?? ".", flags, mode)
     }
 
-    /// Opens one component that is not a symlink. With O_DIRECTORY, the kernel reports a symlink as ENOTDIR, which is changed
-    /// to ELOOP here.
+    /// Opens one component, which must not be a symlink. With O_DIRECTORY, the kernel reports a symlink as ENOTDIR, which is
+    /// changed to ELOOP here.
     private static func unlinked(_ directory: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
         -> Int32
     {

@@ -10,13 +10,13 @@ extension Subprocess {
         case ended
     }
 
-    /// Waits for the next event; nil at the deadline, or if this process receives a signal.
+    /// Waits for the next event; returns nil at the deadline, or if this process receives a signal.
     ///
-    /// Waits for the process itself to end, not for its output, which its background processes may keep open.
+    /// The last event is the end of the program itself, even if its background processes keep the output open.
     package func next(until deadline: ContinuousClock.Instant?) throws -> Event? {
         var isOver = false
         while true {
-            // A negative descriptor is ignored.
+            // `poll` ignores negative descriptors.
             var polls = [output, errors, end].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             polls.append(pollfd(fd: pending.isEmpty ? -1 : input, events: Int16(POLLOUT), revents: 0))
             let count = poll(&polls, nfds_t(polls.count), isOver ? 0 : Threads.milliseconds(until: deadline))
@@ -36,7 +36,7 @@ extension Subprocess {
             } else if isOver {
                 return .ended
             } else if polls[2].revents != 0 {
-                // All output written before its end is in the pipes by now.
+                // All output that the program wrote before it ended is in the pipes by now.
                 isOver = true
             } else if let deadline, ContinuousClock.now >= deadline {
                 return nil

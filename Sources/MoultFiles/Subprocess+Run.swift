@@ -4,16 +4,16 @@ internal import MoultLibc
 
 extension Subprocess {
     package struct Result: Sendable {
-        /// The process ID of the program.
+        /// The process ID of the program, or of its supervisor.
         package let pid: Int32
         package let ending: Ending
         package let output: [UInt8]
         package let errors: [UInt8]
 
         package var succeeded: Bool { ending == .exited(0) }
-        /// Standard output without the line feed at the end.
+        /// Standard output without spaces and line feeds at either end.
         package var text: String { String(decoding: output, as: UTF8.self).trimmed }
-        /// The program's standard error, or how the program ended if that is empty or a timeout ended it.
+        /// The program's standard error; if that is empty or the program exceeded its time limit, how the program ended.
         package var complaint: String {
             let said = String(decoding: errors, as: UTF8.self).trimmed
             if !said.isEmpty, ending != .timedOut { return said }
@@ -25,18 +25,19 @@ extension Subprocess {
         }
     }
 
-    /// Whether the file size of programs started by this process is limited.
+    /// Whether the size of files that programs started by this process write is limited.
     package static var hasFileSizeLimit: Bool { moult_has_file_size_limit() != 0 }
 
     /// The time between SIGTERM and SIGKILL.
     private static let grace = Duration.seconds(2)
 
-    /// Runs a program, found through PATH, until it ends. `environment` is added to this process's own; `wholeEnvironment`
-    /// replaces it.
+    /// Runs a program, found through PATH, until it ends. `environment` is added to the environment of this process;
+    /// `wholeEnvironment` replaces both.
     ///
-    /// An exit status other than 0 is not an error here. A program that writes more than `limit` bytes is killed, which is an
-    /// error. With `within` it gets its own process group and is killed after that time. Background processes that it leaves
-    /// are not waited for. `stop` is called when a signal arrives; if it throws, the program is killed.
+    /// An exit status other than 0 is not an error here. If the program writes more than `limit` bytes, it is killed and this
+    /// function throws. With `within`, the program gets its own process group and is ended after that time. This function does
+    /// not wait for background processes that the program leaves behind. It calls `stop` when this process receives a signal;
+    /// if `stop` throws, the program is killed.
     package static func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
         wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,
@@ -78,10 +79,10 @@ extension Subprocess {
         return Result(pid: child.pid, ending: ending, output: said.output, errors: said.errors)
     }
 
-    /// Runs a program in place of this one, with this process's output and terminal, until it ends.
+    /// Runs a program with this process's output and terminal, and waits until it ends.
     ///
     /// `stopSignal` is polled ten times a second. If it returns a signal, the program receives it, and is killed if it does not
-    /// end within two seconds. It also ends with this process.
+    /// end within two seconds. The program is also killed when this process ends.
     package static func runInPlace(
         _ arguments: [String], environment: [String: String] = [:], stopSignal: () -> Int32? = { nil }
     ) throws -> Ending {
@@ -100,13 +101,13 @@ extension Subprocess {
         }
     }
 
-    // MARK: output that is read while it comes
+    // MARK: streaming output
 
-    /// The maximum amount of standard error to keep.
+    /// The maximum number of bytes of standard error to keep.
     private static let complaintLimit = 1 << 16
 
     /// Returns the next block of the program's standard output; nil at the end. Throws if nothing arrives for `patience`
-    /// seconds. Polls `stop` several times a second.
+    /// seconds. Calls `stop` several times a second.
     package func read(patience seconds: Int, stop: () throws -> Void) throws -> [UInt8]? {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {

@@ -15,7 +15,7 @@ extension Subprocess {
 
     static func start(_ command: Command, _ input: Input, _ output: Output) throws -> Started {
         var started = Started()
-        // The child's ends, which this process closes after starting it.
+        // The child's ends of the pipes, which this process closes after it has started the child.
         var theirs: [Int32] = []
         defer { for number in theirs { MoultLibc.close(number) } }
         func pipe(_ mine: WritableKeyPath<Started, Int32>, childReads: Bool) throws -> Int32 {
@@ -30,7 +30,7 @@ extension Subprocess {
             switch input {
             case .nothing:
                 child.input = moult_openat(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0)
-                // A single-file image, or a chroot, has no devices.
+                // A container image with a single file, or a chroot, may have no /dev.
                 if child.input < 0 { child.input = try memoryFile([]) }
                 theirs.append(child.input)
             case .bytes(let bytes):
@@ -109,7 +109,7 @@ extension Subprocess {
         }
     }
 
-    /// Returns the operation that failed before the program started, by the number from the C code.
+    /// Returns the name of the operation that failed before the program started; `number` comes from the C code.
     static func part(_ number: Int32) -> String {
         let parts = [
             "", "limits", "privileges", "Landlock", "seccomp", "descriptors", "directory", "", "mounts",
@@ -118,7 +118,7 @@ extension Subprocess {
         return parts.indices.contains(Int(number)) ? parts[Int(number)] : ""
     }
 
-    /// Returns the path of a program: searched in PATH if it is named without a directory.
+    /// Returns the path of a program; a name without a directory is searched for in PATH.
     private static func find(_ name: String, _ path: String) throws -> String {
         if name.contains("/") { return name }
         for directory in path.split(separator: ":") where try isProgram("\(directory)/\(name)") {

@@ -5,15 +5,15 @@ internal import MoultLibc
 /// A started program: its input, its output, and how it ends. Every child process is one of these.
 ///
 /// The program inherits only the standard descriptors and the given files. Deinitialization kills the program, with its group
-/// if it has one. Used by one thread.
+/// if it has one. Only one thread may use an instance.
 package final class Subprocess {
     /// The program to start, and how.
     package struct Command {
-        /// The program, searched in PATH if it is named without a directory, and its arguments.
+        /// The program and its arguments. A program name without a directory is searched for in PATH.
         package var arguments: [String]
         /// Added to the environment of this process.
         package var environment: [String: String]
-        /// Replaces the environment.
+        /// Replaces the environment of this process and `environment`.
         package var wholeEnvironment: [String: String]?
         package var directory: String?
         /// The program's restrictions, from its first instruction on.
@@ -22,10 +22,10 @@ package final class Subprocess {
         package var isGroup = false
         /// Whether the program is killed when the thread that started it ends, and so whenever this process ends.
         package var endsWithParent = false
-        /// Whether all children of the program are killed then as well. They must stay in its group: a supervisor between this
-        /// process and the program kills the group as soon as either of them has ended.
+        /// Whether a supervisor process kills the program's whole process group as soon as this process or the program has
+        /// ended. Children that leave the group are not killed.
         package var isSupervised = false
-        /// Whether all mounts except that of the program's directory are read-only for it, where the system allows that.
+        /// Whether all mounts are read-only for the program, except its directory, where the system allows that.
         package var mountsReadOnly = false
         /// Open files that the program gets as descriptors 3, 4 and so on; at most three.
         package var files: [Int32] = []
@@ -41,7 +41,8 @@ package final class Subprocess {
 
     package enum Input {
         case nothing
-        /// The whole input, available from the start. A pipe would have to be fed, and breaks if it is not read.
+        /// The whole input, in an in-memory file. A pipe would have to be filled while the program runs, and would break if the
+        /// program did not read it.
         case bytes([UInt8])
         /// The input passed to `send`.
         case pipe
@@ -64,11 +65,11 @@ package final class Subprocess {
     package let mountsAreReadOnly: Bool
     let name: String
     let isGroup: Bool
-    /// Pipe ends; -1 for one that is closed or was never opened.
+    /// This process's ends of the pipes; -1 for one that is closed or was never opened.
     var input: Int32
     var output: Int32
     var errors: Int32
-    /// The pipe to the supervisor; -1 without one.
+    /// The socket to the supervisor; -1 without a supervisor.
     private let lifeline: Int32
     /// Becomes readable when the program has ended.
     let end: Int32
@@ -95,7 +96,7 @@ package final class Subprocess {
         for number in [input, output, errors, lifeline, end] where number >= 0 { MoultLibc.close(number) }
     }
 
-    /// Appends to the program's input. Input that it does not read is discarded.
+    /// Queues bytes for the program's input, which `next` writes. Discards them if the input is closed.
     package func send(_ bytes: [UInt8]) {
         if input >= 0 { pending += bytes }
     }
@@ -115,7 +116,7 @@ package final class Subprocess {
 
     /// Kills the rest of the program's group, and returns how the program itself ended.
     ///
-    /// The group is killed before the status is collected, so that its ID cannot have been reused yet.
+    /// The group is killed before the status is collected, so that the group's ID cannot have been reused yet.
     package func endGroup() throws -> Ending {
         signal(SIGKILL)
         return try wait()

@@ -23,7 +23,8 @@ package enum Syscall {
             MoultLibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
         }
     }
-    /// Never retried, and performed even if a test makes it fail: whatever close returns, the descriptor is gone.
+    /// Closes a descriptor. The call is not retried, and it is made even if a test makes it fail, because the descriptor is
+    /// gone whatever close returns.
     static func close(_ fd: Int32) throws(Errno) {
         let result = MoultLibc.close(fd)
         let code = moult_errno()
@@ -101,7 +102,7 @@ package enum Syscall {
             try at("chmod", path) { Int(MoultLibc.fchmodat($0, $1, mode, 0)) }
             return
         }
-        // The call would follow a symlink.
+        // `fchmodat` would follow a symlink.
         let file = try StorePath.open(path, SystemFeatures.pathOnly | O_NOFOLLOW, 0, followsLast: false)
         defer { _ = MoultLibc.close(file) }
         if FileFacts(try fstat(file)).kind == .link { throw .loop }
@@ -165,8 +166,9 @@ package enum Syscall {
         try call("fcntl(F_OFD_GETLK)") { moult_is_locked(fd) } == 1
     }
     static func setLease(_ fd: Int32, _ kind: Int32) throws(Errno) {
-        // A process that opens the file breaks the lease. The signal for that is SIGIO, which ends a program that does not
-        // expect it. SIGURG is ignored by default; the holder checks the lease's state when it matters.
+        // A process that opens the file breaks the lease, and the kernel sends the holder a signal: by default SIGIO, which
+        // kills a process that does not handle it. SIGURG is ignored by default; the holder queries the state of the lease when
+        // it matters.
         _ = try call("fcntl(F_SETSIG)") { moult_fcntl_int(fd, MOULT_F_SETSIG, SIGURG) }
         _ = try call("fcntl(F_SETLEASE)") { moult_fcntl_int(fd, MOULT_F_SETLEASE, kind) }
     }
@@ -176,7 +178,8 @@ package enum Syscall {
     static func clone(_ to: Int32, _ from: Int32) throws(Errno) {
         _ = try call("ioctl(FICLONE)") { moult_clone(to, from) }
     }
-    /// Maps part of a file for reading, over the mapping at an address, or at any free address if nil.
+    /// Maps part of a file for reading: at `address`, where it replaces an existing mapping, or at any free address if that is
+    /// nil.
     static func map(_ fd: Int32, at address: UnsafeMutableRawPointer?, _ offset: Int, _ size: Int) throws(Errno)
         -> UnsafeMutableRawPointer
     {

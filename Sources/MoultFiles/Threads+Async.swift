@@ -2,11 +2,11 @@ internal import MoultLibc
 internal import Synchronization
 
 extension Threads {
-    /// Runs asynchronous work and blocks this thread until it is done or the deadline has passed. In the latter case it returns
-    /// false, and the work continues without a waiting caller.
+    /// Runs asynchronous work and blocks this thread until the work is done or the time is over. In the latter case, returns
+    /// false, and the work continues.
     ///
-    /// The work runs on a separate thread, unless it belongs to an actor with an executor: the waiting thread may be part of
-    /// the pool, or even its last free thread.
+    /// The work runs on a separate thread, unless it belongs to an actor with its own executor. It does not run in Swift's
+    /// thread pool, because the waiting thread may be the last free thread of that pool.
     package static func wait(
         for time: Duration, _ body: @escaping @Sendable () async throws -> Void
     ) throws -> Bool {
@@ -57,7 +57,8 @@ extension Threads {
         }
     }
 
-    /// Returns how long `poll` may wait; -1 for no limit. Rounded up, so that the deadline has passed when it wakes up.
+    /// Returns the timeout for `poll`: at most an hour; -1 without a deadline. It is rounded up, so that the deadline has
+    /// passed when `poll` times out.
     static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
         guard let deadline else { return -1 }
         let left = (deadline - ContinuousClock.now).components
@@ -81,7 +82,7 @@ private final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
     /// Called when no more jobs will follow.
     func finish() { monitor.locked { isOver = true } }
 
-    /// Runs jobs as they arrive, until none are left.
+    /// Runs jobs as they arrive, until `finish` has been called and none are left.
     func run() {
         while let job = next() { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }

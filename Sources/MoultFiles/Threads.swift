@@ -1,7 +1,7 @@
 internal import CLinux
 internal import MoultLibc
 
-/// Work on a separate thread, so that blocking calls never hold up a shared pool.
+/// Starts separate threads, so that blocking calls never hold up a shared thread pool.
 package enum Threads {
     private final class Work {
         let body: () -> Void

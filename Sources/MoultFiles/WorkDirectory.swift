@@ -1,19 +1,21 @@
 internal import MoultBasics
 internal import MoultLibc
 
-/// A directory next to a result, in which a command prepares it. The next command completes or undoes the work of a killed
-/// command, and removes its directory.
+/// A directory next to the destination of a command's output, in which the command prepares this output. If the command is
+/// killed, the next command completes or undoes its work and removes the directory.
 ///
 /// The name of a work directory is predictable, and other users may be able to write to the parent directory: they can create a
-/// directory or symlink of that name first, or exchange it later. So a command uses only a directory that no other user can
-/// change, and reaches everything in it and in the parent directory through descriptors that it has opened.
+/// directory or symlink of that name first, or replace it later. A command therefore uses only a directory that no other user
+/// can change, and reaches everything in it and in the parent directory through descriptors that it has opened.
 package final class WorkDirectory {
     package let path: String
     private let held: Held
-    /// Whether to keep the directory: a set of files was delivered only in part, and the next command completes or undoes that.
+    /// Whether to keep the directory, because a set of files was delivered only in part, and the next command must complete or
+    /// undo that.
     private var isNeeded = false
 
-    /// The directory's name starts with `name`, as do those of other commands that create the same result.
+    /// Removes the directories that killed commands left, and creates a new one. Its name starts with `name`, which is the same
+    /// for all commands that write the same output.
     package init(in parent: String, named name: String) throws {
         try Self.removeLeftovers(of: name, in: parent)
         let above = try PinnedDirectory(parent, isWork: true)
@@ -35,7 +37,7 @@ package final class WorkDirectory {
         let above: PinnedDirectory
         let pinned: PinnedDirectory
 
-        /// Nil if another command has locked the directory, or if other users can change it.
+        /// Returns nil if another command has locked the directory, or if other users can change it.
         init?(_ path: String, in above: PinnedDirectory, isNew: Bool = false) throws {
             guard let found = try Files.facts(path), found.kind == .directory,
                 try found.isExclusive || isNew && !above.recordsOwners(),
@@ -49,7 +51,7 @@ package final class WorkDirectory {
         func remove() throws { try Files.removeTree(path, knownAs: lock.facts()) }
     }
 
-    /// Creates and locks the directory; nil if another command was faster, or mistook the new directory for a leftover.
+    /// Creates and locks the directory; returns nil if another command was faster, or mistook the new directory for a leftover.
     private static func make(_ path: String, in above: PinnedDirectory) throws -> Held? {
         do { try Files.makeDirectory(path, mode: 0o700) } catch {
             guard try Files.facts(path) != nil else { throw error }
@@ -67,8 +69,8 @@ package final class WorkDirectory {
         try lockLeftovers(name, parent).map { Files.name(of: $0.path) }
     }
 
-    /// Locks and returns the directories of killed commands; that of a running command is locked already. Ignores directories
-    /// of another user, and those that are gone by now.
+    /// Locks and returns the directories of killed commands. Skips those of running commands, which are locked, those that
+    /// other users can change, and those that no longer exist.
     private static func lockLeftovers(_ name: String, _ parent: String) throws -> [Held] {
         let names = try Files.list(parent).filter {
             $0.hasPrefix("\(name).") && Int($0.dropFirst(name.count + 1)) != nil
@@ -118,8 +120,8 @@ extension FileFacts {
 }
 
 extension PinnedDirectory {
-    /// Returns whether the file system records the owner and mode of a file: those of USB sticks do not, and some servers
-    /// record root's files under another user.
+    /// Returns whether the file system records the owner and mode of a file: the file systems of USB sticks do not, and some
+    /// file servers record root's files under another user.
     fileprivate func recordsOwners() throws -> Bool {
         let name = ".moult-owner.\(getpid())"
         let file = try wrapped("cannot create \(path)/\(name)", .name("\(path)/\(name)")) { () throws(Errno) in

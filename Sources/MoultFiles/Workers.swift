@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// Several threads that share a list of jobs; the first error stops all of them.
 package enum Workers {
-    /// Runs jobs 0 to `count - 1`, each once, started in order; returns when all are done.
+    /// Runs the jobs 0 to `count - 1` once each, starting them in this order, and returns when all are done.
     ///
     /// `makeWorker` is called once on each thread, and returns the function that runs a job there.
     package static func run(
@@ -16,7 +16,7 @@ package enum Workers {
                     while let next = board.take(below: count) { try job(next) }
                 } catch { board.fail(error) }
             }
-            // This thread also runs jobs, and always returns after all the others.
+            // This thread also runs jobs, and always waits for all other threads to end.
             var running: [Threads.Running] = []
             do {
                 for _ in 1..<max(1, min(threads, count)) { running.append(try Threads.start(work)) }
@@ -27,7 +27,7 @@ package enum Workers {
         try board.check()
     }
 
-    /// The next job, and the first error.
+    /// The number of the next job, and the first error.
     private final class Board: Sendable {
         private let state = Mutex<(next: Int, error: (any Error)?)>((0, nil))
 

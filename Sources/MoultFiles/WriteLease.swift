@@ -1,10 +1,11 @@
 package import MoultBasics
 internal import MoultLibc
 
-/// A kernel lease on a file: granted only if no process has the file open. A process that then opens it waits.
+/// A kernel lease on a file, which the kernel grants only if no process has the file open. A process that then opens the file
+/// waits.
 ///
-/// The kernel breaks it after some seconds (`/proc/sys/fs/lease-break-time`), so it is held only briefly. It requires the file's
-/// owner or CAP_LEASE. A class, because it is stored in collections.
+/// If a process waits, the kernel breaks the lease after some seconds (`/proc/sys/fs/lease-break-time`), so a lease is held
+/// only briefly. Taking one requires the file's owner or CAP_LEASE. A class, because it is stored in collections.
 package final class WriteLease {
     private let descriptor: Descriptor
 
@@ -13,7 +14,7 @@ package final class WriteLease {
     /// Passes the leased file to the closure for reading, while no other process can have it open.
     package func reading<R>(_ body: (borrowing Descriptor) throws -> R) rethrows -> R { try body(descriptor) }
 
-    /// Takes the lease; nil if a process, including this one, has the file open and does not close it in time.
+    /// Takes the lease; returns nil if a process, including this one, has the file open and does not close it in time.
     ///
     /// A program that starts another one briefly has its files open twice, because the child shares them until it executes the
     /// other program. A single attempt therefore proves little.
@@ -31,7 +32,7 @@ package final class WriteLease {
     }
 
     private static func takeNow(_ path: String) throws -> WriteLease? {
-        // Opening and closing it would drop this process's own locks on it.
+        // Opening and closing the file would drop this process's own locks on it.
         if try OpenFiles.isOpenHere(path) { return nil }
         let descriptor = try Descriptor(path, .read)
         do { try Syscall.setLease(descriptor.number, Int32(F_WRLCK)) } catch {

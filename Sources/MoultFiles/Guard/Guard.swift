@@ -3,21 +3,22 @@ internal import MoultBasics
 internal import MoultLibc
 
 /// Limits for a process that handles untrusted input: the files that it reads and writes (Landlock), the system calls that it
-/// makes (seccomp), and its resources (rlimits). It has no capabilities and gains none, with one exception: `needsSearch`.
+/// makes (seccomp), and its resources (rlimits). The process has no capabilities and gains none, with one exception:
+/// `needsSearch`.
 ///
-/// `Guard.level` reports which of these the kernel can enforce. A process of root keeps only the permissions that uid 0 has as
-/// the owner of files.
+/// `Guard.level` reports which of these the kernel can enforce. A root process keeps only the permissions that uid 0 has as the
+/// owner of files.
 package struct Guard: Sendable {
     package enum Reading: Sendable, Equatable {
-        /// Every file and every program.
+        /// Allows reading every file and executing every program.
         case everything
-        /// Files at or below these paths; no program.
+        /// Allows reading files at or below these paths, but not executing them.
         case only([String])
     }
 
     package var profile: Profile
     package var reading: Reading
-    /// Directories in which it may create, change and remove files, or files that it may write to.
+    /// Directories in which the process may create, change and remove files, or files that it may write to.
     package var writing: [String]
     package var limits: Limits
 
@@ -27,7 +28,7 @@ package struct Guard: Sendable {
         package var memory: Int?
         /// Processor time in seconds.
         package var processor: Int?
-        /// The size of any file that it writes, in bytes.
+        /// The size of any file that the process writes, in bytes.
         package var fileSize: Int?
 
         package init(memory: Int? = nil, processor: Int? = nil, fileSize: Int? = nil) {
@@ -55,7 +56,7 @@ package struct Guard: Sendable {
     /// Confines this process permanently; it must not have other threads yet.
     package func confineThisProcess() throws { try confinement().confineThisProcess() }
 
-    /// Does the same for a program that is not started yet.
+    /// Returns the confinement for a program that is not started yet.
     package func confinement() throws -> Confinement {
         let level = Self.level
         return Confinement(
@@ -69,8 +70,9 @@ package struct Guard: Sendable {
     /// CAP_DAC_READ_SEARCH: to read files and traverse directories regardless of their modes.
     private static let search = 2
 
-    /// Whether a root process examines another user's files, which may be inaccessible to it without this capability. Landlock
-    /// then still keeps the process from all other files; without Landlock the process does not get this capability.
+    /// Whether the process keeps this capability: a root process that examines another user's files may not be able to read
+    /// them without it. Landlock still denies access to all other files; without Landlock, the process does not keep the
+    /// capability.
     private var needsSearch: Bool {
         get throws {
             guard case .only(let paths) = reading, profile == .examiner, geteuid() == 0, Self.level.landlock > 0 else {
@@ -92,7 +94,7 @@ package struct Guard: Sendable {
         let all: [(Int32, Int?)] = [
             (Int32(RLIMIT_AS.rawValue), limits.memory), (Int32(RLIMIT_CPU.rawValue), limits.processor),
             (Int32(RLIMIT_FSIZE.rawValue), limits.fileSize),
-            // A core file would write its memory to disk.
+            // A core dump would write the process's memory to disk.
             (Int32(RLIMIT_CORE.rawValue), 0),
         ]
         return all.compactMap { resource, value in
@@ -107,9 +109,10 @@ package struct Guard: Sendable {
 extension Guard {
     /// The features that this kernel can enforce; resource limits and the loss of capabilities always apply.
     package struct Level: Sendable, Equatable, CustomStringConvertible {
-        /// The version of Landlock; 0 without it: then the process can read any file, and write wherever modes allow.
+        /// The version of Landlock; 0 if the kernel has none, in which case the process can read and write all files that their
+        /// modes allow.
         package let landlock: Int
-        /// If false, system calls that Landlock does not cover are possible.
+        /// If false, the process can make all system calls that Landlock does not restrict.
         package let hasSeccomp: Bool
 
         init(landlock: Int, hasSeccomp: Bool) { (self.landlock, self.hasSeccomp) = (landlock, hasSeccomp) }

@@ -4,7 +4,7 @@ internal import MoultLibc
 
 /// The Landlock rules for reading and writing.
 struct LandlockRules {
-    /// The version known to the kernel; rights of later versions cannot be requested.
+    /// The kernel's version of Landlock; rights of later versions cannot be requested.
     let version: Int
 
     /// The actions on files and directories, with the kernel's numbers.
@@ -19,11 +19,11 @@ struct LandlockRules {
         static let change = Self(rawValue: 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 12)
         static let sockets = Self(rawValue: 1 << 9)
         static let devices = Self(rawValue: 1 << 6 | 1 << 11)
-        /// Moving between directories: since version 2, and always denied before.
+        /// Moving files between directories: can be allowed since version 2, and is always denied before.
         static let refer = Self(rawValue: 1 << 13)
-        /// Since version 3, and not checked before.
+        /// Truncating files: checked since version 3.
         static let truncate = Self(rawValue: 1 << 14)
-        /// Device-specific requests: since version 5.
+        /// Device-specific requests: checked since version 5.
         static let ioctl = Self(rawValue: 1 << 15)
 
         static let read: Self = [.readFile, .readDirectory]
@@ -31,7 +31,7 @@ struct LandlockRules {
         static let ofFiles: Self = [.execute, .writeFile, .readFile, .truncate, .ioctl]
     }
 
-    /// All actions that change something, as far as the kernel knows them.
+    /// All rights to change something that the kernel's version of Landlock has.
     private var changes: Rights {
         var rights: Rights = [.writeFile, .change, .sockets, .devices]
         if version >= 2 { rights.insert(.refer) }
@@ -40,9 +40,9 @@ struct LandlockRules {
         return rights
     }
 
-    /// Returns a descriptor of the ruleset, which the caller closes.
+    /// Returns a descriptor of the ruleset; the caller must close it.
     func ruleset(_ profile: Profile, _ reading: Guard.Reading, _ writing: [String]) throws -> Int32 {
-        // If everything is readable and executable, no rules are needed for that.
+        // If the process may read and execute everything, Landlock need not check these actions.
         let handled = reading == .everything ? changes : changes.union([.execute, .read])
         let ruleset = moult_landlock_create(
             handled.rawValue, version >= 4 ? ports(profile) : 0, version >= 6 ? scopes(profile) : 0)
@@ -54,7 +54,7 @@ struct LandlockRules {
             if case .only(let paths) = reading { for path in paths { try allow(.read, at: path) } }
             let named: Rights = profile.sockets == .none || profile == .fetch ? [] : .sockets
             for path in writing { try allow([.execute, .read, .write, named], at: path) }
-            // Programs write discarded output there.
+            // Programs write output that they discard to /dev/null.
             if reading == .everything { try allow([.writeFile, .truncate, .ioctl], at: "/dev/null") }
             return ruleset
         } catch {
@@ -63,13 +63,13 @@ struct LandlockRules {
         }
     }
 
-    /// Denies binding (1) and connecting (2) TCP ports.
+    /// Returns the actions on TCP ports to deny: binding (1) and connecting (2).
     private func ports(_ profile: Profile) -> UInt64 {
         if profile == .fetch { return 1 }
         return profile.sockets == .all ? 0 : 3
     }
 
-    /// Restricts abstract sockets (1) and signals (2) to the process and its children.
+    /// Returns which to restrict to the process and its children: abstract sockets (1) and signals (2).
     private func scopes(_ profile: Profile) -> UInt64 {
         profile.sockets == .all && profile != .fetch ? 2 : 3
     }

@@ -1,6 +1,7 @@
 /// The system calls that each profile allows. docs/confinement.md explains each call, and why others are missing.
 extension Profile {
-    /// Returns all allowed calls. Landlock does not check truncation before version 3, nor signals before version 6.
+    /// Returns all allowed calls. Landlock does not check truncation before version 3, nor signals before version 6, so these
+    /// rules restrict them.
     package func rules(landlock: Int, process: Int32) -> [SystemCallRule] {
         if self == .archive { return Self.plain(Self.decoding) + [Self.signalsToItself(process)] }
         var rules = Self.plain(Self.everyProcess) + Self.arguments + opening(landlock)
@@ -40,14 +41,14 @@ extension Profile {
         arch_prctl set_thread_area get_thread_area capget
         """
 
-    /// Everything needed to read and write files that are already open, and to decode.
+    /// The calls needed to read and write files that are already open, and to decode archives.
     private static let decoding = """
         read write pread64 lseek close fstat brk mmap munmap mremap mprotect madvise rt_sigaction rt_sigprocmask rt_sigreturn
         sigaltstack restart_syscall futex gettid getpid clock_gettime getrandom sched_yield sched_getaffinity sysinfo exit
         exit_group
         """
 
-    /// Inspecting files, and reading those that Landlock allows.
+    /// Inspecting files, and reading, changing and removing those that Landlock allows.
     private static let files = """
         stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getcwd getdents getdents64 statfs
         fstatfs chdir fchdir umask getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr ftruncate fsync fdatasync
@@ -75,7 +76,8 @@ extension Profile {
 
     // MARK: calls with argument checks
 
-    /// The bits of clone for all namespaces, and for becoming a child of the parent.
+    /// The flags of `clone` that create namespaces, and CLONE_PARENT, which makes the new process a child of the caller's
+    /// parent.
     private static let namespacesAndParent = 0x7e02_0080 | 0x8000
 
     private static let arguments: [SystemCallRule] =
@@ -90,7 +92,8 @@ extension Profile {
             .init("personality", .init(0, is: 0xffff_ffff)),
         ]
 
-    /// Terminal properties, the number of readable bytes, and descriptor settings; shared blocks of files, and readable flags.
+    /// Requests for terminal properties, the number of readable bytes, descriptor settings, shared blocks of files, and the
+    /// layout and flags of files.
     private static let ioctls = [
         0x5401, 0x5413, 0x540f, 0x541b,  // TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD
         0x5421, 0x5450, 0x5451,  // FIONBIO, FIONCLEX, FIOCLEX
@@ -99,7 +102,7 @@ extension Profile {
     ]
 
     /// F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETOWN, F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS,
-    /// F_GET_SEALS; no owner of signals, no lease, no lock.
+    /// F_GET_SEALS. With these alone, a process cannot set the owner of signals, take leases or lock files.
     private static let fcntls = [0, 1, 2, 3, 4, 9, 1030, 1031, 1032, 1033, 1034]
 
     /// PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_SET_SECCOMP, PR_CAPBSET_READ,
@@ -110,23 +113,24 @@ extension Profile {
     /// F_GETLK, F_SETLK, F_SETLKW and their forms for open file descriptions.
     private static let locks: [SystemCallRule] = [5, 6, 7, 36, 37, 38].map { .init("fcntl", .init(1, is: $0)) }
 
-    /// Allows a process to start threads and to send signals to itself.
+    /// Returns the rules that allow a process to start threads and to send signals to itself.
     private static func alone(_ process: Int32) -> [SystemCallRule] {
         [.init("clone", .init(0, is: 0x1_0000, in: 0x1_0000 | namespacesAndParent)), signalsToItself(process)]
     }
 
-    /// Returns a signal to one of its threads, as `abort()` sends it.
+    /// Returns the rule that allows a process to send signals to its own threads, as `abort()` does.
     private static func signalsToItself(_ process: Int32) -> SystemCallRule {
         .init("tgkill", .init(0, is: Int(process)))
     }
 
-    /// Signals to its own process group; and to threads the signal of the Go scheduler, which does nothing by default.
+    /// Signals to the process's own group, and SIGURG to threads: the Go scheduler uses this signal, which is ignored by
+    /// default.
     private static let signalsInGroup: [SystemCallRule] = [
         .init("kill", .init(0, is: 0)), .init("tgkill", .init(2, is: 23)), .init("tkill", .init(1, is: 23)),
     ]
 
-    /// Rules for opening a file. If Landlock does not check truncation, O_TRUNC requires write access, which Landlock does
-    /// check.
+    /// Returns the rules for opening a file. If Landlock does not check truncation, O_TRUNC requires write access, which
+    /// Landlock does check.
     private func opening(_ landlock: Int) -> [SystemCallRule] {
         if landlock >= 3 { return Self.plain("open openat openat2") }
         let truncates = 0x200
@@ -140,7 +144,8 @@ extension Profile {
     }
 
     private func sockets(_ sockets: Sockets) -> [SystemCallRule] {
-        // AF_UNIX; AF_INET, AF_INET6; AF_NETLINK, which the C library uses to query this machine's addresses.
+        // AF_UNIX (1), AF_INET (2), AF_INET6 (10), and AF_NETLINK (16), which the C library uses to query this machine's
+        // addresses.
         var made: [SystemCallRule] = []
         if sockets != .none { made.append(.init("socket", .init(0, is: 1))) }
         if sockets == .all {

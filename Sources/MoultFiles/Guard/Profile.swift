@@ -10,7 +10,7 @@ package enum Profile: Sendable, Hashable {
     case archive
     /// A moult process that queries a web server: it starts no program and writes no file.
     case fetch
-    /// A program in any language, which may start other programs. While planning, it cannot lock files either.
+    /// A program in any language, which may start other programs. With `plans`, it cannot lock files.
     case program(plans: Bool = false, sockets: Sockets = .none)
 
     package enum Sockets: Sendable, Hashable {
@@ -39,10 +39,10 @@ package enum Profile: Sendable, Hashable {
 }
 
 extension Profile {
-    /// The first system call number that is newer than this list.
+    /// The first number of the system calls that are newer than this list.
     package static let firstUnknown = 471
 
-    /// Calls that are not allowed, and for which libraries have an alternative if the kernel lacks them.
+    /// Returns the calls that fail with ENOSYS, because libraries use an alternative if the kernel lacks them.
     ///
     /// clone3 and openat2 take their arguments in memory, which a filter cannot inspect. The numbers without names here are
     /// newer than libseccomp's list, and the same on all processors: statmount, listmount, the three of lsm_*, mseal,

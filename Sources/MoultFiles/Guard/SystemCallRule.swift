@@ -15,7 +15,7 @@ package struct SystemCallRule: Sendable, Hashable {
             self.value = UInt64(UInt32(truncatingIfNeeded: value)) & self.mask
         }
 
-        /// Returns a pointer or a 64-bit number that must be 0.
+        /// Returns the condition that an argument, a pointer or a 64-bit number, is 0.
         package static func isZero(_ index: Int) -> Self { Self(wide: index) }
 
         private init(wide index: Int) { (self.index, mask, value) = (index, .max, 0) }

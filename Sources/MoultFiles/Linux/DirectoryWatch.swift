@@ -46,7 +46,7 @@ package final class DirectoryWatch: Sendable {
         }
     }
 
-    /// Ends `wait`, now or at its next call; from any thread.
+    /// Makes `wait` return false, in the current call or in the next one. Can be called from any thread.
     package func cancel() {
         var byte: UInt8 = 0
         // If the pipe is full, the cancellation was already sent.

@@ -48,7 +48,7 @@ package enum Filter {
         return try newerCalls + exported(context)
     }
 
-    /// The first rule: a call newer than all lists gets ENOSYS, whatever libseccomp knows about it.
+    /// The first instructions: a call newer than all lists fails with ENOSYS, whatever libseccomp knows about it.
     private static var newerCalls: [UInt64] {
         func instruction(_ code: Int32, _ whenTrue: UInt64, _ whenFalse: UInt64, _ value: UInt32) -> UInt64 {
             UInt64(code) | whenTrue << 16 | whenFalse << 24 | UInt64(value) << 32
@@ -65,7 +65,7 @@ package enum Filter {
     private static func exported(_ context: scmp_filter_ctx) throws -> [UInt64] {
         let file = moult_memfd()
         guard file >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }
-        // By then, the exported program has been read back.
+        // By then, the exported program has been read back, so closing cannot lose data.
         defer { MoultLibc.close(file) }
         try check(seccomp_export_bpf(context, file), "the program")
         var program = [UInt64](repeating: 0, count: Int(lseek(file, 0, SEEK_CUR)) / 8)

@@ -10,6 +10,6 @@ package enum SystemFeatures {
     static let hasAttributes = true
     /// The directory of the kernel's files about processes.
     package static let proc = "/proc"
-    /// The flag of `open` for a path only, which needs no read permission.
+    /// The flag of `open` for a descriptor that only identifies a file, which needs no read permission.
     static let pathOnly: Int32 = MOULT_O_PATH
 }

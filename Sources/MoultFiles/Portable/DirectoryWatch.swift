@@ -24,7 +24,7 @@ package final class DirectoryWatch: Sendable {
     // Nothing was written through these, so close has nothing to report.
     deinit { for descriptor in [stopOut, stopIn] { MoultLibc.close(descriptor) } }
 
-    /// Blocks until names have changed since the last call; returns false once it is cancelled.
+    /// Blocks until names have changed since the last call; returns false after `cancel`.
     package func wait() throws -> Bool {
         while true {
             let names = Self.names(in: directory)
@@ -41,7 +41,7 @@ package final class DirectoryWatch: Sendable {
         }
     }
 
-    /// Ends `wait`, now or at its next call; from any thread.
+    /// Makes `wait` return false, in the current call or in the next one. Can be called from any thread.
     package func cancel() {
         var byte: UInt8 = 0
         // If the pipe is full, the cancellation was already sent.

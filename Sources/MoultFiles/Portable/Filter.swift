@@ -4,6 +4,6 @@ package enum Filter {
 }
 
 extension SystemCallRule {
-    /// Returns the number on this processor, which only a filter needs.
+    /// Returns nil, because only a filter needs the number.
     package static func number(of name: String) -> Int? { nil }
 }
