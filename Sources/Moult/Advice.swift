@@ -10,8 +10,8 @@ enum Advice {
         }
     }
 
-    /// The functions by command name. Modules that create errors do not know whether a command or an app receives them, so a
-    /// command is recognized by the form of the advice; see `AdvisedCommands`.
+    /// The functions, by the verb of the command that each replaces. The code that creates an error does not know whether the
+    /// command or an app will report it, so its advice names a command, which `AdvisedCommands` finds by its form.
     private static let functions = [
         "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)",
         "rollback": "Store.rollback(to:reason:)",

@@ -6,8 +6,8 @@ internal import Synchronization
 /// A part of an app that keeps databases open and is notified when they change.
 ///
 /// Before a writable database is replaced, every consumer that uses it is asked to close it, in reverse order of registration.
-/// After the update, all consumers are asked to reopen their databases, in order of registration. Synchronous methods work too.
-/// Both methods run while the caller of `update` waits, so they must not need its thread.
+/// After the update, all consumers are asked to reopen their databases, in order of registration. An implementation may also be
+/// synchronous. Both methods run while the caller of `update` waits, so they must not need the caller's thread.
 ///
 ///     actor Library: DatabaseConsumer {
 ///         let store: Store
@@ -24,11 +24,11 @@ public protocol DatabaseConsumer: Sendable {
     /// Closes every connection to these databases and releases everything obtained from them. Throwing an error, or exceeding
     /// the time limit, stops the update.
     func release(_ change: DatabaseChange) async throws
-    /// Reopens the consumer's databases. For read-only databases this is the only call.
+    /// Reopens the consumer's databases. For read-only databases, only this method is called.
     func reload(_ change: DatabaseChange) async throws
 }
 
-/// A change to databases, as a consumer sees it.
+/// A change to databases, as reported to a consumer.
 ///
 ///     func report(_ change: DatabaseChange) {
 ///         for database in change.databases { print(database.name, database.tables ?? ["all tables"]) }
@@ -118,7 +118,7 @@ enum ConsumerRegistry {
         return entries.withLock(\.all).filter { Self.resolved($0.directory) == resolved }.map(\.consumer)
     }
 
-    /// Adds a consumer. Consumers with the same name get a number to tell them apart.
+    /// Adds a consumer. If another consumer of the store has the same name, a number is appended to the new name.
     static func add(_ consumer: Consumer, of directory: String) -> ConsumerRegistration {
         let names = Set(consumers(of: directory).map(\.name))
         var consumer = consumer
@@ -138,7 +138,7 @@ enum ConsumerRegistry {
     static func remove(_ number: Int) { entries.withLock { $0.all.removeAll { $0.number == number } } }
 
     /// Returns the directory with symlinks resolved, because a store may be reached through several paths. A path that cannot
-    /// be resolved is compared as given.
+    /// be resolved is only made absolute.
     private static func resolved(_ directory: String) -> String {
         (try? Files.resolved(directory)) ?? (try? Files.absolute(directory)) ?? directory
     }

@@ -12,7 +12,7 @@ package struct FileReplacement {
     private let layout: StoreLayout
     private let path: String
 
-    /// Throws if the file cannot be replaced in this way.
+    /// Throws if `moult replace` cannot replace the file.
     package init(_ name: String) throws {
         // A name that begins with a dash must not become an option in the commands shown.
         self.name = name.hasPrefix("-") ? "./\(name)" : name
@@ -26,7 +26,8 @@ package struct FileReplacement {
         try requireReplaceable()
     }
 
-    /// Throws if the store belongs to another user, who may have created it first in a directory that any user can write to.
+    /// Throws if another user owns the store or can write to it: in a directory that any user can write to, that user may have
+    /// created the store first.
     private func requireOwnStore() throws {
         guard let fault = try Custody(layout).directoryFault() else { return }
         let move = Files.moveAway(fault.path)
@@ -50,7 +51,7 @@ package struct FileReplacement {
             throw refusal(
                 "no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
         }
-        // A symlink counts as part of a store if its target is.
+        // A symlink is refused like its target if that is part of a store.
         let target = try Files.target(ofLink: path)
         for file in [path] + (target == nil ? [] : [try Files.resolved(path)]) {
             guard let owner = try StoreLayout.owner(of: file) else { continue }
@@ -81,7 +82,7 @@ package struct FileReplacement {
         package init(file: String) { self.file = file }
     }
 
-    /// The draft of the next release, the directory to pack it in, and a release that a killed command had installed.
+    /// The draft of the next release, the directory to pack it in, and the release that a killed command had installed, if any.
     package struct Draft {
         package let path: String
         package let directory: String
@@ -120,7 +121,8 @@ package struct FileReplacement {
         return try result.get()
     }
 
-    /// Throws if an option selects no rows because the file has no such table or column: the user meant rows that exist.
+    /// Throws if a `--preserve` option names a table or column that the file does not have, because the user expects it to
+    /// select rows.
     private func requireSelectable(_ preserve: [(table: String, rows: String?)]) throws {
         guard !preserve.isEmpty, try Files.factsThroughLinks(path) != nil else { return }
         try NonInvasiveReader.into(path) { connection in
@@ -134,7 +136,7 @@ package struct FileReplacement {
                 case .absent:
                     throw refusal(
                         "\(option) selects nothing, because \(name) has no table \"\(rule.table)\"", advice)
-                // The update refuses a damaged table.
+                // The update itself refuses a damaged table.
                 case .unselectable(_, let cause) where cause.code == .databaseCorrupt: break
                 case .unselectable(_, let cause):
                     let message = cause.sqlite?.message
@@ -145,7 +147,7 @@ package struct FileReplacement {
         }
     }
 
-    /// Installs the packed release. If a killed command had already installed the same release, nothing is left to do.
+    /// Installs the packed release. If a killed command had already installed the same release, does nothing.
     package func update(_ request: UpdateRequest, of draft: Draft, _ orchestrator: Orchestrator, wait: Int) throws
         -> Orchestrator.Result
     {
@@ -174,7 +176,7 @@ package struct FileReplacement {
         return nil
     }
 
-    /// Returns the number of the last replacement, even if its record was removed.
+    /// Returns the number of the last replacement, even if its generation was removed.
     private func lastNumber() throws -> Int {
         let releases = try Generation.names(layout).filter { Generation.adoptedNumber(of: $0) == nil }
         let kept = releases.compactMap { Version(Generation.version(of: $0))?.major }.max() ?? 0
@@ -228,7 +230,7 @@ package struct FileReplacement {
             || isPacking
                 && (error.outcome == .refused || error.code == .databaseCorrupt || error.what.contains(Self.draftName))
         {
-            // An error about an option names its place in the draft, such as `databases.database.preserve[0]`.
+            // An error about an option contains its position in the draft, such as `databases.database.preserve[0]`.
             let rule = error.what.firstRange(of: "/\(Self.draftName): databases.\(StoreLayout.onlyDatabase).")
             let what = Self.inWordsOfFiles(
                 rule.map { "--\(error.what[$0.upperBound...])" } ?? error.what, new: content.file)
@@ -256,7 +258,7 @@ package struct FileReplacement {
         ["draft", "release", "pack "].contains { advice.contains($0) }
     }
 
-    /// Allows one replacement at a time, from numbering the release to the end.
+    /// Takes the lock that allows only one replacement at a time, from numbering the release to the end.
     private func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
         var backoff = Backoff(.seconds(seconds))
         while true {
@@ -292,10 +294,10 @@ package struct FileReplacement {
         return copy
     }
 
-    /// Returns the command that places a copy next to the file.
+    /// Returns the command that puts one of the kept copies next to the file.
     package func command(forCopy copy: String) throws -> [String] { ["cp", copy, try Files.firstFree("\(name).old")] }
 
-    /// Returns the number of copies of the file that can be restored.
+    /// Returns the number of kept copies of the file.
     package func copies() throws -> Int { try Generation.adopted(in: layout).count }
 
     /// Returns when the file got the content of this generation; nil if that was not recorded.
@@ -326,7 +328,7 @@ package struct FileReplacement {
         return sentences
     }
 
-    /// Throws if nothing was replaced yet.
+    /// Throws if the file has not been replaced yet.
     package func requireUndoable() throws {
         if try Files.facts(layout.settings) != nil { return }
         throw MoultError(

@@ -19,7 +19,7 @@ public enum SQLValue: Sendable, Hashable {
     public var text: String? { if case .text(let text) = self { text } else { nil } }
     /// The integer; nil for other types.
     public var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
-    /// The number, including integers; nil for other types.
+    /// The number, converted if it is an integer; nil for other types.
     public var real: Double? {
         switch self {
         case .real(let number): number
@@ -41,7 +41,7 @@ extension SQLValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Exp
 }
 
 extension SQLValue: CustomStringConvertible {
-    /// Numbers and text unchanged; `NULL` as such, and bytes as `x'00ff'`.
+    /// The value as text: numbers and text unchanged, null as `NULL`, and bytes as `x'00ff'`.
     public var description: String {
         switch self {
         case .null: "NULL"

@@ -35,7 +35,8 @@ extension Store {
         }
     }
 
-    /// Removes a hold. `release` must be written as it was put on hold. A rollback puts the release that it leaves on hold.
+    /// Removes a hold. `release` must be written exactly as in the hold. A rollback places a hold on the release that it
+    /// replaces.
     public func unhold(_ release: String) throws {
         try Advice.forApps { _ = try orchestrator().unhold([release]) }
     }
@@ -64,8 +65,8 @@ extension Store {
     }
 
     /// Finishes or undoes work that a crash interrupted, and repairs the store's own records. Returns a description of each
-    /// action. `connect`, `update` and every other change do this automatically. With `undo`, restores the previously installed
-    /// release if an update cannot be finished.
+    /// action. `connect` and all functions that change the store do this automatically. With `undo`, restores the previously
+    /// installed release if an update cannot be finished.
     @discardableResult
     public func recover(undo: Bool = false) async throws -> [String] {
         try await Self.onThread { stop in
@@ -190,7 +191,7 @@ public struct QuarantinedDatabase: Sendable {
 }
 
 extension Status.File {
-    /// The known fault.
+    /// The fault, if one is known.
     fileprivate var fault: String? {
         switch state {
         case .sound, .changed, .living, .unverified: finding?.fault

@@ -5,8 +5,8 @@ internal import MoultStore
 internal import StepKit
 
 extension Store {
-    /// Opens one database of the installed release. If it cannot be loaded and `policy` allows it, replaces it once with an
-    /// empty database.
+    /// Opens one database of the installed release. If the database cannot be loaded and `policy` permits, replaces it once
+    /// with a new one, which is empty or, for a shared database, has the shipped content.
     ///
     /// This covers every way in which a database can fail to load: a file that is empty or not a database, a torn header, a
     /// journal or `-wal` that belongs to another file, a directory in its place, missing permission. The connection's
@@ -109,7 +109,8 @@ public enum CacheState: Sendable, Equatable {
 }
 
 extension Store {
-    /// Ensures that a database which can be recreated exists with this schema. Needs no store and no release.
+    /// Ensures that a cache, a database that the app can recreate, exists at this path with this schema. Needs no store and no
+    /// release.
     ///
     ///     if case .fresh = try Store.cache(at: path, schema: "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB)") {
     ///         // fetch again

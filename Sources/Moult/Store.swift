@@ -21,7 +21,7 @@ public struct Store: Sendable {
     private let keys: [String]
     private let steps: StepSet
 
-    /// Refers to a store; nothing is read or created yet.
+    /// Creates a reference to a store. Reads nothing, and creates nothing on disk.
     ///
     /// `keys` are lines of public keys, as in a `.pub` file. A store created through this value accepts only releases signed
     /// with them, and an existing store must trust exactly these keys. Without keys, a new store accepts unsigned releases from
@@ -52,7 +52,7 @@ public struct Store: Sendable {
     /// state is unchanged, except if the error has the outcome `stuck`: then the update could be neither finished nor undone,
     /// and the error says what to do.
     ///
-    /// `follow` determines whether an older release is accepted; by default the store's settings do. A store created here
+    /// `follow` determines whether an older release is accepted; without it, the store's settings apply. A store created here
     /// follows `match`, so that a downgraded app gets its own data back. If the task is cancelled before anything has changed,
     /// this throws `CancellationError`; after that, the update is finished.
     @discardableResult
@@ -92,8 +92,8 @@ public struct Store: Sendable {
         }
     }
 
-    /// Rolls back to the newest older release that is not on hold, or to a kept one given by version or name. Puts the release
-    /// that it leaves on hold.
+    /// Rolls back to a kept generation, given by its version or name, or by default to the newest older release that is not on
+    /// hold. Places a hold on the release that was installed before.
     @discardableResult
     public func rollback(
         to version: String? = nil, reason: String, waiting: Duration = .seconds(10)
@@ -134,7 +134,7 @@ public struct Store: Sendable {
         return try StoreConnection(lease: heldLease(), group: group)
     }
 
-    /// Keeps the installed generation in place, for callers that open its files themselves.
+    /// Takes a lease, which keeps the installed generation in place, for callers that open its files themselves.
     public func lease() throws -> StoreLease { try Advice.forApps { try heldLease() } }
 
     /// Does the same as `lease`, with advice for operators in errors.
@@ -213,7 +213,7 @@ extension StepSet {
 extension Store {
     /// Returns the version of the newest release that the feed offers this store; nil if it is already installed.
     ///
-    /// Throws if the feed cannot be reached or verified; nil never stands for a failure.
+    /// Throws if the feed cannot be reached or verified; nil never means a failure.
     public func newest(app: Version? = nil) async throws -> String? {
         try await Self.onThread { stop in
             try Advice.forApps {

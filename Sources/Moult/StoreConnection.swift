@@ -4,7 +4,7 @@ package import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// A connection to all databases of a release: the user's database as `main`, the others under their names.
+/// A connection to the databases of a release: the first user database as `main`, the others under their names.
 ///
 /// Use the connection from one thread at a time. SQL cannot write to read-only databases.
 ///
@@ -26,7 +26,7 @@ public final class StoreConnection {
         self.recovered = recovered
         let isSealed = try lease.installed.database(name).kind.isSealed
         connection = try Connection(path: lease.path(of: name), access: isSealed ? .immutable : .readWrite)
-        // SQLite reads the file only now.
+        // SQLite does not read the file before the first statement.
         _ = try connection.int("PRAGMA schema_version")
     }
 
@@ -107,7 +107,7 @@ public final class StoreConnection {
         }
     }
 
-    /// Returns the rows of a query, with each value as text; nil stands for NULL.
+    /// Returns the rows of a query, with each value as text, or nil for NULL.
     package func texts(_ sql: String) throws -> [[String?]] {
         try connection.withStatement(sql) { statement in
             var rows: [[String?]] = []
@@ -119,6 +119,6 @@ public final class StoreConnection {
         }
     }
 
-    /// Closes the connection. The lease ends when its last user releases it.
+    /// Closes the connection. The lease ends when the last reference to it is released.
     public func close() throws { try connection.close() }
 }

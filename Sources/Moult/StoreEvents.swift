@@ -18,15 +18,16 @@ public struct StoreEvent: Sendable, Equatable {
 }
 
 extension Store {
-    /// Every release put into service after the first call of `next`. The kernel reports each one, so nothing is polled.
+    /// The releases put into service after the first call of `next`. The kernel reports changes to the store, so nothing is
+    /// polled.
     ///
     ///     for try await event in store.events { print("now at \(event.version)") }
     ///
     /// To keep a connection up to date, use `events(since:)`: a release may be installed before the first call of `next`.
     public var events: StoreEvents { StoreEvents(directory: directory, since: nil) }
 
-    /// Returns the same sequence, including releases put into service since `generation`. Start from the generation of a lease
-    /// to miss none.
+    /// Returns the same sequence as `events`, and also reports a switch to another release since `generation`. To miss none,
+    /// start from the generation of a lease.
     ///
     ///     for try await event in store.events(since: connection.lease.generation) {
     ///         connection = try store.connect()

@@ -38,17 +38,17 @@ public final class StoreLease: Sendable {
         /// The URI to open or attach, with the path fully escaped. A read-only database is marked `immutable`, so SQLite writes
         /// nothing next to it, not even with `PRAGMA journal_mode = WAL`. A database that apps write to is never marked so.
         ///
-        /// SQLite accepts the URI in `sqlite3_open_v2` with `SQLITE_OPEN_URI`, and in `ATTACH` if the connection was opened that
-        /// way. Otherwise `ATTACH 'file:...'` creates a file with that name: use `path` there, and note that nothing stops such
-        /// a library from writing to a read-only database.
+        /// SQLite accepts the URI in `sqlite3_open_v2` with `SQLITE_OPEN_URI`, and in `ATTACH` if the connection was opened
+        /// with that flag. Without the flag, `ATTACH 'file:...'` creates a file with that name: use `path` on such a
+        /// connection, and note that SQLite then does not prevent writes to a read-only database.
         public let uri: String
         /// The path of the file.
         public let path: String
-        /// Whether only the publisher writes to the database.
+        /// Whether only releases change the database.
         public let isReadOnly: Bool
     }
 
-    /// Every database of the release without a group, for libraries that open databases themselves. `main` is first.
+    /// The databases of the release that belong to no group, for libraries that open databases themselves. `main` is first.
     ///
     ///     for database in try lease.attachments where database.schema != "main" {
     ///         try db.execute(sql: "ATTACH ? AS \"\(database.schema)\"", arguments: [database.uri])
@@ -58,7 +58,8 @@ public final class StoreLease: Sendable {
     /// The groups of databases in the release. Databases without a group are not in this list.
     public var groups: [String] { installed.manifest.groups.compactMap(\.name) }
 
-    /// Returns the same for the databases of a group, which open on their own connection: SQLite attaches at most ten.
+    /// Returns the databases of a group, as `attachments` does for those without one. Each group opens on its own connection,
+    /// because SQLite attaches at most ten databases.
     public func attachments(ofGroup group: String?) throws -> [Attachment] {
         try Advice.forApps {
             try databases(of: group).map { database, schema, path in

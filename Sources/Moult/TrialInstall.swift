@@ -25,8 +25,8 @@ package struct TrialInstall {
         watcher = Watcher(shouldStop: shouldStop)
     }
 
-    /// Installs the release, given by its manifest, over another release or into an empty store. Returns the reason if no store
-    /// could take that path; throws any error that a store would throw.
+    /// Installs the release, given by its manifest, over another release or into an empty store. Returns nil, or the reason why
+    /// this update cannot be tried here; throws any error that a store would throw.
     package func run(_ release: String, over previous: String? = nil) throws -> String? {
         let manifest = try read(release)
         if let range = manifest.requires.moult, !range.contains(moultVersion) {
@@ -62,13 +62,14 @@ package struct TrialInstall {
         let orchestrator = try Orchestrator(root: scratch, steps: StepSet.builtIn.adding(others), watcher: watcher)
         var request = UpdateRequest(
             manifest: path, app: manifest.requires.app?.example,
-            // An operator may permit these, so they do not make a release invalid.
+            // An operator may consent to both, so a release that needs such consent is not invalid.
             consent: Consent(takeOver: Set(manifest.databases.map(\.name)), acceptsUnpreserved: true))
         (request.checkTime, request.hasProofs) = (checkTime, hasProofs)
         _ = try orchestrator.update(request)
     }
 
-    /// Removes the directory of the temporary store from paths, because it no longer exists when the message is read.
+    /// Removes the temporary store's directory from the paths in an error, because that directory no longer exists when a user
+    /// reads the message.
     private func withoutScratchPaths(_ error: any Error) -> MoultError {
         guard var error = error as? MoultError else { return MoultError(.system, what: "\(error)", cause: error) }
         error.what = error.what.replacing("\(scratch)/", with: "")

@@ -49,7 +49,7 @@ public struct UpdatePlan: Sendable {
 ///         }
 ///     }
 public enum UpdateProgress: Sendable {
-    /// A long task, in bytes; `total` is 0 if unknown.
+    /// The progress of a long task, in bytes; `total` is 0 if unknown.
     case working(String, done: Int, total: Int)
     /// All files are staged and verified; the update can no longer be cancelled.
     case decided

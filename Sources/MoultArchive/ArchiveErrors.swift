@@ -7,7 +7,7 @@ extension MoultError.Code {
     package static let archiveDamaged = Self(301)
     /// The archive ends too early.
     package static let archiveCut = Self(302)
-    /// Data after the archive's end, or between its parts.
+    /// The archive has unexpected data after its end, or between its parts.
     package static let archiveGarbage = Self(303)
     /// The decoder would need more memory than is allowed.
     package static let archiveMemory = Self(304)
@@ -98,8 +98,8 @@ func packing<Result>(_ body: () throws -> Result) throws -> Result {
 }
 
 extension MoultError {
-    /// Creates the error for a refusal from a process that reads an archive, which the archive may have taken over: the process
-    /// can only choose among the known codes and advice, and the text of the reason.
+    /// Creates the error for a refusal from a process that reads an archive. Because the archive may have taken over that
+    /// process, the process can choose only among the known codes and advice; only the text of the reason is its own.
     package init(refusalOf path: String, code: Int, why: String, now: String?) {
         let code =
             (Code.archiveKind.rawValue...Code.archiveFrames.rawValue).contains(code) ? Code(code) : .archiveProcess

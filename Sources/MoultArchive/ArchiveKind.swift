@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The kind of an archive, as its file name declares; the content is never used to guess it.
+/// The kind of an archive, as declared by its file name. It is never guessed from the content.
 package enum ArchiveKind: Hashable, Sendable {
     case tar(Compression)
     case zip
@@ -27,7 +27,7 @@ package enum ArchiveKind: Hashable, Sendable {
         endings.first { path.hasSuffix($0.ending) }.map { String(path.dropLast($0.ending.count)) }
     }
 
-    /// Determines the kind from the extension of a file name; refuses every other extension.
+    /// Determines the kind from the extension of a file name; throws if the extension is not supported.
     package init(fileName name: String) throws {
         guard let (_, kind) = Self.endings.first(where: { name.hasSuffix($0.ending) }) else {
             let endings = Self.endings.map(\.ending).joined(separator: ", ")
@@ -60,7 +60,7 @@ extension ArchiveKind: CustomStringConvertible {
 }
 
 extension ArchiveKind {
-    /// Returns a description of a file by its first bytes, for errors; nil if they are unknown.
+    /// Returns a description of a file for errors, based on its first bytes; nil if they are not recognized.
     package static func appearance(of start: [UInt8]) -> String? {
         let magics: [(bytes: [UInt8], what: String)] = [
             ([0x28, 0xb5, 0x2f, 0xfd], "data compressed with zstd"),

@@ -31,7 +31,7 @@ struct MemberSet {
         for name in names { _ = try set.take(name) }
     }
 
-    /// Checks the next entry: returns the name and declared size of its member, or throws why it is refused.
+    /// Checks the next entry: returns the name and declared size of its member, or throws the reason for refusing it.
     ///
     /// A leading `./`, as written by `tar -C directory .`, is not part of the name.
     mutating func take(_ entry: String) throws -> (name: String, size: Int) {
@@ -64,7 +64,7 @@ struct MemberSet {
         guard seen.insert(name).inserted else { throw ArchiveRefusal(.archiveDuplicate, "it contains “\(name)” twice") }
     }
 
-    /// The maximum number of entries if none is superfluous.
+    /// The maximum number of entries of an archive without superfluous ones.
     var maxEntries: Int { sizes.count + directories.count }
 
     /// Refuses an archive in which members are missing.
@@ -119,8 +119,8 @@ func printable(_ name: String) -> String {
     shortened(visible(name), to: 100)
 }
 
-/// The declared members of an archive that another process reads: the members received so far, and the number of bytes received
-/// of the current one.
+/// Checks the members that another process reads from an archive and sends here: they must be the declared ones, with the
+/// declared sizes.
 package struct ExpectedMembers {
     private var set: MemberSet
     private let path: String
@@ -128,7 +128,7 @@ package struct ExpectedMembers {
     /// The member whose content is arriving.
     package private(set) var current: String?
 
-    /// `path` is the archive, for errors.
+    /// `path` is the path of the archive, for errors.
     package init(_ sizes: [String: Int], of path: String) throws {
         self.path = path
         set = try reading(path) { try MemberSet(sizes) }

@@ -9,12 +9,12 @@ package struct Trials: Sendable {
     /// One trial, with the previously installed release; nil for an empty store.
     package struct Trial: Sendable {
         package let previous: Version?
-        /// Why no store could be updated this way; nil if it was installed.
+        /// Why this update could not be tried; nil if the release was installed.
         package let skipped: String?
     }
     /// Installs a release, given by its manifest, over another release or into an empty store, which is created in a directory
-    /// that does not exist yet. Returns the reason if no store could be updated this way; throws the errors that a store would
-    /// throw.
+    /// that does not exist yet. Returns nil, or the reason why this update cannot be tried; throws the errors that a store
+    /// would throw.
     package typealias Install = (_ manifest: String, _ previous: String?, _ directory: String) throws -> String?
 
     package private(set) var all: [Trial] = []
@@ -52,7 +52,7 @@ package struct Trials: Sendable {
         milliseconds = Int((ContinuousClock.now - begun) / .milliseconds(1))
     }
 
-    /// Returns the newest older releases in a directory, newest first.
+    /// Returns the latest releases in a directory that are older than this one, newest first.
     static func newest(
         in directory: String, before release: Manifest, where isUsable: (EarlierRelease) throws -> Bool = { _ in true }
     ) throws -> [(String, Version)] {
@@ -72,7 +72,7 @@ package struct Trials: Sendable {
         if error.code == .space || error.sqlite?.resultCode.primary == .full
             || error.chain.contains(where: { $0 is Errno })
         {
-            // The outcome for the trial store does not matter.
+            // The error's outcome is about the trial store, which does not matter here.
             error.outcome = .failed
             return error
         }

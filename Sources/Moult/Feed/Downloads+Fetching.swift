@@ -8,7 +8,7 @@ internal import StepKit
 
 /// Downloads bundles and patches into the store's cache.
 extension Downloads {
-    /// Takes the lock on downloads, because two processes would write to the same partial file.
+    /// Takes the lock on downloads, because two processes must not write to the same partial file.
     func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
         let path = "\(layout.downloads)/lock"
         try Files.ensureDirectory(layout.downloads)

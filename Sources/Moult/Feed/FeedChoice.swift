@@ -3,7 +3,7 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// Chooses which of a feed's releases a store should install next, and the path to it.
+/// Chooses the release of a feed that a store should install, and the releases to install before it.
 package struct FeedChoice: Sendable {
     let feed: Feed
     let installed: Version?
@@ -17,17 +17,17 @@ package struct FeedChoice: Sendable {
     /// Whether a release is available at the feed's location.
     let isAvailable: @Sendable (Feed.Release) throws -> Bool
 
-    /// A newer release that this store does not get, with the reason.
+    /// A release that this store must not install now, with the reason.
     package struct Skipped: Sendable, Equatable {
         package let version: Version
         package let why: String
     }
 
     package struct Result: Sendable, Equatable {
-        /// The releases to install, in order; empty if none is newer.
+        /// The releases to install, in order; empty if there is nothing to install.
         package var way: [Feed.Release] = []
         package var skipped: [Skipped] = []
-        /// A note on the last of these releases about its staged rollout.
+        /// A note on the staged rollout of the last of these releases.
         package var note: String?
         /// Why the publisher withdrew the installed release.
         package var withdrawn: String?
@@ -72,7 +72,7 @@ package struct FeedChoice: Sendable {
         return result
     }
 
-    /// Returns whether a release is in this store's channel. Every store also gets the releases of the usual channel.
+    /// Returns whether a release is in this store's channel, or in the usual channel, whose releases every store gets.
     private func isOurs(_ release: Feed.Release) -> Bool {
         release.channel == channel || release.channel == Feed.Release.usualChannel
     }
@@ -87,7 +87,7 @@ package struct FeedChoice: Sendable {
         if let range = release.requires.moult, !range.contains(policy.moultVersion) {
             return ("it requires moult \(range), and this is \(policy.moultVersion)", nil)
         }
-        // An update to such a release would be refused on every attempt.
+        // An update refuses a newer version whose sequence is not higher, so offering it would fail on every attempt.
         if let installed, let sequence = installedSequence, installed.precedes(release.version),
             release.sequence <= sequence, !policy.takesOlder
         {
@@ -125,7 +125,7 @@ package struct FeedChoice: Sendable {
                     longer.append([release] + way)
                 }
             }
-            // Of several paths of equal length, the one through the newest release is preferred.
+            // Among paths of equal length, the one that starts with the newest release is preferred.
             ways = longer.sorted { $1[0].version.precedes($0[0].version) }
         }
         return nil
@@ -138,7 +138,8 @@ package struct Machine: Sendable, Equatable {
 
     package init(id: String) { self.id = id }
 
-    /// Uses MOULT_MACHINE_ID, otherwise the systemd machine id, otherwise the host name.
+    /// Returns this machine. Its ID is MOULT_MACHINE_ID if that is set, otherwise systemd's machine ID, otherwise the host
+    /// name.
     package static func this() throws -> Machine {
         if let id = Subprocess.ownEnvironment["MOULT_MACHINE_ID"], !id.isEmpty { return Machine(id: id) }
         for path in ["/etc/machine-id", "/etc/hostname"] {

@@ -45,7 +45,7 @@ struct FeedFollower {
             allowOlder: request.allowDowngrade)
     }
 
-    /// Relative paths in the settings start at the store, whatever the working directory is.
+    /// Relative paths in the settings are relative to the store, not to the working directory.
     private static func absolute(_ place: Address, _ layout: StoreLayout) -> Address {
         let text = place.withSecrets
         return text.contains("://") || text.hasPrefix("/") ? place : Address("\(layout.root)/\(text)")
@@ -56,17 +56,18 @@ struct FeedFollower {
         return if case .file(let path) = place { .file(Feed.file(at: path)) } else { place }
     }
 
-    /// Returns the locations of the store's own feed, without an order.
+    /// Returns the locations of the store's own feed as listed in the settings, not in the order of `MirrorOrder`.
     static func configuredPlaces(_ settings: Settings, _ layout: StoreLayout) throws -> [Location] {
         try (settings.feed?.addresses ?? []).map { try location(absolute($0, layout)) }
     }
 
-    /// Returns whether one of the locations may provide a release: a USB stick may have the whole feed, but only one release.
+    /// Returns whether one of the locations may provide a release: a USB stick may have the whole feed, but the files of only
+    /// one release.
     static func isAvailable(_ release: Feed.Release, at places: [Location]) throws -> Bool {
         if places.isEmpty { return true }
         return try places.contains { place in
             guard case .file(let path) = place.beside(release.manifest.name) else { return true }
-            // A directory that is missing, because its disk is not mounted, is like a server that cannot be reached.
+            // A missing directory, for example on a disk that is not mounted, is treated like a server that cannot be reached.
             return try Files.factsThroughLinks(path) != nil
                 || Files.factsThroughLinks(Files.directory(of: path)) == nil
         }
@@ -180,7 +181,7 @@ struct FeedFollower {
             patches: Set(release.patches.map(\.file)))
     }
 
-    /// Verifies a manifest by its own signatures where feed keys are not allowed to sign releases; nil where the feed's
+    /// Verifies a manifest by its own signatures if feed keys are not allowed to sign releases. Returns nil if the feed's
     /// signatures suffice.
     private func verifyOwnSignatures(
         _ bytes: [UInt8], at place: Location, _ current: FeedReader.Current
@@ -190,7 +191,7 @@ struct FeedFollower {
     }
 
     /// Returns whether an already accepted manifest is also signed by release keys, so that the publisher's proofs count.
-    /// Signatures are fetched only if it contains such proofs.
+    /// Signatures are fetched only if the manifest contains such proofs.
     private func isSignedItself(
         _ manifest: Manifest, _ bytes: [UInt8], at place: Location, by keys: KeyChain?
     ) throws -> Bool {
@@ -200,13 +201,14 @@ struct FeedFollower {
             return try reader.provenance(ofManifest: bytes, at: place, by: keys).isSigned
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
-            // Without the proofs, this machine checks the files itself, as it does for every other release.
+            // If the proofs do not count, this machine checks the files itself, as it does for a release without proofs.
             return false
         }
     }
 
-    /// Returns the release of a saved plan, with the same checks as an update without a plan: keys may have been revoked since,
-    /// and a plan file is not signed. Nil if the feed no longer has the release with this manifest, or has withdrawn it.
+    /// Returns the release of a saved plan, with the same checks as an update without a plan: keys may have been revoked since
+    /// the plan was made, and a plan file is not signed. Nil if the feed no longer has the release with this manifest, or has
+    /// withdrawn it.
     mutating func incoming(planned origin: Plan.Origin) throws -> Planner.Incoming? {
         guard origin.serial != nil else {
             let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
@@ -235,7 +237,7 @@ struct FeedFollower {
                 let bytes = try self.bytes(of: manifest, file, transport.share(of: places.count - index))
                 var path: String?
                 let (provenance, isSignedItself) = try verify(bytes, manifest)
-                // If the directory lacks the bundle, its files are fetched from all locations, as from a server.
+                // If the directory lacks the bundle, the files are downloaded from any of the locations, as from servers.
                 if case .file(let name) = manifest, try places.count == 1 || Self.hasBundle(bytes, beside: name) {
                     path = name
                 }
@@ -287,7 +289,7 @@ struct FeedFollower {
         try downloads.fetch(downloads.place(of: bundle), from: places, by: transport, watcher)
     }
 
-    /// Returns the path of a bundle in the cache, which is downloaded if it is missing.
+    /// Returns the path of a bundle in the cache, and downloads the bundle first if it is missing there.
     func fetched(_ bundle: Manifest.Bundle, _ watcher: Watcher) throws -> String {
         let place = Downloads(layout).place(of: bundle)
         try Downloads(layout).fetch(place, from: places, by: transport, watcher)

@@ -7,8 +7,8 @@ internal import MoultTransport
 internal import MoultTrust
 package import StepKit
 
-/// Fetches the current feed and accepts it only if it is signed, is for this product, is not older than the last one that the
-/// store has seen, and has not expired. Writes nothing.
+/// Fetches the current feed and accepts it only if it has the signatures that the store requires, is for this product, has not
+/// expired, and, unless `allowOlder` is set, is not older than the last feed that the store has seen. Writes nothing.
 struct FeedReader {
     let layout: StoreLayout
     let settings: Settings
@@ -34,7 +34,7 @@ struct FeedReader {
         var files: [(name: String, bytes: [UInt8])] = []
     }
 
-    /// Returns the feed from the first location with a valid one.
+    /// Returns the first valid feed; tries the locations in order.
     ///
     /// `keep` receives new key lists as soon as they are verified, whatever happens to the feed: the keys they revoke must not
     /// be trusted again.
@@ -97,7 +97,7 @@ struct FeedReader {
         }
     }
 
-    /// Returns the saved feed, if it is the one that this location's tag refers to.
+    /// Returns the saved feed, if it is the one to which the saved tag for this location refers.
     private func keptFeed(_ seen: ReplayGuard, of place: Location) throws -> [UInt8]? {
         guard seen.tag != nil, seen.url == place.description,
             let bytes = try Files.read("\(layout.feed)/\(Feed.fileName)", limit: Feed.largest),
@@ -227,7 +227,7 @@ struct FeedReader {
     }
 }
 
-/// Sleeps, for conditions that the kernel cannot report.
+/// Sleeps between polls of a condition that the kernel cannot report.
 enum Clock {
     static func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 }

@@ -4,13 +4,13 @@ internal import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// The feed as a store saw it at the last request. Reading it makes no request.
+/// The feed as a store saw it at the last request. Reading it uses no network.
 package struct KnownFeed: Sendable {
     package let serial: Int
     package let created: Timestamp?
     /// When the feed expires, as set by its publisher.
     package let expires: Timestamp
-    /// The releases in the feed that this store would install.
+    /// The releases in the feed that this store would install, and those that it would skip.
     package let choice: FeedChoice.Result
 
     /// The release that the store should have; nil if it has the newest available to it.

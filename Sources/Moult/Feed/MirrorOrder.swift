@@ -18,7 +18,7 @@ package struct MirrorOrder {
 
     package func addresses(of feed: FeedSettings) throws -> [Address] {
         try feed.groups.flatMap { group -> [Address] in
-            // The query is left out, because a token in it may change.
+            // The rank does not depend on the query, because a token in the query may change.
             let ranked = try group.map { (rank: try rank(of: $0.description), address: $0) }
             return ranked.sorted { $0.rank < $1.rank }.map(\.address)
         }

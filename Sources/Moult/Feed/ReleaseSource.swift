@@ -47,7 +47,7 @@ package enum ReleaseSource: Sendable {
     }
 
     private static func feed(at path: String) throws -> Content? {
-        // If it cannot be read, reading it as a manifest reports the reason.
+        // If the file cannot be read, reading it as a manifest reports the reason.
         guard let bytes = try? Files.read(path, limit: Feed.largest) else { return nil }
         let content = Content(address: Address(try Files.absolute(path)), bytes: bytes)
         return content.isFeed ? content : nil
@@ -78,7 +78,8 @@ package enum ReleaseSource: Sendable {
 }
 
 extension Feed {
-    /// Returns the file of the feed at a path: for a directory written by `moult publish`, the feed in it.
+    /// Returns the path of the feed's file: for a directory, as `moult publish` writes it, the feed in it; otherwise the path
+    /// itself.
     package static func file(at path: String) -> String {
         // If this fails, reading the path reports the reason.
         guard (try? Files.factsThroughLinks(path))?.kind == .directory else { return path }
@@ -87,9 +88,10 @@ extension Feed {
 }
 
 extension ReleaseSource.Content {
-    /// Whether the content is a feed: a feed has its format under this key, and a manifest has no such key.
+    /// Whether the content is a feed: a feed has the version of its format under the key "feed", and a manifest has no such
+    /// key.
     fileprivate var isFeed: Bool {
-        // If it is not JSON, reading it as a manifest reports that.
+        // If the content is not JSON, reading it as a manifest reports that.
         guard contains("\"feed\"", in: bytes), let json = try? JSON(parsing: bytes, source: "") else {
             return false
         }

@@ -6,8 +6,8 @@ package import MoultTrust
 internal import StepKit
 
 extension Orchestrator {
-    /// Creates a store, in a directory that may already exist and contain files. An existing store keeps its settings, and those
-    /// listed in `wanting` must match; returns false in this case.
+    /// Creates a store, in a directory that may already exist and contain files. If the store already exists, returns false: it
+    /// keeps its settings, and those listed in `wanting` must match.
     @discardableResult
     package static func create(
         at root: String, _ settings: Settings, wanting names: [String] = ["product"], wait: Int = 0
@@ -46,10 +46,10 @@ extension Orchestrator {
         return true
     }
 
-    /// How many seconds to wait at least for another process that creates the same store.
+    /// The minimum number of seconds to wait for another process that is creating the same store.
     private static let patience = 5
 
-    /// Returns whether the store exists; throws if it differs from the settings in one of the names.
+    /// Returns whether the store exists; throws if its value for one of the named settings differs.
     private static func isThere(
         _ layout: StoreLayout, _ settings: Settings, wanting names: [String]
     ) throws -> Bool {
@@ -77,8 +77,8 @@ extension Orchestrator {
         try Manifest(parsing: Planner.manifestBytes(manifest), as: .sealed, source: manifest).product
     }
 
-    /// Runs the installation of the first release. If it fails in a new store, the store is removed, so that the next command
-    /// does not find an empty one.
+    /// Runs `body`, which installs the first release. If that fails in a new store, the store is removed, so that the next
+    /// command does not find an empty one.
     package func firstInstalling<R>(isNew: Bool, _ body: () throws -> R) throws -> R {
         do { return try body() } catch {
             if isNew { warning { try Removable.removeUnused(layout) } }

@@ -5,7 +5,7 @@ internal import MoultStore
 internal import StepKit
 
 extension Orchestrator {
-    /// Runs an update, and retries without patches that do not fit; the last attempt uses the bundle alone.
+    /// Runs an update, and retries it without patches that turn out not to fit, if necessary with the bundle alone.
     func avoidingUnfitPatches(
         _ store: StoreSnapshot, _ body: (Planner) throws -> Result
     ) throws -> Result {
@@ -20,8 +20,8 @@ extension Orchestrator {
         }
     }
 
-    /// Plans and runs the update. Waits for programs that have a database locked, and retries while programs keep opening one
-    /// for a moment.
+    /// Plans and runs the update. Waits for programs that have a database locked, and retries if a program uses a database at
+    /// the wrong moment, until the time limit in the settings.
     func execute(
         in store: StoreSnapshot, recovered: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
         _ announce: (Plan) throws -> Void, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan
@@ -118,7 +118,7 @@ extension Orchestrator {
             if plan.from != nil {
                 result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation)
             }
-            // Recovery of an update that was not recorded reads the generation that it replaced.
+            // Recovery of an update that was not recorded reads the replaced generation.
             if isRecorded { result.collected = try Collector(layout: layout, settings: settings).collect() }
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
             result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
@@ -139,8 +139,8 @@ extension Orchestrator {
         }
     }
 
-    /// Records that the files that the update created from the release, or filled with its content, are checked: the update has
-    /// read them completely.
+    /// Records the databases that the update created or replaced as checked, because the update has read their files
+    /// completely.
     private func remember(_ plan: Plan) throws {
         let store = snapshot()
         guard let generation = try store.installed else { return }
@@ -153,7 +153,7 @@ extension Orchestrator {
         try Assessment(of: generation, in: store).remember(checked: Set(checked.compactMap(\.database)))
     }
 
-    /// Lets external steps clean up.
+    /// Lets external steps clean up; a failure is only a warning.
     private func cleanSteps(_ ending: Ending, _ prepared: Planner.PreparedPlan, _ transaction: Transaction) {
         warning {
             let performer = Performer(
@@ -186,7 +186,8 @@ extension Orchestrator {
         return reason
     }
 
-    /// Returns whether the update had started to change the databases in service, which the outcome alone does not show.
+    /// Returns whether the update had started to change the databases in service and was undone. The outcome alone does not
+    /// show that.
     private static func wasUndone(_ reason: any Error) -> Bool {
         guard let reason = reason as? MoultError else { return false }
         return reason.code == .undone || reason.outcome == .undone
@@ -206,7 +207,7 @@ extension Orchestrator {
             cause: reason)
     }
 
-    /// Rolls back a release that an essential consumer cannot reload; records and returns the error to report.
+    /// Rolls back a release that an essential consumer cannot reload. Returns the error to report.
     func withdraw(_ plan: Plan, _ stopwatch: Stopwatch, because failure: ConsumerCalls.Failure) -> MoultError {
         let consumer = "the consumer \(failure.consumer.name)"
         func stuck(_ what: String, _ why: String, now: String, cause: (any Error)? = nil) -> MoultError {
@@ -224,7 +225,7 @@ extension Orchestrator {
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"
             let store = snapshot()
-            // The previously installed release returns, even if the operator has put it on hold.
+            // The rollback goes to the previously installed release even if the operator has put that on hold.
             _ = try execute(in: store, recovered: [], { _ in }) {
                 try planner($0).rollback(to: from.generation, reason: reason, force: true)
             }
@@ -245,7 +246,8 @@ extension Orchestrator {
             why: failure.reason, now: "Fix that program, then remove the hold: moult unhold \(plan.to.version)")
     }
 
-    /// Rolls back a recovered update that an essential consumer cannot reload, as if no crash had occurred.
+    /// If an essential consumer cannot reload an update that recovery has finished, rolls it back and throws the error, as if
+    /// no crash had occurred.
     func withdrawFailed(_ recovered: [CrashRecovery.Result]) throws {
         for result in recovered {
             guard let failure = result.failed, let plan = result.finished else { continue }

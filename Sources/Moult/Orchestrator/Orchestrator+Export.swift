@@ -42,7 +42,7 @@ extension Orchestrator {
     }
 
     private typealias File = (name: String, bytes: [UInt8])
-    /// The small files of an offline set.
+    /// The small files of an export.
     private struct ExportedFiles {
         var release: [File]
         var lists: [File]
@@ -58,7 +58,7 @@ extension Orchestrator {
         }
     }
 
-    /// Returns the manifest, and the saved files of the feed that verify it.
+    /// Returns the manifest with its signatures, and the saved files of the feed that verify it.
     private func exported(
         _ release: Feed.Release, _ incoming: Planner.Incoming, _ current: FeedReader.Current, _ follower: FeedFollower
     ) throws -> ExportedFiles {
@@ -75,8 +75,9 @@ extension Orchestrator {
             feed: feed?.bytes ?? [])
     }
 
-    /// Returns the files to write, and their order. The feed is written after all files that it lists. Its signatures are first
-    /// stored under its digest, as next to a published feed, so that readers always find a complete feed.
+    /// Puts the files to write into the work directory, and returns them in their order. The feed is written after all files
+    /// that it lists. Its signatures are first stored under the feed's digest, as next to a published feed, so that readers
+    /// always find a complete feed.
     private func set(
         _ content: ExportedFiles, _ bundle: (Manifest.Bundle, source: String)?, in directory: String,
         _ work: WorkDirectory

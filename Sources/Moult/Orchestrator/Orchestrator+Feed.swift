@@ -22,8 +22,8 @@ extension Orchestrator {
         package var newest: Feed.Release? { choice.way.last }
     }
 
-    /// Looks for a newer release. Saves only the verified feed, if this user may write to the store. With `plans`, also finds
-    /// out whether the release would be refused.
+    /// Looks for a newer release. If this user may write to the store, saves the verified feed and new key lists, and nothing
+    /// else. With `plans`, also plans the update, to find out whether it would be refused.
     package func check(_ request: FeedRequest, plans: Bool = false) throws -> FeedStatus {
         let store = snapshot()
         let follower = try follower(request, store)
@@ -58,7 +58,7 @@ extension Orchestrator {
         }
     }
 
-    /// Returns the state of the feed, and the plan of the next release to install; changes nothing.
+    /// Returns the state of the feed, and the plan for the next release to install; changes nothing.
     package func plan(following request: FeedRequest) throws -> (status: FeedStatus, plan: Plan?) {
         let store = snapshot()
         let follower = try follower(request, store)
@@ -99,7 +99,7 @@ extension Orchestrator {
         while let incoming = try incoming(choice, current, follower) {
             result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
             let next = try follower.choose(from: current, snapshot())
-            // A store that gets no closer to the target would loop forever.
+            // If an update brings the store no closer to the newest release, the loop would not end.
             guard next.way.count < choice.way.count else { break }
             choice = next
         }
@@ -123,7 +123,7 @@ extension Orchestrator {
         return result
     }
 
-    /// Returns the plan of the same update; changes nothing.
+    /// Returns the plan of the update that `update(from:_:)` would make; changes nothing.
     package func plan(from manifest: ReleaseSource.Content, _ request: FeedRequest) throws -> Plan {
         let store = snapshot()
         let follower = try follower(request.at(manifest.address), store)
@@ -153,8 +153,8 @@ extension Orchestrator {
     }
 
     /// Returns the release with which to repair a damaged installed release: from the feed, or from saved files if the feed no
-    /// longer has it. Nil if no repair is needed. If a newer release is available anyway, only damage that would block it is
-    /// repaired first.
+    /// longer has it. Nil if no repair is needed. If a newer release is available anyway, only damage that would block its
+    /// installation is repaired first.
     private func repair(
         _ current: FeedReader.Current, _ follower: FeedFollower, _ store: StoreSnapshot, isBehind: Bool
     ) throws -> Planner.Incoming? {
@@ -217,8 +217,8 @@ extension Orchestrator {
 }
 
 extension Orchestrator.Result {
-    /// Returns the result of this update after an earlier one of the same command: the rows, the quarantine and the removed
-    /// generations of both.
+    /// Returns this result combined with that of an earlier update of the same command: the rows, the quarantine and the
+    /// removed generations of both.
     fileprivate func following(_ earlier: Self) -> Self {
         var result = self
         result.earlierPlans = earlier.earlierPlans + [earlier.plan].compactMap(\.self)

@@ -5,7 +5,7 @@ package import MoultStore
 internal import StepKit
 
 extension Orchestrator {
-    /// Returns the releases that must not be installed.
+    /// Returns the store's holds.
     package func holds() throws -> Holds { try snapshot().holds }
 
     /// The result of a change to the holds: the removed or replaced holds, and all that remain.
@@ -21,8 +21,8 @@ extension Orchestrator {
         }
     }
 
-    /// Removes the holds on releases, which must be written as they were put on hold; without releases, removes the store's
-    /// only hold.
+    /// Removes the holds on these releases, written exactly as in the holds. Without releases, removes the store's only hold,
+    /// and throws if there are several.
     package func unhold(_ releases: [String] = [], wait: Int = 0) throws -> HoldChange {
         let before = try holds()
         if before.all.isEmpty { return HoldChange(holds: before) }
@@ -57,8 +57,8 @@ extension Orchestrator {
         try appendHistory("rebuild", ["holds"], reason: fault, holds)
     }
 
-    /// Removes the unreadable lines from the history. Requires the lock. The new line includes the holds, which the lost lines
-    /// may have contained.
+    /// Removes the unreadable lines from the history, and adds a line with the present holds, which the lost lines may have
+    /// contained. Requires the lock.
     func repairHistory(_ moved: String?) throws {
         guard let damaged = try moved ?? History.dropDamagedLines(layout) else { return }
         watcher.tell(

@@ -10,7 +10,8 @@ extension Orchestrator {
     /// Returns the sets in quarantine, oldest first.
     package func quarantine() throws -> [QuarantineShelf.Set] { try shelf().sets() }
 
-    /// Returns the set with this identifier, or the newest set with rows of the database with this name.
+    /// Returns the set with this identifier, or, given the name of a database, the newest set of that database, preferably one
+    /// with rows.
     package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
         let sets = try quarantine()
         let own = sets.filter { $0.record?.database == name }
@@ -42,14 +43,15 @@ extension Orchestrator {
                 try Files.copy(copy, to: file, mode: mode & 0o777)
                 try Files.syncFile(file)
             } catch {
-                // Another program may have created the file in the meantime. The first error is the one to report.
+                // If the file exists now, another program has created it in the meantime, and it stays. The error of the copy
+                // is the one to report.
                 if (error as? MoultError)?.cause as? Errno != .exists { try? Files.remove(file) }
                 throw error
             }
         }
     }
 
-    /// Restores the database of a set to its original path. The present database goes to quarantine in turn.
+    /// Restores the database of a set to its path in the store. The present database goes to quarantine.
     package func restore(
         _ set: QuarantineShelf.Set, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
@@ -64,8 +66,8 @@ extension Orchestrator {
         }
     }
 
-    /// Restores the rows of one table that the database no longer has, except rows shipped by a release. A row whose key is now
-    /// used by another row goes to `moult_rejected`, once.
+    /// Restores into one table the rows of a set that the table no longer has, except rows shipped by a release. If another row
+    /// now uses the key of a restored row, the restored row goes to `moult_rejected`, once.
     package func restore(_ set: QuarantineShelf.Set, table: String, wait: Int = 0) throws -> RowFate {
         let database = try writable(set)
         let result = try locked(wait) { store, recovered in
@@ -118,7 +120,7 @@ extension Orchestrator {
             now: didYouMean(table, among: names.map(\.text)))
     }
 
-    /// Returns the columns that are stored in a set's table but generated in the database.
+    /// Returns the columns that are stored in a set's table but generated in the store's database.
     private func columnsGeneratedNow(_ table: String, _ place: String, in copy: String) throws -> [String] {
         func columns(_ connection: Connection, _ hidden: String) throws -> [SQLName] {
             let sql = "SELECT name FROM pragma_table_xinfo(?1) WHERE hidden \(hidden) ORDER BY cid"

@@ -56,7 +56,7 @@ extension Orchestrator {
     }
 
     /// Salvages again from the newest set that a reset, an update or a repair put into quarantine for this database, and
-    /// replaces the earlier result. The set itself does not change.
+    /// replaces the earlier result in the set. The set's database files do not change.
     package func salvageAgain(_ name: String, wait: Int = 0) throws -> Reset {
         var reset: Reset?
         _ = try locked(wait) { store, recovered in
@@ -132,7 +132,7 @@ extension Orchestrator {
         let path = plan.stagedPaths.first ?? name
         let directory = layout.quarantined(name, path: path, by: plan.id)
         var (setAside, report, salvaged): (String?, Salvage.Report?, String?) = (nil, nil, nil)
-        // The reset is complete; a read error from here on does not change that.
+        // The reset is already complete; a read error from here on does not change that.
         warning {
             guard try Files.facts(directory) != nil else { return }
             setAside = directory

@@ -6,10 +6,10 @@ internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
-/// The operations on a store. Each one that writes takes the lock and recovers interrupted work first.
+/// The operations on a store. With few exceptions, an operation that writes takes the lock and recovers interrupted work first.
 package struct Orchestrator: Sendable {
     package let layout: StoreLayout
-    /// The steps of the command or app. Steps from the store's settings are added where needed.
+    /// The steps of the command or app. `steps` adds those from the store's settings.
     private let ownSteps: StepSet
     package let watcher: Watcher
     package let consumers: ConsumerOptions
@@ -32,7 +32,7 @@ package struct Orchestrator: Sendable {
             forcesRelease: consumers.forceAfter != nil)
     }
 
-    /// Returns all steps that this store has.
+    /// Returns the steps of the command or app, and those from the store's settings.
     func steps(_ store: StoreSnapshot) throws -> StepSet {
         try store.checkSettings()
         return try ownSteps.adding(store.settings.steps)
@@ -53,7 +53,7 @@ package struct Orchestrator: Sendable {
         package var kept: [QuarantineShelf.Set] = []
         /// The installed generation.
         package var generation: String?
-        /// Caches that do not match and stay, because processes have them open.
+        /// Caches that do not match the release but stay, because processes have them open.
         package var pending: [Plan.Pending] = []
         /// Readers that still use an earlier generation.
         package var laggards: [Laggard] = []
@@ -98,7 +98,7 @@ package struct Orchestrator: Sendable {
     /// Returns whether a command that writes would have to recover interrupted work first.
     package func isUnfinished() throws -> Bool { try !Transaction.unfinished(layout).isEmpty }
 
-    /// Returns the interrupted work that a writing command would finish first.
+    /// Returns the interrupted work that a command that writes would finish or undo first.
     package func unfinished() throws -> Unfinished { try Unfinished(in: layout) }
 
     /// Returns the free space on the store's file system, in bytes.
@@ -114,7 +114,7 @@ package struct Orchestrator: Sendable {
     ) throws -> Result {
         let store = snapshot()
         let bytes = try Files.read(request.manifest, limit: Manifest.largest)
-        // Only the planner notices consent to something that the release does not have.
+        // Only the planner reports consent to take over a database that the release does not have.
         if request.consent.takeOver.isEmpty, let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest) {
             try rememberIfIdle(store)
             return Result(generation: try store.installedName)
@@ -136,7 +136,7 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Rolls back to a kept generation, and puts the current release on hold.
+    /// Rolls back to a kept generation, and places a hold on the release that was installed before.
     package func rollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent(), wait: Int = 0,
         announce: (Plan) throws -> Void = { _ in }
@@ -156,7 +156,7 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Applies exactly a saved plan, once.
+    /// Applies a saved plan exactly as it was saved, and only once.
     package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
         try avoidingUnfitPatches(snapshot()) { planner in try apply(saved, by: planner, wait: wait, announce) }
     }
@@ -213,15 +213,15 @@ package struct Orchestrator: Sendable {
     }
 
     /// Finishes or undoes an interrupted update unless another process is doing so, for readers that are about to open the
-    /// databases. Readers of another user's store find a complete release without that.
+    /// databases. Does nothing in a store that another user can change; readers find a complete release there without recovery.
     package func recoverIfIdle() throws {
         guard try isUnfinished(), try Custody(layout).allowsRecovery(), let lock = try StoreLock.takeIfFree(layout)
         else {
             return
         }
         defer { withExtendedLifetime(lock) {} }
-        // Consumers are not asked to close on behalf of a reader, which may itself be part of the program that would be
-        // stopped.
+        // Consumers are not asked to close their databases because of a reader: the reader may be part of a consumer, which
+        // would then wait for itself.
         _ = try recovery(snapshot(), mayRelease: false).recover()
     }
 
@@ -235,7 +235,8 @@ package struct Orchestrator: Sendable {
         try store.settings.consumers + consumers.inProcess
     }
 
-    /// Removes old generations and, if `days` is given, quarantine sets that are older.
+    /// Removes old generations and, if `quarantineDays` is given, sets that have been in quarantine for more than that many
+    /// days.
     package func clean(
         keep: Int? = nil, quarantineDays: Int? = nil, includingUserData: Bool = false, dry: Bool = false, wait: Int = 0
     ) throws -> Result {
@@ -265,7 +266,7 @@ package struct Orchestrator: Sendable {
 
     // MARK: parts
 
-    /// Takes the store's lock and recovers interrupted work. `body` gets the resulting state of the store.
+    /// Takes the store's lock, recovers interrupted work, and runs `body` with the resulting state of the store.
     func locked(_ wait: Int, _ body: (StoreSnapshot, [CrashRecovery.Result]) throws -> Result) throws -> Result {
         let recovery = try recovery(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
@@ -278,7 +279,7 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Records the result of checking changed databases, so that the next check need not open them. Skipped without write
+    /// Records the result of checking changed databases, so that the next check need not open them. Does nothing without write
     /// permission, or while an update runs.
     func rememberIfIdle(_ store: StoreSnapshot) throws {
         guard let generation = try store.installed else { return }

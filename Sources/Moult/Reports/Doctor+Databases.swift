@@ -23,7 +23,7 @@ extension Doctor {
             }
             findings += try readOnlyWAL(database.name, file).map { finding in
                 var finding = finding
-                // moult never writes to a read-only file, but installs it again.
+                // moult never writes to a read-only file, so the fix is to install the release again.
                 finding.fix = command("moult", "apply", "--store", layout.root, "RELEASE")
                 return finding
             }
@@ -31,13 +31,13 @@ extension Doctor {
         return findings
     }
 
-    /// Finds databases in WAL mode whose sidecars readers cannot create: they cannot open them, except with `immutable=1`.
+    /// Reports a database in WAL mode whose sidecars readers cannot create: SQLite cannot open it, except with `immutable=1`.
     private func readOnlyWAL(_ name: String, _ path: String) throws -> [Finding] {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
             try !OpenFiles.isOpenHere(path), try isWAL(path)
         else { return [] }
         let directory = Files.directory(of: try Files.target(ofLink: path) ?? path)
-        // Checks the directory's mode, because root may write to every directory, and readers may not.
+        // Checks the directory's mode, because root may write to every directory, but other readers may not.
         let isClosed = try Files.factsThroughLinks(directory).map { $0.mode & 0o222 == 0 } ?? false
         guard try isClosed || MountedFileSystem.of(path)?.isReadOnly == true else { return [] }
         return [

@@ -50,9 +50,9 @@ extension Doctor {
         command("moult", "apply", "--store", layout.root) + (settings.feed == nil ? " RELEASE" : "")
     }
 
-    /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target. Links
-    /// at the paths of the release's databases stay: `faults` reports these databases, or `pointer` or `unreadable` the
-    /// generation.
+    /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target. Skips
+    /// symlinks at the paths of the release's databases: `faults` reports such a database, and `pointer` or `unreadable`
+    /// reports a generation that cannot be read.
     func links() throws -> [Finding] {
         let current = try currentGeneration()
         let own = try current?.manifest.databases.map(store.place)
@@ -79,7 +79,7 @@ extension Doctor {
         }
     }
 
-    /// Finds secrets in the feed's URLs.
+    /// Finds secrets in the feed's URLs that every user can read, or that are sent over plain HTTP.
     func secrets() throws -> [Finding] {
         let addresses = (settings.feed?.addresses ?? []).filter(\.hasSecrets)
         var findings: [Finding] = []
@@ -149,7 +149,7 @@ extension Doctor {
         }
     }
 
-    /// Finds generations whose manifest is missing or damaged.
+    /// Finds generations whose manifest is missing or damaged, and kept generations with a damaged file.
     func unreadable() throws -> [Finding] {
         // If the link `current` cannot be read, every generation counts as kept; `pointer` reports that fault.
         let current = try? store.installedName
@@ -170,7 +170,7 @@ extension Doctor {
         }
     }
 
-    /// Returns the finding about a kept generation to which the store cannot roll back, because a file of it is damaged.
+    /// Returns a finding if the store cannot roll back to a kept generation, because one of its files is damaged.
     private func unusable(_ generation: Generation) throws -> Finding? {
         let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases {

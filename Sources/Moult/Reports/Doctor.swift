@@ -23,7 +23,7 @@ package struct Doctor {
         package let what: String
         /// The consequence.
         package let why: String
-        /// How to fix it: usually a command.
+        /// How to fix the problem: usually a command.
         package var fix: String
         /// Whether the finding is only informational, and this store has no fault.
         package var isAdvice = false
@@ -37,7 +37,7 @@ package struct Doctor {
             try custody.check(cacheRoot: custody.cacheRoot)
         } catch let error as MoultError where error.code == .custody {
             var findings: [Finding] = []
-            // Files in another user's directory belong to that user anyway.
+            // A fault of a directory applies to all files in it.
             for fault in try custody.faults() where !findings.contains(where: { fault.path.hasPrefix("\($0.path)/") }) {
                 findings.append(
                     Finding(
@@ -68,7 +68,8 @@ package struct Doctor {
         return unique
     }
 
-    /// Returns a finding if this user is not permitted to read a file, so that the other checks still run.
+    /// Runs a check. If this user is not permitted to read a file, returns that as a finding, so that the other checks still
+    /// run.
     func reportingDenial(_ check: () throws -> [Finding]) throws -> [Finding] {
         do { return try check() } catch let error as MoultError where Files.isDenied(error) {
             return [denied(error)]
@@ -87,7 +88,7 @@ package struct Doctor {
         command("mv", path, try Files.firstFree("\(layout.root)/\(Files.name(of: path)).moved"))
     }
 
-    /// Returns the current generation, if it can be read; otherwise `unreadable` or `pointer` has reported it.
+    /// Returns the current generation; nil if it cannot be read, which `unreadable` or `pointer` reports.
     func currentGeneration() throws -> Generation? {
         guard let name = try Files.target(ofLink: layout.current).map(Files.name(of:)) else { return nil }
         return try? store.generation(name)

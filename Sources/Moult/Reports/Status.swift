@@ -18,7 +18,7 @@ package struct Status: Sendable {
     package struct File: Sendable {
         package enum State: String, Sendable {
             case sound, missing, changed, living, damaged
-            /// A copy of the verified file, or a different file: only reading it can tell.
+            /// A copy of the verified file, or a different file: only reading the file can tell which.
             case unverified
         }
         package let name: String
@@ -33,7 +33,7 @@ package struct Status: Sendable {
         package var finding: Assessment.Finding?
         /// The command that repairs the database, without the store argument; nil if none is needed or none helps.
         package var remedy: [String]?
-        /// Whether the database could not be read, because this user may not, so that it is neither sound nor damaged.
+        /// Whether this user may not read the database, so that it is unknown whether it is damaged.
         package var isUnread: Bool {
             guard finding?.depth == .nothing, case .permit = finding?.remedy else { return false }
             return true
@@ -111,7 +111,7 @@ package struct Status: Sendable {
         }
     }
 
-    /// Returns the last operation, the last failure, and why they are unknown: a store is valid without its history.
+    /// Returns the last operation and the last failure, or why they are unknown: a store is valid without its history.
     private static func outcomes(
         _ layout: StoreLayout
     ) throws -> (last: History.Entry?, failure: History.Entry?, fault: MoultError?) {
@@ -130,7 +130,8 @@ package struct Status: Sendable {
         return latest.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 
-    /// Returns the kept generations. Their names contain the versions, so manifests of generations not in service are not read.
+    /// Returns the facts about a generation. Its name contains the version, so the manifests of generations not in service are
+    /// not read.
     private static func kept(
         _ name: String, _ installed: Generation?, _ store: StoreSnapshot, _ locks: KernelLocks
     ) throws -> Kept {
@@ -183,7 +184,7 @@ package struct KeyListFacts: Sendable {
     package let name: String
     package let expires: Timestamp?
 
-    /// A list that expires within this time needs the publisher's attention.
+    /// A list that expires within this many seconds needs the publisher's attention.
     private static let warningPeriod = 30 * 86_400
 
     /// Nil while the pinned keys are in effect. If the store has no list, nothing is verified, which keeps `status` fast.
@@ -194,7 +195,7 @@ package struct KeyListFacts: Sendable {
         (name, expires) = (KeyList.fileName(chain.serial), chain.roles.expires)
     }
 
-    /// Returns a warning about something that an operator should know in time, if any.
+    /// Returns a warning if the key list has expired or expires soon.
     package func warning(at now: Timestamp = .now) -> String? {
         guard let expires, expires.seconds - now.seconds < Self.warningPeriod else { return nil }
         return expires < now

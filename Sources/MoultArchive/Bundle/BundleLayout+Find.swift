@@ -1,17 +1,18 @@
 package import MoultFiles
 
 extension BundleLayout {
-    /// Finds the layout of a file, if it is a moult bundle: a seek table, and tar headers in their proper places.
+    /// Returns the layout of a file, if it is a moult bundle: it must have a seek table, and its tar headers must be in their
+    /// proper places.
     ///
-    /// Nil for every other archive, which the strict reader reads. The result is only what the file claims, so the caller
+    /// Nil for every other archive, which the strict reader reads. The layout is only what the file claims, so the caller
     /// compares names and sizes with the manifest. `BundleReader` proves that the headers match the layout to the byte.
     package static func find(in file: borrowing Descriptor) throws -> (layout: BundleLayout, frames: [Frame])? {
         guard let frames = try SeekTable.read(file), frames.count <= 2 * maxFrames else { return nil }
         var members: [TarHeader.Fields] = []
         var (index, offset) = (0, 0)
         while index < frames.count {
-            // A frame of headers, after the padding of the previous member; then the frames of the last header's
-            // content.
+            // A frame with the padding of the previous member and then headers, followed by the frames with the content of the
+            // last header's member.
             let padding = TarHeader.padding(members.last?.size ?? 0).count
             guard let headers = try headers(in: frames[index], at: offset, of: file, behind: padding) else {
                 return nil
@@ -46,7 +47,7 @@ extension BundleLayout {
     /// Returns the layout of these members; nil if it does not result in exactly these frames.
     private static func layout(_ members: [TarHeader.Fields], _ frames: [Frame]) -> BundleLayout? {
         let sizes = frames.map(\.contentSize)
-        // If a member does not fill a frame, any larger frame size gives the same layout, so the largest is used.
+        // If no member fills a frame, every larger frame size gives the same layout, so the size of the largest frame is used.
         guard let frameSize = sizes.max(), let modified = members.first?.modified,
             members.allSatisfy({ $0.modified == modified }),
             // The only errors are about invalid names. moult did not make such a bundle, and the strict reader reports the
@@ -62,7 +63,7 @@ extension BundleLayout {
     private static func headers(
         in frame: Frame, at offset: Int, of file: borrowing Descriptor, behind padding: Int
     ) throws -> [TarHeader.Fields]? {
-        // More than the headers of the maximum number of members.
+        // Far more than the headers of any usual release need.
         guard frame.contentSize <= 1 << 20, frame.packedSize <= 1 << 20 else { return nil }
         let decoder = try FrameDecoder(packedSize: frame.packedSize, contentSize: frame.contentSize)
         let bytes: UnsafeRawBufferPointer

@@ -1,11 +1,11 @@
-/// The positions of everything in a moult bundle: a tar archive in which each member's content has its own frames.
+/// The layout of a moult bundle: a tar archive in which each member's content has its own frames.
 ///
-/// Members, frame size and time determine the layout to the byte, so packing and unpacking use the same one.
+/// Members, frame size and time determine the layout to the byte, so packing and unpacking use the same layout.
 package struct BundleLayout: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         package let name: String
         package let size: Int
-        /// The frames that contain only this member's content; none if it is empty.
+        /// The frames that contain only this member's content; none if the member is empty.
         package let frames: Range<Int>
     }
 
@@ -34,7 +34,7 @@ package struct BundleLayout: Hashable, Sendable {
         var tar: [UInt8] = []
         for (index, member) in members.enumerated() {
             tar += try packing { try TarHeader.block(name: member.name, size: member.size, modified: modified) }
-            // An empty member has no frame; the next header is added to the current one.
+            // An empty member has no frame; the next header goes into the frame of its header.
             if member.size > 0 {
                 parts.append(.tar(tar))
                 tar = TarHeader.padding(member.size)
@@ -72,13 +72,14 @@ package struct BundleLayout: Hashable, Sendable {
 
     private static let mebibyte = 1 << 20
 
-    /// Returns the content size of a frame for members of these sizes, in whole mebibytes. Large frames compress better: 1 MiB
-    /// costs up to 3.5 % of the file, 4 MiB less than 1 %. Small frames allow a small bundle to be decoded in parallel as well.
-    /// A very large bundle gets larger frames to limit their number.
+    /// Returns the content size of a frame for members of these sizes, a multiple of 1 MiB. Large frames compress better:
+    /// frames of 1 MiB make the file up to 3.5 % larger than a single frame would, frames of 4 MiB less than 1 %. With small
+    /// frames, even a small bundle can be decoded in parallel. A very large bundle gets larger frames to limit their number.
     private static func frameSize(for sizes: [Int]) -> Int {
         let total = sizes.reduce(0, +)
         let usual = min(max(total / 16, mebibyte), 4 * mebibyte)
-        // For each member, a frame for its header and one for a remainder that does not fill a frame, and the end.
+        // Each member needs a frame for its header, and may need one for a remainder that does not fill a frame; one more has
+        // the end.
         let room = max(1, maxFrames - 2 * sizes.count - 1)
         let needed = (total + room - 1) / room
         return (max(usual, needed) + mebibyte - 1) / mebibyte * mebibyte

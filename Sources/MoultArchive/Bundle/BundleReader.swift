@@ -4,7 +4,7 @@ package struct BundleReader {
     private let frames: any FrameSource
     private let path: String
 
-    /// A piece of a member's content, handed out on the thread that decoded it.
+    /// A piece of a member's content, passed on by the thread that decoded it.
     package struct Piece {
         package let frame: Int
         package let member: Int
@@ -14,7 +14,7 @@ package struct BundleReader {
         package let bytes: UnsafeRawBufferPointer
     }
 
-    /// Creates a reader for a file with these declared frames, which must match the layout, and a decoder for them.
+    /// Creates a reader for a file whose declared frames must match the layout. `source` opens the file for decoding.
     package init(
         _ path: String, layout: BundleLayout, frames: [Frame], from source: () throws -> any FrameSource
     ) throws {

@@ -15,8 +15,9 @@ package struct BundleWriter {
 
     /// Writes the bundle and returns its frames, one for each part of the layout.
     ///
-    /// `source` is called for each member in turn and must provide exactly as many bytes as in the layout. `onFrame`
-    /// gets each frame's index and content on the thread that compresses it; `output` gets the file's bytes in order.
+    /// `source` is called for each member with content, in order, and must provide exactly as many bytes as the layout has for
+    /// it. `onFrame` gets each frame's index and content on the thread that compresses it; `output` gets the file's bytes in
+    /// order.
     package func write(
         onFrame: @Sendable (_ index: Int, UnsafeRawBufferPointer) throws -> Void = { _, _ in },
         output: (UnsafeRawBufferPointer) throws -> Void, source: Source

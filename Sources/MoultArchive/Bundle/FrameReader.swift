@@ -8,8 +8,7 @@ package final class FrameReader: FrameSource {
     private let frames: [Frame]
     private let offsets: [Int]
 
-    /// Creates a reader for a file with declared frames; refuses it unless they and their seek table are the whole
-    /// file.
+    /// Creates a reader for a file. Refuses the file unless it consists of exactly the declared frames and their seek table.
     package init(_ file: consuming Descriptor, frames: [Frame]) throws {
         let found = try SeekTable.read(file)
         try reading(file.path) {
@@ -31,7 +30,7 @@ package final class FrameReader: FrameSource {
 
     package var contentSizes: [Int] { frames.map(\.contentSize) }
 
-    /// The buffers of these threads need at most 32 MiB in total.
+    /// The number of threads whose buffers need at most 32 MiB in total.
     package var maxThreads: Int { Self.maxThreads(for: frames) }
 
     package static func maxThreads(for frames: [Frame]) -> Int {
@@ -72,7 +71,7 @@ final class FrameDecoder {
     let content: UnsafeMutableRawBufferPointer
     private let ownsContent: Bool
 
-    /// Writes the content to `memory`, if given, which must outlive this decoder.
+    /// If `memory` is given, the content is written there; `memory` must outlive this decoder.
     init(packedSize: Int, contentSize: Int, into memory: UnsafeMutableRawBufferPointer? = nil) throws {
         guard let context = ZSTD_createDCtx() else {
             throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
@@ -97,20 +96,20 @@ final class FrameDecoder {
         try decode(load(frame, from: file, at: offset), at: offset, contentSize: frame.contentSize)
     }
 
-    /// Returns the compressed frame as it is in the file, until the next one is loaded.
+    /// Returns the compressed frame as it is in the file, valid until the next frame is loaded.
     func load(_ frame: Frame, from file: borrowing Descriptor, at offset: Int) throws -> UnsafeRawBufferPointer {
         let packed = UnsafeMutableRawBufferPointer(rebasing: packed[..<frame.packedSize])
         try fill(packed, from: file, at: offset)
         return UnsafeRawBufferPointer(packed)
     }
 
-    /// Decodes the loaded frame. `prefix` is the dictionary that the frame was compressed with, if any; it must stay until the
-    /// call has returned.
+    /// Decodes the loaded frame. `prefix` is the dictionary that the frame was compressed with, if any; it must stay valid
+    /// until the call has returned.
     func decode(
         _ packed: UnsafeRawBufferPointer, at offset: Int, contentSize: Int,
         behind prefix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
     ) throws -> UnsafeRawBufferPointer {
-        // There must be one frame and nothing after it: zstd would decode several frames in a row.
+        // There must be one frame and nothing after it, because zstd would also decode several frames in a row.
         guard ZSTD_findFrameCompressedSize(packed.baseAddress, packed.count) == packed.count else {
             throw ArchiveRefusal(.archiveFrames, "the frame at \(offset) does not end where it should")
         }

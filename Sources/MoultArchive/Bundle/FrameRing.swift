@@ -51,7 +51,8 @@ final class FrameRing: @unchecked Sendable {
 
     // MARK: filler
 
-    /// Returns the slot for a frame when no worker has it: either free, or with the compressed frame from the previous round.
+    /// Waits until no worker has the slot for a frame, and returns the slot: either free, or with the compressed frame from the
+    /// previous round.
     func slot(for frame: Int) throws -> Slot {
         try monitor.locked {
             let index = frame % slots.count

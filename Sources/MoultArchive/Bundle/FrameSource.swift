@@ -8,15 +8,16 @@ package protocol FrameSource: Sendable {
     /// The maximum number of threads that may decode at the same time, because their buffers need memory.
     var maxThreads: Int { get }
 
-    /// Returns a decoder for one thread, which takes a frame number; the content is valid until its next call.
+    /// Returns a function with which one thread decodes frames by their numbers. The content is valid until the next call of
+    /// that function.
     ///
     /// With `memory`, which has room for the largest frame, the content is written to its beginning.
     func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer
 }
 
 extension FrameSource {
-    /// Decodes all frames, started in order, and passes the index and content of each to `onFrame` on the thread that
-    /// decoded it. The content is valid only during the call. The first error is thrown.
+    /// Starts to decode the frames in order, and passes the index and content of each to `onFrame` on the thread that decoded
+    /// it. The content is valid only during the call. The first error is thrown.
     package func read(
         threads: Int, onFrame: @Sendable (_ index: Int, UnsafeRawBufferPointer) throws -> Void
     ) throws {

@@ -1,7 +1,7 @@
 internal import CZstd
 internal import MoultFiles
 
-/// Compresses content into independent zstd frames on several threads, followed by their seek table.
+/// Compresses content into independent zstd frames on several threads, and writes the frames, followed by their seek table.
 ///
 /// The result depends on content, boundaries and level, but not on the number of threads.
 package struct FrameWriter: ~Copyable {
@@ -38,7 +38,7 @@ package struct FrameWriter: ~Copyable {
                 return try withoutActuallyEscaping(output) { output in
                     var writer = try FrameWriter(ring: ring, frameSize: frameSize, output: output)
                     do { try body(&writer) } catch {
-                        // Compressing the rest of the queue would be a waste.
+                        // Compressing the frames that are still waiting would be a waste.
                         ring.fail(error)
                         throw error
                     }
@@ -96,7 +96,7 @@ package struct FrameWriter: ~Copyable {
     }
 }
 
-/// Returns a worker, which compresses frames until none are left.
+/// Compresses frames of the ring on a worker's thread until none are left.
 private func compress(
     from ring: FrameRing, level: Int, onFrame: @Sendable (Int, UnsafeRawBufferPointer) throws -> Void
 ) {

@@ -39,7 +39,7 @@ package enum SeekTable {
             var footer = LittleEndian(try bytes(of: file, at: size - footerSize, count: footerSize)[...])
             let (count, descriptor, found) = try (footer.number(4), footer.byte(), footer.number(4))
             guard found == magic else { return nil }
-            // The other bits are reserved for future formats; the highest bit means that checksums follow.
+            // These bits are reserved for future formats. The highest bit means that each entry has a checksum.
             guard descriptor & 0x7c == 0 else { return nil }
             let width = descriptor & 0x80 == 0 ? entrySize : entrySize + 4
             let tableSize = headerSize + count * width + footerSize
@@ -75,7 +75,7 @@ package enum SeekTable {
     }
 }
 
-/// Reads exactly as many bytes as the buffer has; throws if the file is too short.
+/// Fills the buffer from the file; throws if the file is too short.
 func fill(_ buffer: UnsafeMutableRawBufferPointer, from file: borrowing Descriptor, at offset: Int) throws {
     var filled = 0
     while filled < buffer.count {

@@ -1,4 +1,4 @@
-/// The header of a plain file in a tar archive: ustar, with only the given values.
+/// The header of a plain file in a tar archive: ustar, with only a name, a size and a time.
 package enum TarHeader {
     static let blockSize = 512
     /// Two empty blocks mark the end of a tar archive.
@@ -30,7 +30,8 @@ package enum TarHeader {
         return block
     }
 
-    /// Returns octal digits and a NUL; from 8 GiB on, big-endian bytes with the top bit set, which every current tar reads.
+    /// Returns a number as octal digits and a NUL. From 8 GiB on, a size is big-endian bytes with the top bit set, which every
+    /// current tar reads.
     private static func number(_ number: Int, width: Int) -> [UInt8] {
         let digits = Array(String(number, radix: 8).utf8)
         if number >= 0, digits.count < width {
@@ -55,7 +56,7 @@ package enum TarHeader {
     static func fields(of block: UnsafeRawBufferPointer) -> Fields? {
         guard let name = String(validating: block[..<nameSize].prefix { $0 != 0 }, as: UTF8.self),
             let size = number(block[124..<136]), let modified = number(block[136..<148]), size >= 0,
-            // This fails only if the name is too long, which a field of this length cannot contain.
+            // `block` throws only if the name is too long, and a field of this length cannot contain such a name.
             let again = try? Self.block(name: name, size: size, modified: modified), block.elementsEqual(again)
         else { return nil }
         return Fields(name: name, size: size, modified: modified)

@@ -13,12 +13,12 @@ protocol Decoder: AnyObject {
 let decoderMemoryLimit = 64 << 20
 
 extension ArchiveRefusal {
-    /// Returns the refusal if the decoder would need more memory than `decoderMemoryLimit`.
+    /// Returns the refusal for content that would need more memory than `decoderMemoryLimit`.
     static func memory(_ what: String, now: Advice) -> ArchiveRefusal {
         ArchiveRefusal(.archiveMemory, "\(what) needs more than the 64 MiB of memory that unpacking may use", now: now)
     }
 
-    /// Returns the refusal if other bytes follow the end of the compressed stream.
+    /// Returns the refusal for other bytes after the end of the compressed stream.
     static func behindEnd(of format: String) -> ArchiveRefusal {
         ArchiveRefusal(.archiveGarbage, "unexpected data after the end of its \(format) stream")
     }

@@ -13,7 +13,7 @@ final class XzDecoder: Decoder {
 
     deinit { lzma_end(&stream) }
 
-    /// True because liblzma detects the end itself, and fails if the input ends elsewhere.
+    /// True once liblzma has found the end itself; liblzma fails if the input ends elsewhere.
     var mayEnd: Bool { isDone }
 
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) throws -> Int {
@@ -29,7 +29,7 @@ final class XzDecoder: Decoder {
         switch result {
         case LZMA_OK: break
         case LZMA_STREAM_END: isDone = true
-        // Neither input nor output: the stream ended too early.
+        // No input is left, and there is no more output: the stream ended too early.
         case LZMA_BUF_ERROR where action == LZMA_FINISH: throw ArchiveRefusal.cut
         case LZMA_BUF_ERROR: break
         case LZMA_MEMLIMIT_ERROR:

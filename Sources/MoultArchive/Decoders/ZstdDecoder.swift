@@ -30,7 +30,7 @@ final class ZstdDecoder: Decoder {
         let result = ZSTD_decompressStream(stream, &target, &source)
         guard ZSTD_isError(result) == 0 else { throw Self.refusal(result) }
         input = UnsafeRawBufferPointer(rebasing: input[source.pos...])
-        // Zero means that a frame is completely decoded and returned.
+        // Zero means that a frame is completely decoded and written to the output.
         mayEnd = result == 0
         return target.pos
     }

@@ -1,6 +1,7 @@
 internal import CZstd
 
-/// Compresses pieces of patches: by their differences if most of the content is in the old file, otherwise with zstd.
+/// Compresses the pieces of a patch: as differences from the old file if a piece has enough in common with it, otherwise with
+/// zstd.
 final class PatchCompressor {
     private let context: OpaquePointer
     private let old: OldFile?
@@ -42,7 +43,7 @@ final class PatchCompressor {
         return difference.count <= other.count ? difference : other
     }
 
-    /// The maximum size of the old file's part that zstd searches thoroughly, so that publishers do not wait too long.
+    /// The maximum size of the part of the old file that zstd searches, so that publishers do not wait too long.
     private static let maxNear = 16 << 20
 
     private func zstd(
@@ -51,7 +52,7 @@ final class PatchCompressor {
         try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
         try set(ZSTD_c_compressionLevel, 19)
         try set(ZSTD_c_windowLog, windowLog)
-        // Detects a wrong base at once.
+        // With a checksum, the decoder detects a wrong base at once.
         try set(ZSTD_c_checksumFlag, 1)
         // The search always covers the end of the same prefix, so the decoder does not need to know this limit.
         let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.maxNear))

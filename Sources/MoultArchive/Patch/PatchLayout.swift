@@ -2,8 +2,8 @@ internal import MoultFiles
 
 /// The layout of a patch: the new file in pieces, each in a separate frame that refers to the old file.
 ///
-/// A frame contains either the differences from the whole old file, or zstd data that refers to a part of it. The sizes
-/// of both files determine the layout, so writer and reader of a patch use the same one.
+/// A frame contains either the differences from the whole old file, or zstd data that refers to a part of it. The sizes of both
+/// files determine the layout, so the writer and the reader of a patch use the same layout.
 package struct PatchLayout: Hashable, Sendable {
     package struct Piece: Hashable, Sendable {
         /// The offset of the piece in the new file.
@@ -11,8 +11,8 @@ package struct PatchLayout: Hashable, Sendable {
         package let count: Int
         /// The part of the old file that zstd uses: all of it, if the window is large enough.
         package let base: Range<Int>
-        /// The content from this position on comes first, so that the most similar content is nearest; nil if nothing
-        /// is moved.
+        /// The position in the old file from which the content is moved to the front, so that the content most similar to the
+        /// piece is nearest to it; nil if nothing is moved.
         package let split: Int?
     }
 
@@ -20,7 +20,7 @@ package struct PatchLayout: Hashable, Sendable {
 
     /// Small enough that several fit into memory while unpacking, large enough that the number of pieces costs nothing.
     private static let pieceSize = 16 << 20
-    /// The part of the old file after the position of a piece that also counts as near.
+    /// The number of bytes after the position of a piece in the old file that also count as near.
     private static let lookahead = 4 << 20
     /// The maximum distance for zstd, including the piece itself and the zeros of a split.
     static let farthest = 1 << 31
@@ -60,7 +60,7 @@ package struct PatchLayout: Hashable, Sendable {
 }
 
 extension PatchLayout.Piece {
-    /// The window size that reaches from the end of the piece back to the beginning of its prefix.
+    /// The base-2 logarithm of a window size that reaches from the end of the piece back to the beginning of its prefix.
     var windowLog: Int32 {
         let reach = base.count + MappedFile.alignment + count
         return max(10, Int32(Int.bitWidth - (reach - 1).leadingZeroBitCount))

@@ -5,7 +5,7 @@ package struct PatchMemory: Sendable {
     let threads: Int
 
     static let maxIndex = 256 << 20
-    /// zstd at level 19 with a piece and an equal part of the old file before it.
+    /// The memory of zstd at level 19 for a piece and an equally large part of the old file before it.
     private static let thread = 100 << 20
     /// With less memory, the index of a large file finds hardly any matches.
     private static let minIndex = 28 << 20

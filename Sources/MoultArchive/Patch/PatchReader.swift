@@ -13,7 +13,7 @@ package final class PatchReader: FrameSource {
     private let frames: [Frame]
     private let offsets: [Int]
 
-    /// Takes a patch that turns `base` into a file of the given size; refuses one with a different layout.
+    /// Creates a reader for a patch that turns `base` into a file of the given size. Refuses a patch with a different layout.
     package init(_ file: consuming Descriptor, base: consuming Descriptor?, resultSize: Int) throws {
         let layout = PatchLayout(baseSize: try base?.facts().size ?? 0, resultSize: resultSize)
         let found = try SeekTable.read(file)
@@ -38,8 +38,8 @@ package final class PatchReader: FrameSource {
 
     package var contentSizes: [Int] { layout.contentSizes }
 
-    /// The number of threads that fit into the memory limit: their buffers need at most 64 MiB in total, plus the columns of
-    /// differences and the memory of LZMA.
+    /// The number of threads that fit into the memory limit: their buffers, with the columns of differences, need at most 64
+    /// MiB in total. LZMA needs additional memory.
     package var maxThreads: Int { Self.maxThreads(for: layout) }
 
     package static func maxThreads(for layout: PatchLayout) -> Int {
@@ -59,7 +59,7 @@ package final class PatchReader: FrameSource {
         }
     }
 
-    /// Decodes one piece. The decoder owns the content until its next call.
+    /// Decodes one piece. The content belongs to the decoder, and is valid until the decoder's next call.
     private func decode(
         _ frame: UnsafeRawBufferPointer, _ piece: PatchLayout.Piece, _ offset: Int, by decoder: FrameDecoder
     ) throws -> UnsafeRawBufferPointer {

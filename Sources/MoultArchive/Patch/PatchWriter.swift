@@ -38,8 +38,8 @@ package final class PatchWriter: Sendable {
         try SeekTable.encode(frames).withUnsafeBytes { try output($0) }
     }
 
-    /// Returns whether samples of each piece of the new file have almost nothing in common with the old file: then the patch is
-    /// as large as the compressed file.
+    /// Returns whether samples of each piece of the new file have almost nothing in common with the old file. If so, the patch
+    /// would be about as large as the compressed file.
     package func isUnlike() throws -> Bool {
         try packing {
             try PatchLayout.withWhole(of: base) { base in

@@ -18,7 +18,7 @@ package struct ArchiveReader: ~Copyable {
         case end
     }
 
-    /// Takes a file that is declared to be of this kind.
+    /// Creates a reader for a file of the declared kind.
     package init(_ file: consuming Descriptor, kind: ArchiveKind) throws {
         path = file.path
         self.kind = kind
@@ -108,7 +108,7 @@ package struct ArchiveReader: ~Copyable {
         guard count == size else { throw ArchiveRefusal.size(of: name, is: "\(count)", declared: size) }
     }
 
-    /// Returns a refusal that describes the file by its content if that contradicts its name.
+    /// Returns the refusal of a file whose content contradicts its name, with a description of the content if it is recognized.
     private static func notThisKind(_ file: RawFile, _ kind: ArchiveKind) throws -> ArchiveRefusal {
         if file.size == 0 { return ArchiveRefusal(.archiveCut, "it is empty", now: .copyAgain) }
         let start = try file.bytes(at: 0, count: min(512, file.size))

@@ -8,7 +8,7 @@ final class ArchiveInput {
     init(next: @escaping () throws -> UnsafeRawBufferPointer) { self.next = next }
 }
 
-/// A libarchive handle for reading tar only, without filters: no decompression and no program is ever tried.
+/// A libarchive handle that reads only tar, without filters: it never decompresses anything or runs a program.
 final class LibArchive: EntrySource {
     private let handle: OpaquePointer
     // The feed must outlive the handle that points to it, so both are stored here.
@@ -27,7 +27,7 @@ final class LibArchive: EntrySource {
 
     deinit { archive_read_free(handle) }
 
-    /// Returns the next entry; nil at the end of the archive. A warning is an error here.
+    /// Returns the next entry; nil at the end of the archive. Throws even for a warning.
     func nextEntry() throws -> ArchiveEntry? {
         var entry: OpaquePointer?
         let result = archive_read_next_header(handle, &entry)
@@ -52,7 +52,7 @@ final class LibArchive: EntrySource {
         return (Int(offset), UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    /// The number of input bytes that the format has used.
+    /// The number of input bytes that the tar reader has used.
     var bytesUsed: Int { Int(archive_filter_bytes(handle, 0)) }
 
     private static func kind(of entry: OpaquePointer?) -> ArchiveEntry.Kind {

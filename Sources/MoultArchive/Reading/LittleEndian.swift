@@ -19,7 +19,7 @@ struct LittleEndian {
 
     mutating func byte() throws -> UInt8 { try take(1).first ?? 0 }
 
-    /// Returns a number of 1 to 8 bytes; refused if it does not fit into an Int.
+    /// Returns a number of 1 to 8 bytes; throws if it does not fit into an Int.
     mutating func number(_ width: Int) throws -> Int {
         let value = try take(width).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         guard let number = Int(exactly: value) else { throw ArchiveRefusal.damaged("a number in it is too large") }

@@ -1,4 +1,4 @@
-/// The content of a compressed file, block by block, with the number of bytes so far.
+/// The decompressed content of a file, block by block, with the number of bytes so far.
 final class PlainStream {
     private let raw: () throws -> UnsafeRawBufferPointer
     private let decoder: any Decoder
@@ -20,7 +20,7 @@ final class PlainStream {
 
     deinit { block.deallocate() }
 
-    /// Returns the next block, valid until the next call; empty at the end. Throws if the content must not end there.
+    /// Returns the next block, valid until the next call; empty at the end. Throws if the source ends before the content does.
     func next() throws -> UnsafeRawBufferPointer {
         var filled = 0
         while filled < block.count {

@@ -1,8 +1,8 @@
 /// The central directory of a zip archive, found from the end of the file.
 ///
-/// An archive comment is accepted, and bytes in front of the archive, as in self-extracting archives. Offsets count
-/// from the beginning of the file (after `zip -A`) or from the end of those bytes; the position of the directory shows
-/// which.
+/// An archive comment is accepted, and so are bytes in front of the archive, as in self-extracting archives. Offsets count from
+/// the beginning of the file (after `zip -A`) or from the end of those bytes; the position of the directory shows which of the
+/// two applies.
 struct ZipDirectory {
     /// An entry as the directory describes it, with its offset in the file.
     struct Entry {
@@ -116,7 +116,8 @@ struct ZipDirectory {
         }
     }
 
-    /// Returns the zip64 end record and the locator that points to it, in front of the old end record; nil without them.
+    /// Returns the zip64 end record, which is in front of the old end record together with the locator that points to it; nil
+    /// if the archive has none.
     private static func largeEnd(before place: Int, in file: RawFile) throws -> End? {
         let (recordSize, locatorSize) = (56, 20)
         guard place >= locatorSize else { return nil }
@@ -181,7 +182,8 @@ struct ZipSizes: Equatable {
         return LittleEndian([])
     }
 
-    /// Reads the sizes that did not fit from the zip64 extra field, which has the uncompressed size first.
+    /// Replaces the sizes that did not fit into their fields by those in the zip64 extra field, which has the uncompressed size
+    /// first.
     mutating func take(from large: inout LittleEndian) throws {
         if plain == Self.elsewhere, !large.isAtEnd { plain = try large.number(8) }
         if packed == Self.elsewhere, !large.isAtEnd { packed = try large.number(8) }

@@ -1,11 +1,11 @@
 /// Verifies that a zip archive consists of its listed entries, and finds the content of each.
 ///
-/// Every entry's header must match the directory, entries must not overlap, and only NUL bytes for alignment may be
-/// between entries and in front of the directory. So readers that start from the directory and readers that go from
-/// entry to entry find the same content. The bytes in front of the first entry may be anything but an entry: readers
-/// that start from the directory ignore them, and a reader that starts at the front finds nothing to unpack at the
-/// beginning of the file. An entry that such a reader might find further inside cannot harm a store, because every
-/// member is verified by its digest in the manifest.
+/// Every entry's header must match the directory, entries must not overlap, and only NUL bytes for alignment may be between
+/// entries and in front of the directory. Therefore, readers that start from the directory and readers that go from entry to
+/// entry find the same content. The bytes in front of the first entry may be anything but an entry: readers that start from the
+/// directory ignore them, and a reader that starts at the front finds nothing to unpack at the beginning of the file. An entry
+/// that such a reader might find further inside cannot harm a store, because every member is verified by its digest in the
+/// manifest.
 struct ZipLayout {
     struct Entry {
         let header: ArchiveEntry
@@ -83,11 +83,12 @@ struct ZipLayout {
         return start..<start + entry.sizes.packed
     }
 
-    /// Encryption, a descriptor, patched data, strong encryption, and masked headers.
+    /// The flags for encryption, a descriptor, patched data, strong encryption, and masked headers.
     private static let meaningfulFlags = 0x2069
     private static let encryptionFlags = 0x2041
 
-    /// Returns the checksum and the sizes after the content: with or without a signature, in 4 or 8 bytes.
+    /// Returns the end of the descriptor after the content. The descriptor has the checksum and the sizes, with or without a
+    /// signature; each size has 4 or 8 bytes.
     private static func endOfDescriptor(
         of entry: ZipDirectory.Entry, _ content: Range<Int>, in file: RawFile
     ) throws -> Int {
@@ -107,7 +108,7 @@ struct ZipLayout {
         (0..<width).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
-    /// Refuses encryption, methods other than deflate, and directories with content.
+    /// Returns the entry; refuses encryption, compression methods other than deflate, and directories with content.
     private static func checked(_ entry: ZipDirectory.Entry, _ content: Range<Int>) throws -> Entry {
         let name = String(validating: entry.name, as: UTF8.self)
         let shown = printable(String(decoding: entry.name, as: UTF8.self))

@@ -36,8 +36,7 @@ package struct ArchiveWriter {
         self.level = level
     }
 
-    /// Writes the archive; `source` is called for each member in turn and must provide exactly the declared number of
-    /// bytes.
+    /// Writes the archive; `source` is called for each member, in order, and must provide exactly the declared number of bytes.
     package func write(output: (UnsafeRawBufferPointer) throws -> Void, source: BundleWriter.Source) throws {
         try packing {
             try withoutActuallyEscaping(output) { output in

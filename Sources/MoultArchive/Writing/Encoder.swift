@@ -60,7 +60,7 @@ final class DeflateEncoder: Encoder {
     }
 
     func encode(_ bytes: UnsafeRawBufferPointer) throws {
-        // In pieces whose size fits into 32 bits, as zlib requires.
+        // Encodes in pieces, because zlib requires sizes that fit into 32 bits.
         for start in stride(from: 0, to: bytes.count, by: 1 << 30) {
             let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + 1 << 30, bytes.count)])
             // zlib does not write through next_in.

@@ -87,7 +87,7 @@ final class ZipWriter {
         try bytes.withUnsafeBytes(output)
     }
 
-    /// Returns the entry's header: sizes and checksum are zero, because they follow the content (bit 3).
+    /// Returns the entry's header, without the sizes and the checksum: those follow the content (bit 3).
     private func header(of entry: Entry) -> [UInt8] {
         // Only the zip64 field shows that the numbers after the content have 8 bytes.
         let extra = entry.isLarge ? Self.bytes(1, 2) + Self.bytes(16, 2) + Self.bytes(0, 16) : []
@@ -108,7 +108,7 @@ final class ZipWriter {
         if entry.isLarge { large += Self.bytes(entry.size, 8) + Self.bytes(entry.packedSize, 8) }
         if entry.offset >= Self.elsewhere { large += Self.bytes(entry.offset, 8) }
         let extra = large.isEmpty ? [] : Self.bytes(1, 2) + Self.bytes(large.count, 2) + large
-        // Made on Unix, so that the mode below counts: a plain file, rw-r--r--.
+        // The 3 means that the entry was made on Unix, so that readers use the mode below: a plain file, rw-r--r--.
         return Array("PK\u{1}\u{2}".utf8) + [Self.version(!large.isEmpty)[0], 3] + Self.version(!large.isEmpty)
             + Self.bytes(8, 2) + Self.bytes(8, 2) + time + Self.bytes(Int(entry.checksum), 4)
             + Self.bytes(entry.isLarge ? Self.elsewhere : entry.packedSize, 4)

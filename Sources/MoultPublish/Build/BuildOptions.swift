@@ -40,7 +40,7 @@ package struct BuildWarning: Equatable, Sendable, CustomStringConvertible {
 package enum BuildProgress: Equatable, Sendable {
     /// A statement or command of the script starts.
     case running(Place)
-    /// This many of the file's rows are in the table.
+    /// This many rows of the file have been imported into the table.
     case importing(file: String, rows: Int, bytes: Int, of: Int)
     /// The result is being written in its final form.
     case sealing

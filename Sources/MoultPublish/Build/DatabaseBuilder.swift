@@ -8,7 +8,7 @@ package struct DatabaseBuilder {
 
     package init(_ options: BuildOptions = BuildOptions()) { self.options = options }
 
-    /// Runs the script and writes the complete database durably to `output`; after an error, nothing new is there.
+    /// Runs the script and writes the complete database durably to `output`; after an error, `output` is unchanged.
     package func build(script: String, output: String) throws -> BuildReport {
         guard try Files.factsThroughLinks(script)?.kind == .file else {
             throw MoultError(.script, what: "cannot read the script \(script)", why: "no such file")
@@ -49,7 +49,7 @@ package struct DatabaseBuilder {
             revision: substitution.revision, unrepeatable: runner.unrepeatable, warnings: warnings.total)
     }
 
-    /// Returns the time from SOURCE_DATE_EPOCH to which every clock is set; nil if it is not set.
+    /// Returns the time from SOURCE_DATE_EPOCH to which every clock is set; nil without that variable.
     private func fixedClock() throws -> Int64? {
         guard let text = options.environment["SOURCE_DATE_EPOCH"] else { return nil }
         // The last second of the year 9999, which is the last one that SQLite's date functions support.

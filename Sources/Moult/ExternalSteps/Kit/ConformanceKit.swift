@@ -10,7 +10,8 @@ package struct ConformanceKit {
         package var executable: String
         /// A step written in Swift, to check instead of a program.
         package var own: (any Step)?
-        /// The parameters of the step. In strings, `{granted}` stands for a directory that the step may write to.
+        /// The parameters of the step. In strings, `{granted}` is replaced by the path of a directory that the step may write
+        /// to.
         package var with: JSON = .object([])
         /// Sample databases, by their names in the manifest.
         package var databases: [(name: String, path: String)] = []
@@ -71,7 +72,7 @@ final class StepTestBench {
     var generation: String { "\(staging)/generation" }
     var granted: String { "\(directory)/granted" }
 
-    /// Runs one check. Returns false if it failed; checks that depend on it are then skipped.
+    /// Runs one check. Returns false if it failed, so that the caller can skip checks that depend on it.
     @discardableResult
     func check(_ name: String, _ body: () throws -> String?) -> Bool {
         let check: ConformanceKit.Check

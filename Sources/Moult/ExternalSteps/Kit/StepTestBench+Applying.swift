@@ -3,7 +3,8 @@ internal import MoultFiles
 internal import StepKit
 
 extension StepTestBench {
-    /// Applies one effect, applies it again, undoes it, and kills the step at every point in between.
+    /// Applies one effect twice and undoes it twice, then kills the step at each point of an application and checks that the
+    /// next message still works, and finally cancels the step.
     func apply(_ step: ExternalStep, _ effect: Effect, _ plan: PlanContext) {
         let name = { (what: String) in "\(what): \(effect.text)" }
         let intents = TrialIntents()
@@ -70,7 +71,7 @@ extension StepTestBench {
         }
     }
 
-    /// Applies an effect of a step in Swift, applies it again, and undoes it. Such a step runs in this process and cannot be
+    /// Applies an effect of a step written in Swift twice, and undoes it twice. Such a step runs in this process and cannot be
     /// killed alone.
     func applyOwn(_ step: any Step, _ effect: Effect, _ plan: PlanContext) {
         let context = ApplyContext(plan: plan, staging: staging, changes: NoChanges(), intents: TrialIntents())

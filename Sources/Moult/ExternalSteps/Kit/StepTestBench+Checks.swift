@@ -36,7 +36,7 @@ extension StepTestBench {
         try checkStep(step(description, program))
     }
 
-    /// Runs the checks common to programs and steps in Swift.
+    /// Runs the checks that apply both to programs and to steps written in Swift.
     private func checkStep(_ step: any Step) throws {
         var context = try planContext()
         var planned: [Effect] = []
@@ -81,7 +81,7 @@ extension StepTestBench {
         }
     }
 
-    /// Checks that the step refuses requests that are not in the protocol.
+    /// Checks that the step refuses requests that the protocol does not allow.
     private func checkRefusals(_ program: StepExecutable, _ description: StepDescription) {
         let wrong: [(String, String)] = [
             ("unknown message", "{\"message\":\"frobnicate\",\"protocol\":1}\n"),
@@ -94,7 +94,7 @@ extension StepTestBench {
                     do {
                         _ = try conversation(program, scratch, description.name).send(Array(line.utf8), as: name)
                     } catch let error as MoultError {
-                        // A protocol error or an exit status is expected here.
+                        // An error reply, or an exit without a result, is expected here.
                         if error.code == .stepRefused { return "refused with an error" }
                         if error.why?.contains("and without a result") == true { return "exited without a result" }
                         throw error

@@ -3,9 +3,10 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Sends one message to a step's process and reads all its answers.
+/// Sends one message to a step's process and reads all replies.
 ///
-/// Every protocol violation is reported as a `Misbehaviour`; only a result with exit status 0 is an answer.
+/// Every protocol violation is thrown as an error that describes a `Misbehaviour`; only a result with exit status 0 is an
+/// answer.
 package struct StepConversation {
     let step: String
     let executable: StepExecutable
@@ -17,7 +18,7 @@ package struct StepConversation {
     var countsSilence = false
     var onProgress: (_ what: String, _ done: Int, _ total: Int) throws -> Void = { _, _, _ in }
     var onLog: (String) -> Void = { _ in }
-    /// Records what the step is about to do. The step gets its acknowledgement when this returns.
+    /// Records an intent: what the step is about to do. The step gets the acknowledgement when this returns.
     var onIntent: (JSON) throws -> Void = { _ in
         throw Misbehaving(.strayReply("intent"))
     }
@@ -33,7 +34,7 @@ package struct StepConversation {
     /// The time between cancelling, SIGTERM and SIGKILL.
     static let grace = Duration.seconds(2)
 
-    /// A protocol violation, before the name of the step is known.
+    /// A protocol violation, to which `send` adds the name of the step.
     struct Misbehaving: Error {
         let what: Misbehaviour
         init(_ what: Misbehaviour) { self.what = what }
@@ -112,7 +113,7 @@ package struct StepConversation {
             case .ended: return
             case nil: break
             }
-            // A step that waits for end of file after its result must receive it.
+            // After its result, the step may wait for the end of its input.
             if state.result != nil || state.refusal != nil { process.closeInput() }
             if ContinuousClock.now >= deadline {
                 let isSilent = countsSilence || state.received == 0
@@ -187,7 +188,7 @@ package struct StepConversation {
     }
 }
 
-/// The step's regular reply that it cannot do what was requested.
+/// An `error` reply: the step cannot do what was requested.
 struct StepRefusal: Error {
     let kind: String
     let code: String?

@@ -77,15 +77,15 @@ package final class StepExecutable: Sendable {
         }
     }
 
-    // Nothing was written, so closing cannot lose data.
+    // The copy exists only in memory, so a failure to close it loses no data.
     deinit { MoultLibc.close(number) }
 }
 
 extension StepExecutable {
-    /// Starts the program in its own directory with a step's permissions. Its child processes end with it, and with this
-    /// process.
+    /// Starts the program in the directory `scratch` with the given permissions. When the program or this process ends, the
+    /// program's child processes are killed.
     func start(as name: String, _ rights: StepRights, scratch: String) throws -> Subprocess {
-        // Some interpreters, such as Perl, read from this descriptor, and start at the offset that the previous one left.
+        // Some interpreters, such as Perl, read from this descriptor, and start at the offset where the previous one stopped.
         guard !isScript || lseek(number, 0, SEEK_SET) == 0 else {
             throw MoultError(
                 .stepTrust, what: "cannot run the step \(name)", why: "cannot seek to the start of \(path)")

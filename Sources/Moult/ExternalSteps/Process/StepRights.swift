@@ -6,7 +6,7 @@ package struct StepRights: Sendable {
     /// Directories with all files in them, or single files.
     package var writable: [String]
     package var sockets: Profile.Sockets
-    /// Whether the step is planning. Its process then cannot lock files either, and mounts are read-only where the system
+    /// Whether the step is planning. If so, its process also cannot lock files, and mounts are read-only where the system
     /// allows that.
     package var plans: Bool
 

@@ -84,7 +84,7 @@ struct Applying {
 struct Footprint: Equatable {
     private(set) var entries: [String: FileFacts] = [:]
 
-    /// Above this number, files are not compared, and only the kernel rules protect them.
+    /// Files beyond this number are not compared; only the kernel rules protect them.
     private static let maxFiles = 20_000
 
     init(_ paths: [String], skipping isSkipped: (String) -> Bool = { _ in false }) throws {

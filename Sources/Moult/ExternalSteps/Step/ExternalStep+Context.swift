@@ -3,7 +3,7 @@ internal import MoultStore
 internal import StepKit
 
 extension ExternalStep {
-    /// Returns the description of the update that every message contains.
+    /// Returns the description of the update that every message except `describe` contains.
     func contextJSON(_ context: PlanContext, _ with: JSON?) -> JSON {
         .compact([
             "step": .string(name), "purpose": .string(context.purpose.rawValue), "store": .string(context.store.root),

@@ -37,9 +37,9 @@ struct Planning {
         return try Footprint(["\(root)/moult.json", "\(root)/.moult/current", "\(root)/.moult/generations"])
     }
 
-    /// Reads the planned effects from a step's answer. An external step may plan custom effects and report findings. All other
-    /// effects are planned only by built-in steps: they depend on each other, and a second one of the same kind would break the
-    /// first.
+    /// Reads the planned effects from a step's answer. An external step may plan custom effects and report findings. Only
+    /// built-in steps plan other effects, because those depend on each other, and a second effect of the same kind would break
+    /// the first.
     static func effects(_ answer: JSON, of name: String, phase: Phase, _ step: ExternalStep?) throws -> [Effect] {
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let list = answer["effects"]?.array else { throw wrong("\"effects\" must be a list") }
@@ -99,7 +99,8 @@ enum PathRules {
         return String(cString: found)
     }
 
-    /// Returns the resolved path of a file that need not exist yet; its directory must.
+    /// Returns the resolved path of a file that need not exist yet. Nil for a dangling symlink, or if the directory does not
+    /// exist.
     static func resolvedForWriting(_ path: String) throws -> String? {
         if let there = try resolved(path) { return there }
         let name = Files.name(of: path)

@@ -28,7 +28,7 @@ struct Preparing {
                 last.withLock { $0 = progress }
                 try context.progress(progress)
             }
-            // Repeating the last progress report checks whether to stop.
+            // `context.progress` throws if the update is to stop, so the last report is repeated to check for that.
             conversation.stop = { try context.progress(last.withLock { $0 }) }
             conversation.onLog = { context.warn("\(step.name): \(visible($0))") }
             _ = try conversation.ask("prepare", message(own, staged))

@@ -9,9 +9,10 @@ struct Cover: Hashable {
     let shift: Int
 }
 
-/// Predicts the next shifts: writer and reader of a patch make the same predictions.
+/// Predicts the next shift. The writer and the reader of a patch make the same predictions.
 ///
-/// In a database that changed in place, a shift often equals an earlier one, or continues where the old file was left.
+/// In a database that changed in place, a shift often equals an earlier one, or continues in the old file where an earlier
+/// cover ended.
 struct ShiftGuesses {
     static let count = 5
 

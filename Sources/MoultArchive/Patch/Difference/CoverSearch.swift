@@ -1,7 +1,7 @@
 /// Finds the parts that a piece of the new file has in common with the old file.
 ///
-/// The search follows the old file as long as enough bytes match, including across short differences, and looks elsewhere if
-/// too few do.
+/// The search follows the old file as long as enough bytes match, even across short differences, and looks elsewhere if too few
+/// match.
 struct CoverSearch {
     private let old: OldContent
     private let new: UnsafeRawPointer
@@ -33,7 +33,7 @@ struct CoverSearch {
     func covers(start: Int) -> [Cover] {
         var covers: [Cover] = []
         var shift = agrees(at: 0, start) ? start : nil
-        // The start of the current cover, how far it agrees, and how far everything before it is encoded.
+        // The start of the current cover, the position up to which it agrees, and the end of the previous cover.
         var (begin, place, encodedEnd) = (0, 0, 0)
         while true {
             if let shift { place += equal(place, shift) }
@@ -120,7 +120,8 @@ struct CoverSearch {
         return sum
     }
 
-    /// Returns how far a cover extends into the gap after it: to the position with the most matches.
+    /// Returns how far a cover extends into the gap after it: to the position at which the number of matching bytes exceeds
+    /// that of differing bytes most.
     private func extended(_ gap: Range<Int>, _ shift: Int) -> Int {
         var (score, best, end) = (0, 0, gap.lowerBound)
         for place in gap {

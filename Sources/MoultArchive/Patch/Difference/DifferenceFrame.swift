@@ -6,8 +6,8 @@ enum DifferenceFrame {
     /// A zstd frame never starts with this byte.
     private static let mark: UInt8 = 1
     private static let headerSize = 9
-    /// The maximum size of the columns. A piece that needs more has little in common with the old file, and is encoded
-    /// differently.
+    /// The maximum size of the columns. A piece that needs more has little in common with the old file, and is compressed with
+    /// zstd instead.
     static let maxColumns = 4 << 20
 
     static func encode(_ columns: [UInt8]) throws -> [UInt8] {

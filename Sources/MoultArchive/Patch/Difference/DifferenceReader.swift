@@ -33,7 +33,7 @@ struct DifferenceReader {
             try read(UnsafeRawBufferPointer(rebasing: old[from..<from + count]), into: piece, place)
             place += count
         }
-        // Nothing follows the last number of equal bytes.
+        // The last number of equal bytes must be 0, unless the last cover ended with it.
         if isEqualNext { equal = try number(.equal, most: 0) }
         guard equal == 0, unequal == 0, columns.allSatisfy(\.isEmpty) else { throw ArchiveRefusal.difference }
     }
@@ -75,7 +75,7 @@ struct DifferenceReader {
                 continue
             } else {
                 unequal = try number(.unequal, most: .max)
-                // A run of zero bytes would make the loop endless.
+                // An empty run would make the loop endless.
                 guard unequal > 0 else { throw ArchiveRefusal.difference }
                 isEqualNext = true
                 continue

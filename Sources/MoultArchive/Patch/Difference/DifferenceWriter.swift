@@ -1,22 +1,22 @@
-/// Encodes a piece of the new file by its covers: columns of numbers and bytes of the same kind, which compress best.
+/// Encodes a piece of the new file, given its covers, as columns of numbers or bytes of the same kind, which compress best.
 struct DifferenceWriter {
     enum Column: Int, CaseIterable {
         /// The number of new bytes before a cover.
         case literals
         case counts
-        /// The closest prediction of the shift, and whether it is correct.
+        /// The number of the closest prediction of the shift, and whether that prediction is correct.
         case guesses
-        /// The difference between shift and prediction.
+        /// The difference between the shift and the prediction, if any.
         case offsets
         /// The lengths of alternating runs of equal and differing bytes in the covers.
         case equal, unequal
-        /// The difference to the old bytes.
+        /// The differences from the old bytes.
         case additions
         /// The new bytes.
         case bytes
     }
 
-    /// Set if the prediction is not correct.
+    /// The bit in `guesses` that is set if the prediction is not correct.
     static let isOff: UInt8 = 8
 
     private var columns = [[UInt8]](repeating: [], count: Column.allCases.count)

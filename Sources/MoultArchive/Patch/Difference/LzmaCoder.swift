@@ -4,7 +4,7 @@ internal import CLzma
 struct LzmaCoder {
     private var options = lzma_options_lzma()
 
-    /// Takes the content size, which the caller has limited, because the dictionary has the same size.
+    /// The dictionary is as large as the content, so the caller must limit `contentSize`.
     init(contentSize: Int) throws {
         guard lzma_lzma_preset(&options, moult_lzma_extreme) == 0 else {
             throw ArchiveRefusal(.archiveLibrary, "xz has no such preset", now: nil)

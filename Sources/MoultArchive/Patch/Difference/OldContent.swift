@@ -6,14 +6,14 @@ final class OldContent: @unchecked Sendable {
     private let step: Int
     private let shift: UInt64
 
-    /// A position is certain to be found if this many bytes match, and `step - 1` more.
+    /// The number of bytes that are hashed at each position. A match with at least `step - 1` more bytes always contains such a
+    /// position.
     static let width = 12
-    /// Newer positions come first; the oldest ones are dropped.
+    /// The number of positions per hash. The last ones in the file come first; if there are more, the earliest are dropped.
     private static let ways = 4
     private static let maxPlaces = 1 << 25
 
-    /// The bytes must outlive this object. The table uses at most this much memory; a smaller table has fewer
-    /// positions.
+    /// The bytes must outlive this object. The table uses at most `memory` bytes; a smaller table has fewer positions.
     init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.maxIndex) {
         self.bytes = bytes
         let maxSlots = max(64, memory / (Self.ways * MemoryLayout<UInt32>.size))
@@ -37,7 +37,7 @@ final class OldContent: @unchecked Sendable {
 
     deinit { table.deallocate() }
 
-    /// Calls `body` with positions in the old file that may have the same bytes as `pointer`, which has `width` bytes.
+    /// Calls `body` with positions in the old file that may have the same `width` bytes as `pointer`.
     @inline(__always)
     func forEachPlace(like pointer: UnsafeRawPointer, _ body: (Int) -> Void) {
         let slot = slot(of: pointer)
@@ -55,7 +55,7 @@ final class OldContent: @unchecked Sendable {
         return table + Int((mixed &* 0x1656_67b1_9e37_79f9) >> shift) * Self.ways
     }
 
-    /// Returns whether all bytes are equal: such runs occur everywhere, so a match means nothing.
+    /// Returns whether all bytes are equal: such runs occur everywhere, so a match of one means nothing.
     private static func isOneByteOnly(_ pointer: UnsafeRawPointer) -> Bool {
         let first = pointer.loadUnaligned(as: UInt64.self)
         return first == pointer.loadUnaligned(fromByteOffset: width - 8, as: UInt64.self)

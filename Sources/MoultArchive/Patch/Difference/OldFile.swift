@@ -10,7 +10,7 @@ final class OldFile: @unchecked Sendable {
     private let memory: Int
     private let cache = Mutex<OldContent?>(nil)
 
-    /// The bytes must outlive this object. The index uses at most this much memory.
+    /// The bytes must outlive this object. The index uses at most `memory` bytes.
     init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.maxIndex) {
         (self.bytes, self.memory) = (bytes, memory)
     }
@@ -32,8 +32,8 @@ final class OldFile: @unchecked Sendable {
         return memcmp(one, other + offset, content.count) == 0
     }
 
-    /// Returns whether samples of the content have almost nothing in common with the old file, so that a full search would not
-    /// pay. `start` is the position of the content in the new file.
+    /// Returns whether samples of the content have almost nothing in common with the old file, so that a full search is not
+    /// worthwhile. `start` is the position of the content in the new file.
     func isUnlike(_ content: UnsafeRawBufferPointer, start: Int) -> Bool {
         guard content.count >= 4 * Self.samples * Self.sampleSize else { return false }
         var common = 0
