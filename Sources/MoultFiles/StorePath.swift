@@ -10,7 +10,7 @@ internal import MoultLibc
 struct StorePath {
     /// The path of `.moult` itself.
     let directory: Substring
-    /// The components below `.moult`. There is at least one, and none is `..`.
+    /// The components below `.moult`: one or more, without `..`.
     let names: [Substring]
 
     /// Returns nil for a path that is not below such a directory.

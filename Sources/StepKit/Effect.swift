@@ -24,11 +24,11 @@ public enum Change: Sendable, Equatable {
     case confirm(String)
 
     // delete
-    /// Takes a database of the installed generation out of service; its file is kept there.
+    /// Takes a database of the installed generation out of service; the generation keeps its file.
     case retire(generation: String)
     /// Removes the link of a database that the release no longer has.
     case unlink(path: String)
-    /// A plain file that was at the path before moult becomes a generation.
+    /// Keeps a file that was at the path before moult as a generation.
     case adopt(path: String, generation: String)
     /// Moves a writable database and its sidecars to quarantine.
     case quarantine(path: String, why: String, reason: KeptReason)
@@ -40,7 +40,7 @@ public enum Change: Sendable, Equatable {
     case seal(member: String, size: Int)
     /// Puts the template of a writable database into the new generation, for a later rollback or reset.
     case keepTemplate(member: String, size: Int)
-    /// Links the new generation to a file that stays where it is.
+    /// Puts a link into the new generation to a file that stays where it is.
     case linkInPlace(target: String, size: Int)
     /// Makes a database of a kept generation current again.
     case restore(generation: String)
@@ -52,26 +52,27 @@ public enum Change: Sendable, Equatable {
     case link(path: String, member: String)
     /// Creates a missing writable database from the template in the generation.
     case create(path: String, size: Int)
-    /// Gives a writable database the release's content; preserved rows are carried over, other app content is kept.
+    /// Replaces the content of a writable database with that of the release. Preserved rows are carried over; other app content
+    /// is kept.
     case replace(
         path: String, member: String, size: Int, way: Database.Replacement, why: String, reason: KeptReason,
         rows: [RowFate])
-    /// Migrates the user database to the release's schema, in one transaction.
+    /// Migrates a user database to the release's schema, in one transaction.
     case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate] = [])
-    /// Restores rows of one table from a set in quarantine. `generations` shipped the set's content and the installed
-    /// content: rows that equal theirs were not written by the app.
+    /// Restores rows of one table from a set in quarantine. `generations` are those that shipped the set's content and the
+    /// installed content: rows that they contain were not written by the app.
     case restoreRows(path: String, table: String, set: String, size: Int, generations: [String])
     /// Leaves the database unchanged.
     case keep(why: String)
-    /// Keeps a cache that does not match because a process has it open; a later update recreates it.
+    /// Keeps a cache that does not match the release, because a process has it open; a later update recreates the cache.
     case postpone(path: String, why: String)
 
     // attach
-    /// Opens the databases on one connection: the main one, and the others by name.
+    /// Opens the databases on one connection: the main database, and the others under their names.
     case attach(main: String?, names: [String])
 
     // verify
-    /// Verifies a database by these methods.
+    /// Verifies a database with these methods.
     case prove([String])
 
     /// A change that only its step can apply and undo; the plan prints `text`.
@@ -124,7 +125,7 @@ extension Effect {
         }
     }
 
-    /// Whether only its own step can apply the effect.
+    /// Whether only the step that planned the effect can apply it.
     public var isCustom: Bool { if case .custom = change { true } else { false } }
 
     /// The number of bytes that the effect stages on the store's file system.

@@ -12,11 +12,11 @@ public enum KeptReason: String, Sendable, CaseIterable {
     case reset
     /// The operator let a release take over the file.
     case takenOver = "taken-over"
-    /// A cache that does not load, or has a different schema.
+    /// A cache could not be opened, or did not match the release.
     case unfitCache = "unfit-cache"
     /// An undo after a crash replaced content that an app may have written to.
     case undone
-    /// The operator put other content back from quarantine.
+    /// The operator restored other content from quarantine.
     case restored
 }
 
@@ -47,7 +47,7 @@ public struct RowFate: Sendable, Equatable {
     /// Returns the counts as text: `3 rows of item carried over, 1 to moult_rejected`; the old content is kept in `place`.
     public func text(keptIn place: String) -> String { text(carrying: "carried over", place) }
 
-    /// The same text for a plan: whether rows fit is known only when the release is applied.
+    /// The counts as text for a plan. Whether rows fit is known only when the release is applied.
     public var plannedText: String { text(carrying: "to carry over", "quarantine") }
 
     private func text(carrying: String, _ place: String) -> String {
@@ -63,13 +63,13 @@ public struct RowFate: Sendable, Equatable {
         return parts.compactMap(\.self).joined(separator: ", ")
     }
 
-    /// The same text for migrations, which carry nothing over: `values of 3 rows of note change, the old ones are kept
-    /// in quarantine`.
+    /// The counts as text for migrations, which carry nothing over: `values of 3 rows of note change or are dropped`, with a
+    /// note that quarantine keeps the old database.
     public var migratedText: String {
         "values of \(counted(kept, "row")) of \(table) change or are dropped (the old database is kept in quarantine)"
     }
 
-    /// The counts in the form for plans and results.
+    /// The counts as JSON, for plans and results.
     public var json: JSON {
         .compact([
             "database": .optional(database), "table": .string(table), "carried": .size(carried),
@@ -78,7 +78,7 @@ public struct RowFate: Sendable, Equatable {
         ])
     }
 
-    /// Reads counts from the history; nil without a table.
+    /// Reads counts from the history; returns nil if the name of the table is missing.
     package init?(json: JSON) {
         guard let table = json["table"]?.string else { return nil }
         func count(_ name: String) -> Int { Int(json[name]?.integer ?? 0) }
@@ -97,7 +97,7 @@ public struct RowFate: Sendable, Equatable {
     }
 }
 
-/// Counts by table, in the order in which the tables were first counted.
+/// Row counts by table, in the order in which the tables were first counted.
 public struct RowFates: Sendable {
     /// The counts of each table.
     public private(set) var all: [RowFate] = []
@@ -112,6 +112,6 @@ public struct RowFates: Sendable {
         change(&all[index])
     }
 
-    /// Whether some rows are only in the old content.
+    /// Whether some rows are complete only in the old content.
     public var keepsAny: Bool { all.contains { $0.kept > 0 } }
 }

@@ -4,11 +4,11 @@ public import MoultBasics
 public enum Occupant: Sendable, Equatable {
     /// No file exists, and none is expected.
     case nothing
-    /// The installed release has a database with app data there, but its file is missing.
+    /// The installed release has a database with app data at the path, but the file is missing.
     case missing(Database)
     /// A link to the installed generation.
     case generationLink
-    /// The file of the same database, or of one that the release may continue to use.
+    /// A file that the release may continue to use: that of the same database, or of one with a compatible kind.
     case own
     /// The file of a database that can be recreated.
     case cache
@@ -56,9 +56,9 @@ extension PlanContext {
         installed?.databases.first { self.path(of: $0) == path }
     }
 
-    /// Returns the database whose file is at a path: that of the installed release, or if it has none there, that of a kept
-    /// release. A database with user data comes first, because after a rollback the file need not be that of the newest
-    /// release. Nil for the path of an adopted file.
+    /// Returns the database that owns the file at a path: that of the installed release or, if this release has none at the
+    /// path, that of a kept release. Among those, a user database comes first, because after a rollback the file may not belong
+    /// to the newest release. Returns nil for an adopted file.
     private func owner(at path: String) throws -> Database? {
         if let listed = installedDatabase(at: path) { return isAdopted(installedGeneration) ? nil : listed }
         let kept = try store.earlierDatabases().filter { self.path(of: $0) == path }
@@ -80,11 +80,11 @@ extension PlanContext {
     /// Whether files from before moult are restored.
     public var bringsBackAdopted: Bool { purpose == .rollback && isAdopted(generation) }
 
-    /// Returns the present path of the database's file, if it has app data and the release moves it.
+    /// Returns the current path of the database's file, if the database has app data and the release moves the file.
     public func movedFrom(_ database: Database) throws -> String? { try moved(database)?.path }
 
-    /// Returns the database whose file the release moves: that of the installed release, or if it does not list the database,
-    /// that of the newest kept release whose file is still there.
+    /// Returns the earlier form of a database whose file the release moves: from the installed release or, if that does not
+    /// list the database, from the newest kept release whose file still exists. Returns nil if the file is not moved.
     public func moved(_ database: Database) throws -> Database? {
         guard database.holdsAppData, !isAdopted(installedGeneration), !isAdopted(generation) else { return nil }
         let before =
@@ -101,7 +101,7 @@ extension PlanContext {
     /// Throws unless the operator has allowed the release to take over the file.
     public func proveTakeOver(of database: Database, from before: Database) throws {
         if policy.takeOver.contains(database.name) {
-            // A database can be written to through a link, but not replaced.
+            // Through a link, moult can change a database's content but cannot replace its file.
             if !database.kind.isReplaced, case .link(let target) = try store.look(path(of: database)) {
                 throw foreignLink(target, at: path(of: database), database)
             }
@@ -217,7 +217,7 @@ extension MoultError.Code {
     public static let occupied = Self(610)
     /// A stray sidecar is next to a read-only database; some versions of SQLite would read it as part of the database.
     public static let straySidecar = Self(611)
-    /// A writable database cannot be created at its path.
+    /// A user database does not fit the release, or a writable database cannot be used at its path.
     public static let userDatabase = Self(520)
     /// A database with app data or user data is missing.
     public static let missingData = Self(521)

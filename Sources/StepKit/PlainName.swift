@@ -22,8 +22,8 @@ public enum PlainName {
     /// generation.
     private static let reserved = ["moult.json", "manifest.json", "seal.json"]
 
-    /// Returns why a member's path is not allowed; nil if it is. Allowed are up to eight plain names joined by '/', up to 255
-    /// characters.
+    /// Returns why a member's path is not allowed; nil if it is. A path has up to eight plain names of up to 255 characters
+    /// each, joined by '/'.
     public static func fault(path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         if parts.count > 8 { return "has more than eight parts" }
@@ -35,7 +35,8 @@ public enum PlainName {
         return nil
     }
 
-    /// Returns why a database name is not allowed; nil if it is. Allowed are a letter, then letters, digits, '_' and '-'.
+    /// Returns why a database name is not allowed; nil if it is. A name starts with a letter, continues with letters, digits,
+    /// '_' and '-', and has at most 64 characters.
     public static func databaseFault(_ name: String) -> String? {
         guard let first = name.utf8.first, (first | 0x20) >= 0x61, (first | 0x20) <= 0x7A else {
             return "must begin with a letter"
@@ -46,8 +47,8 @@ public enum PlainName {
         return name.utf8.count > 64 ? "is longer than 64 characters" : nil
     }
 
-    /// Returns why a product name is not allowed; nil if it is. Allowed are at least two labels in reverse-DNS form
-    /// (`org.example.app`), of letters, digits, '_' and '-'.
+    /// Returns why a product name is not allowed; nil if it is. A name has at least two labels in reverse-DNS form
+    /// (`org.example.app`), each of letters, digits, '_' and '-'.
     public static func productFault(_ name: String) -> String? {
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)
         guard labels.count >= 2, labels.allSatisfy({ !$0.isEmpty && $0.first != "-" && $0.utf8.allSatisfy(isPlain) })

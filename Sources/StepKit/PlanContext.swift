@@ -24,7 +24,7 @@ public struct PlanContext: Sendable {
     public let installed: Manifest?
     /// The name of the installed generation.
     public let installedGeneration: String?
-    /// The directory of databases in place: the directory of the manifest.
+    /// The directory of in-place databases, which is that of the manifest.
     public let resources: String
     /// The operator's choices.
     public let policy: Policy
@@ -32,17 +32,17 @@ public struct PlanContext: Sendable {
     public let store: any StoreView
     /// The file whose content a reset uses instead of the shipped content.
     public package(set) var restoring: String?
-    /// The table to restore from that file, unless the whole file is restored.
+    /// The table to restore from that file; nil to restore the whole file.
     public package(set) var restoringTable: RestoredTable?
     /// Whether the programs that have a database open are asked to release it before it changes.
     public package(set) var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
-    /// Whether a program opened a database at the wrong moment during an earlier attempt of the same update.
+    /// Whether an earlier attempt at the same update failed because a program was using a database.
     public package(set) var isContested = false
     /// Whether trusted release keys have signed the manifest itself, so that the publisher's proofs count.
     public package(set) var trustsProofs = false
     /// The members that are taken from a kept generation instead of the bundle or a patch.
     public package(set) var reused: Set<String> = []
-    /// The effects that were planned before this step.
+    /// The effects that earlier steps have planned.
     public var planned: [Effect] = []
     /// Adds a note to the plan about how a step is confined.
     public package(set) var note: @Sendable (_ step: String, _ text: String) -> Void = { _, _ in }
@@ -66,8 +66,9 @@ public struct PlanContext: Sendable {
 }
 
 extension PlanContext {
-    /// Returns the publisher's proof that replaces a check by this machine; nil if the machine checks the file itself. It
-    /// counts only when files are first installed, are written here, and have the signed digest.
+    /// Returns the publisher's proof that replaces a check by this machine; nil if the machine checks the file itself. A proof
+    /// counts only while an update installs the generation, and only for files that this machine writes and compares with the
+    /// signed digest.
     public func carriedProof(of database: Database) -> Database.Proof? {
         guard trustsProofs, purpose == .update, generation != installedGeneration, database.place == .generation,
             demandedCheck(of: database) == nil, !reused.contains(database.member)

@@ -22,19 +22,19 @@ public struct Policy: Sendable, Equatable {
     public var appVersion: Version?
     /// The version of moult.
     public var moultVersion: Version
-    /// The databases whose files the release may take over from the user, or from a different kind.
+    /// The databases for which the release may take over a file of the user, or of a database of a different kind.
     public var takeOver: Set<String> = []
-    /// Whether the update may drop rows that the installed release preserves and keep them in quarantine.
+    /// Whether the update may keep rows only in quarantine if the installed release preserves them and the new one does not.
     public var acceptUnpreserved = false
     /// The directory of caches, if they are not in the store.
     public var cacheRoot: String?
-    /// The limit for the check of a database.
+    /// The time limit for checking a database.
     public var checkTime = CheckTime()
     /// The check that this machine runs on each file of a release, even if the publisher has verified it; nil for none.
     public var verify: Database.Depth?
     /// Whether every update, not only the first, keeps the existing file unchanged as a generation.
     public var alwaysAdopts = false
-    /// The current time, for expiry.
+    /// The current time, for checking whether a release has expired.
     public var now: Timestamp
 
     /// Creates the choices of an operator.
@@ -53,18 +53,18 @@ public struct Policy: Sendable, Equatable {
 
 /// The limit on the CPU time for checking a database, because a malicious database can keep SQLite busy for days.
 public struct CheckTime: Sendable, Equatable {
-    /// The values that an operator can set: up to a week.
+    /// The values that an operator can set, in seconds: up to a week.
     public static let range = 1...604_800
-    /// Seconds, if the operator has set them; otherwise the limit depends on the size.
+    /// The limit in seconds, if the operator has set one; otherwise it depends on the size of the database.
     public var fixed: Int?
-    /// Whether a publisher is trying out the release, and gets only a quarter of the time, so that slower machines can still
-    /// install it.
+    /// Whether this is a trial by the publisher, who gets only a quarter of the time, so that slower machines can still install
+    /// the release.
     public var isTrial: Bool
 
     /// Creates a limit for an operator or a publisher.
     public init(fixed: Int? = nil, isTrial: Bool = false) { (self.fixed, self.isTrial) = (fixed, isTrial) }
 
-    /// Returns CPU seconds: by default 60 per gigabyte, and at least 30.
+    /// Returns the limit for a database of this size, in CPU seconds: by default 60 per gigabyte, and at least 30.
     public func seconds(for size: Int) -> Int {
         let whole = fixed ?? max(30, size / 1_000_000_000 * 60 + size % 1_000_000_000 * 60 / 1_000_000_000)
         return isTrial ? max(1, whole / 4) : whole

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The row that records the release of a shared database's content, which checks of the database cannot determine.
+/// The row in a shared database that records which release its content is from. The content itself does not show that.
 public enum ReleaseMarker {
     /// The table that contains this row.
     public static let table = "moult_release"
@@ -8,7 +8,7 @@ public enum ReleaseMarker {
     public static let rejects = "moult_rejected"
     /// Tables that moult adds, which are not part of a database's identity.
     public static let tables: Set<String> = ownTables
-    /// Returns whether a table is moult's own, by SQLite's rule for equal names.
+    /// Returns whether a table is moult's own; compares names as SQLite does.
     public static func isOwn(_ name: String) -> Bool { tables.contains { SQLName($0) == SQLName(name) } }
     /// Selects tables and views with these names that are not moult's own, because their columns differ.
     public static let foreign = """
@@ -16,7 +16,7 @@ public enum ReleaseMarker {
             WHEN 'moult_release' THEN 'release,sequence,digest' WHEN 'moult_rejected' THEN 'release,table,reason,row' END
             != iif(type = 'view', '', (SELECT group_concat(c.name) FROM (SELECT name FROM pragma_table_info(x.name) ORDER BY cid) AS c))
         """
-    /// Creates the empty table.
+    /// Creates the table of the marker, or empties it.
     public static let create = """
         CREATE TABLE IF NOT EXISTS moult_release(release TEXT NOT NULL, sequence INTEGER NOT NULL, digest TEXT NOT NULL);
         DELETE FROM moult_release;

@@ -1,15 +1,15 @@
 /// The paths of staged files: on the file system of their destination, so that a single rename installs them.
 public enum Staging {
-    /// Returns the staged file for the writable database at a path; `staging` is the transaction's directory.
+    /// Returns the path of the staged file for the writable database at `path`; `staging` is the transaction's directory.
     public static func waiting(_ path: String, in staging: String) -> String {
         guard let apart = apart(path, staging) else { return "\(staging)/waiting/\(path)" }
         return "\(apart)/\(path[name(path)...])"
     }
 
-    /// Returns the staged database with the rows to restore.
+    /// Returns the path of the staged database with the rows to restore.
     public static func restoredRows(in staging: String) -> String { "\(staging)/restored.db" }
 
-    /// Returns the directory for staged files whose destination is outside the store; nil if it is in the store.
+    /// Returns the directory for staged files whose destination is outside the store; nil if the destination is in the store.
     public static func apart(_ path: String, _ staging: String) -> String? {
         guard path.hasPrefix("/") else { return nil }
         return "\(path[..<name(path)]).moult/staging/\(staging[name(staging)...])"

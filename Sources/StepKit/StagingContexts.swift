@@ -40,7 +40,7 @@ public struct PrepareContext: Sendable {
     /// Returns the path of an unpacked member of the bundle; such a file is moved, not copied.
     public func unpacked(_ member: String) -> String { "\(staging)/unpacked/\(member)" }
 
-    /// Returns the staged file of a writable database, always on the file system of its destination.
+    /// Returns the path of the staged file of a writable database, which is always on the file system of its destination.
     public func waiting(_ path: String) -> String { Staging.waiting(path, in: staging) }
 }
 
@@ -69,7 +69,7 @@ public protocol Intents: Sendable {
     func all(for effect: Effect) throws -> [JSON]
 }
 
-/// Intents without a journal, for trying out steps.
+/// Intents without a journal, for tests of steps.
 public struct NoIntents: Intents {
     /// Creates intents without a journal.
     public init() {}

@@ -1,13 +1,12 @@
 /// A pluggable unit of work in one of the five phases of an update: check, delete, copy, attach, verify.
 ///
-/// An update first asks each step for its effects (`plan`), then lets it do the work that readers do not see
-/// (`prepare`), and applies the effects only when every step is ready (`apply`). A failure before that point changes
-/// nothing; after it, `undo` reverts the effects in reverse order. After a crash the effects are applied again, so
-/// applying an effect must be idempotent.
+/// An update first gets the effects of each step (`plan`), then has each step do the work that readers do not see (`prepare`),
+/// and applies the effects only when every step is ready (`apply`). A failure before that point changes nothing; after it,
+/// `undo` reverts the effects in reverse order. After a crash the effects are applied again, so applying an effect must be
+/// idempotent.
 ///
-/// If all changes of a step are in the closed list (`Change`), it implements `plan` and perhaps `prepare`: the core
-/// applies, journals and undoes the changes. A step applies a `custom` change itself in `apply`, and reverts it in
-/// `undo`.
+/// If all changes of a step are in the closed list (`Change`), the step implements only `plan` and perhaps `prepare`: the core
+/// applies, journals and undoes the changes. A step applies a `custom` change itself in `apply`, and reverts it in `undo`.
 public protocol Step: Sendable {
     /// The name of the step in manifests and plans: `copy`, `acme.reindex`.
     var name: String { get }

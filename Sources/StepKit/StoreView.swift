@@ -4,13 +4,13 @@ public protocol StoreView: Sendable {
     var root: String { get }
     /// Returns the absolute path of a file in the store; an absolute path is returned unchanged.
     func path(_ name: String) -> String
-    /// Returns the file at a path in the store, without following links.
+    /// Returns the kind of file at a path in the store, without following links.
     func look(_ path: String) throws -> Found
     /// Returns the digest in the release marker of the shared database at a path; nil without a marker.
     func marker(_ path: String) throws -> String?
     /// Returns whether a file exists at a path or at the target of a link there.
     func leads(_ path: String) throws -> Bool
-    /// Returns the file at the path of a generation: a directory if the generation is kept.
+    /// Returns the kind of file at the path of a generation: a directory if the generation is kept.
     func look(forGeneration generation: String) throws -> Found
     /// Returns whether a path is the stable link to a read-only database.
     func isLinked(_ path: String, to member: String) throws -> Bool
@@ -24,7 +24,8 @@ public protocol StoreView: Sendable {
     func proveSeal(of generation: String) throws
 }
 
-/// A shared database of a kept release. A file has content of that release if its release marker has the release's digest.
+/// A shared database of a kept release. A file has content of that release if its release marker has the digest of this
+/// database.
 public struct ReleasedDatabase: Sendable {
     /// The generation of the release.
     public let generation: String
@@ -39,7 +40,7 @@ public struct ReleasedDatabase: Sendable {
     }
 }
 
-/// The file at a path.
+/// The kind of file at a path.
 public enum Found: Sendable, Equatable {
     /// Nothing is there.
     case nothing
@@ -51,21 +52,21 @@ public enum Found: Sendable, Equatable {
     case link(to: String)
     /// A directory.
     case directory
-    /// A device, a pipe, a socket.
+    /// A device, a pipe or a socket.
     case other
 }
 
 extension StoreView {
-    /// Returns nil: for views that only know names.
+    /// Returns nil, for views that know only names.
     public func marker(_ path: String) throws -> String? { nil }
-    /// Returns no database: for views of a store without earlier releases.
+    /// Returns an empty list, for views of a store without earlier releases.
     public func earlierDatabases() throws -> [Database] { [] }
-    /// Returns nil: for views of a store without earlier releases.
+    /// Returns nil, for views of a store without earlier releases.
     public func releasedDatabase(digest: String) throws -> ReleasedDatabase? { nil }
 
-    /// Returns whether `look` finds something: for views that only know names.
+    /// Returns whether `look` finds something, for views that know only names.
     public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }
 
-    /// Returns the path in the store's directory: for stores that have their databases there.
+    /// Returns the path in the store's directory, for stores that have their databases there.
     public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
 }

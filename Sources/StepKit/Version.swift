@@ -27,7 +27,7 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
     /// patch number with more than 18 digits.
     public init?(_ text: String) { self.init(text.utf8[...]) }
 
-    // Works on bytes for speed: a feed has thousands of versions, and all relevant characters are ASCII.
+    // Works on bytes for speed: a feed can have thousands of versions, and all relevant characters are ASCII.
     init?(_ text: Substring.UTF8View) {
         var rest = text
         func identifiers(after mark: UInt8) -> [Substring.UTF8View]? {
@@ -63,7 +63,7 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
         !text.isEmpty && text.allSatisfy(isDigit) && (text.first != 0x30 || text.dropFirst().isEmpty)
     }
 
-    /// Returns a number of at most 18 digits: it and the next number, which ranges need, fit into an Int.
+    /// Returns a number of at most 18 digits, so that this number and the next one, which ranges need, fit into an Int.
     static func number(_ text: Substring.UTF8View) -> Int? {
         guard isNumber(text), text.count <= 18 else { return nil }
         return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
@@ -98,6 +98,6 @@ extension Version {
         return prerelease.count < other.prerelease.count
     }
 
-    /// Returns whether neither precedes the other: equal except for build metadata.
+    /// Returns whether neither version precedes the other: they are equal except for build metadata.
     public func ranksWith(_ other: Version) -> Bool { !precedes(other) && !other.precedes(self) }
 }

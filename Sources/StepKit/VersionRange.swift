@@ -1,8 +1,8 @@
 /// A set of versions given by a constraint: `>=1.4 <3`, `^2.1`, `~2.1.3`, `2.0.0 || >=2.2`, `*`.
 ///
-/// Adjacent terms must all match, and `||` separates alternatives. Missing parts count as 0, with two exceptions: a
-/// bare or partial version without an operator (`2`, `2.1`) matches all versions that start with it, and `<=2` and `>2`
-/// treat 2 as all its versions. A pre-release matches only if a term names a pre-release of the same three numbers.
+/// Adjacent terms must all match, and `||` separates alternatives. Missing parts count as 0, with two exceptions: a bare or
+/// partial version without an operator (`2`, `2.1`) matches all versions that start with it, and `<=2` and `>2` treat 2 as all
+/// versions that start with 2. A pre-release matches only if a term names a pre-release with the same three numbers.
 public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
     public let description: String
     private let alternatives: [[Bound]]
@@ -11,7 +11,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         enum Relation: Sendable { case atLeast, below }
         let relation: Relation
         let version: Version
-        /// Whether the version was written with a pre-release tag, which allows pre-releases of its numbers.
+        /// Whether the version was written with a pre-release tag, which allows pre-releases with the same numbers.
         let named: Bool
     }
 
@@ -109,7 +109,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
             switch count {
             case 1: Version(low.major + 1, 0, 0, prerelease: ["0"])
             case 2: Version(low.major, low.minor + 1, 0, prerelease: ["0"])
-            // The next version: `2.1.3` is followed by the pre-release `2.1.4-0`, `2.1.3-a` by `2.1.3-a.0`.
+            // The next version: the pre-release `2.1.4-0` comes after `2.1.3`, and `2.1.3-a.0` comes after `2.1.3-a`.
             default:
                 named
                     ? Version(low.major, low.minor, low.patch, prerelease: low.prerelease + ["0"])
@@ -134,7 +134,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Returns a version whose last numbers may be missing, and the number of parts given.
+    /// Parses a version whose last numbers may be missing, and returns it with the number of parts given.
     private static func partial(_ text: Text) -> (Version, given: Int)? {
         if let version = Version(text) { return (version, 3) }
         let numbers = Version.parts(text).map(Version.number)

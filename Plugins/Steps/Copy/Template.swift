@@ -6,7 +6,7 @@ internal import StepKit
 /// Plans the change of a user database: it is created from the release's template if it is missing, otherwise migrated, and
 /// never replaced. Files from before moult are restored unchanged.
 enum Template {
-    /// A writable database cannot be created at its path.
+    /// A user database does not fit the release, or a writable database cannot be used at its path.
     static let code = MoultError.Code.userDatabase
 
     static func change(for database: Database, _ context: PlanContext) throws -> Change {

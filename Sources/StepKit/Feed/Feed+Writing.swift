@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension Feed {
-    /// The feed with its fields in a fixed order; reading it gives an equal feed.
+    /// The feed as JSON, with its fields in a fixed order; parsing this JSON gives an equal feed.
     package var json: JSON {
         .compact([
             "feed": .size(Self.format), "product": .string(product), "serial": .size(serial),

@@ -1,14 +1,15 @@
 package import MoultBasics
 
-/// The list of a product's releases that stores follow: `feed.json`, signed. Format 1.
+/// The signed list of a product's releases, which stores follow: `feed.json`, format 1.
 package struct Feed: Sendable, Equatable {
     package static let format = 1
     package static let fileName = "feed.json"
-    /// The maximum size of a feed: about 100,000 releases.
+    /// The maximum size of a feed in bytes, enough for about 100,000 releases.
     package static let largest = 32 << 20
 
     package var product: String
-    /// The number of this feed, which increases so that an attacker cannot present an old feed as the current one.
+    /// The number of this feed. Each new feed has a higher one, so that an attacker cannot present an old feed as the current
+    /// one.
     package var serial: Int
     package var created: Timestamp?
     /// After this time the feed is invalid, so that a store notices if newer feeds are withheld from it.
@@ -18,8 +19,8 @@ package struct Feed: Sendable, Equatable {
     /// versions.
     package var keyList: Int?
 
-    /// The maximum distance of a serial from the last one under the same key list, so that an attacker with a stolen
-    /// key cannot use up all numbers and lock out the publisher.
+    /// The maximum by which a serial may exceed the last one under the same key list, so that an attacker with a stolen key
+    /// cannot use up all numbers and lock out the publisher.
     package static let serialRange = 1_000_000
 
     package init(
@@ -38,11 +39,11 @@ package struct Feed: Sendable, Equatable {
         package var channel: String
         package var manifest: File
         package var requires: Manifest.Requires
-        /// The percentage of machines that may install it.
+        /// The percentage of machines that may install the release.
         package var rollout: Int
         /// Why the release must no longer be installed; nil if it may be.
         package var withdrawn: String?
-        /// The patches in its manifest that are next to the feed.
+        /// The patches of the manifest whose files are next to the feed.
         package var patches: [Patch] = []
 
         package struct Patch: Sendable, Equatable {
@@ -76,13 +77,13 @@ package struct Feed: Sendable, Equatable {
 
 /// The names of files next to a feed.
 package enum FeedNames {
-    /// Returns the base name of the signatures of exactly this feed. Feed and signature are two files and cannot be replaced in
-    /// one step. So the name of a signature contains the digest of its feed, and the signature is published before the feed and
-    /// stays as long as a store may still be reading that feed.
+    /// Returns the base name of the signatures of the feed with this digest. Feed and signature are two files and cannot be
+    /// replaced in one step. So the name of a signature contains the digest of its feed, and the signature is published before
+    /// the feed and stays as long as a store may still be reading that feed.
     package static func ofSignatures(_ name: String, digest: String) -> String { "\(name).\(digest.prefix(16))" }
 
-    /// Returns the signatures next to the feed that no reader needs any more: those that are not in `kept`, and do not belong
-    /// to the current or the previous feed.
+    /// Returns the names of the signatures next to the feed that no reader needs any more: those that are not in `kept`, and do
+    /// not belong to the current or the previous feed.
     package static func staleSignatures(among names: [String], keeping kept: [String], digests: [String]) -> [String] {
         let prefixes = digests.map { ofSignatures(Feed.fileName, digest: $0) + "." }
         return names.filter { name in

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The allowed change of a table: a share of the installed rows (`20%`), or a number of rows (`100`).
+/// The amount by which a table may change: a share of the installed rows (`20%`), or a number of rows (`100`).
 public struct Allowance: Sendable, Equatable, CustomStringConvertible {
     /// The unit of the limit.
     public enum Measure: Sendable, Equatable {
@@ -31,7 +31,7 @@ public struct Allowance: Sendable, Equatable, CustomStringConvertible {
         measure = .share(millionths: whole * 10_000 + part)
     }
 
-    /// Returns whether `change` of `total` rows may change.
+    /// Returns whether a change of `change` rows is allowed in a table of `total` rows.
     public func allows(_ change: Int, of total: Int) -> Bool {
         switch measure {
         case .share(let millionths): Double(change) * 1_000_000 <= Double(millionths) * Double(total)
@@ -39,7 +39,7 @@ public struct Allowance: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `20%`, `0.5%`, `100 rows`
+    /// The allowance for people: `20%`, `0.5%`, `100 rows`.
     public var description: String {
         switch measure {
         case .share: written
@@ -47,7 +47,7 @@ public struct Allowance: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The text in the form of a manifest.
+    /// The allowance as it is written in a manifest: `20%`, `0.5%`, `100`.
     var written: String {
         switch measure {
         case .rows(let rows): return "\(rows)"

@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 extension Database {
-    /// The part of a sealed manifest below the database's name.
+    /// The JSON object that describes the database in a sealed manifest.
     var json: JSON {
         .compact([
             "kind": .string(kind.rawValue),

@@ -8,10 +8,10 @@ public struct Database: Sendable, Equatable {
         case shared
         /// Writable: belongs to the user; the publisher ships an empty template.
         case user
-        /// Writable: can be recreated.
+        /// Writable: the app can recreate it.
         case cache
 
-        /// The traits of a kind. A new kind needs a line here; all other code checks the traits instead of the kind.
+        /// The traits of a kind. A new kind needs a line here; most other code checks the traits instead of the kind.
         private var traits: Traits {
             switch self {
             case .reference: [.sealed]
@@ -33,7 +33,7 @@ public struct Database: Sendable, Equatable {
 
         /// Whether only the publisher writes to the database.
         public var isSealed: Bool { traits.contains(.sealed) }
-        /// Whether the database has app data or user data, which only the operator may give up.
+        /// Whether the database has app data or user data, which only the operator may discard.
         public var holdsAppData: Bool { traits.contains(.appData) }
         /// Whether each release replaces the content and carries over the rows that the release preserves.
         public var isReplaced: Bool { traits.contains(.replaced) }
@@ -41,10 +41,10 @@ public struct Database: Sendable, Equatable {
         public var isMigrated: Bool { traits.contains(.migrated) }
         /// Whether the other databases are attached to this one.
         public var isMain: Bool { traits.contains(.main) }
-        /// Whether the database can be recreated at any time, so that it is set aside if it does not match. It may be in a
-        /// different directory.
+        /// Whether the app can recreate the database at any time. Such a database is set aside if it does not match the
+        /// release, and it may be in a separate directory.
         public var isDisposable: Bool { traits.contains(.disposable) }
-        /// Returns whether a database of this kind may continue to use the file of one of another kind.
+        /// Returns whether a database of this kind may continue to use the file of a database of the kind `before`.
         public func continues(_ before: Self) -> Bool { self == before || (before.isReplaced && isMigrated) }
     }
 
@@ -67,7 +67,7 @@ public struct Database: Sendable, Equatable {
         public static func < (a: Depth, b: Depth) -> Bool { a == .quick && b == .full }
     }
 
-    /// The checks that the publisher ran on the bytes with this digest.
+    /// A record of the checks that the publisher ran on the file with the digest in the manifest.
     public struct Proof: Sendable, Equatable {
         /// The check that SQLite ran.
         public var check: Depth
@@ -85,7 +85,7 @@ public struct Database: Sendable, Equatable {
         public var words: String { "digest; checked by the publisher with SQLite \(sqlite)" }
     }
 
-    /// How new content gets into a writable database.
+    /// How new content is written to a writable database.
     public enum Replacement: String, Sendable, CaseIterable {
         /// The content is written into the open file in one transaction.
         case live
@@ -113,7 +113,7 @@ public struct Database: Sendable, Equatable {
     public var name: String
     /// The kind of the database.
     public var kind: Kind
-    /// The file's name in its generation and in the bundle, or next to the manifest for a database in place.
+    /// The file's name in its generation and in the bundle, or, for an in-place database, next to the manifest.
     public var member: String
     /// The directory of the file in an archive that another program packed; nil at the top level.
     public var directory: String?
@@ -142,9 +142,9 @@ public struct Database: Sendable, Equatable {
     public var migrations: [Migration]
     /// Who changes the schema of a user database.
     public var schemaOwner: SchemaOwner
-    /// How new content is installed; nil to choose at the time of the update.
+    /// How new content is installed; nil to let moult choose during the update.
     public var replace: Replacement?
-    /// Whether a row in the database records its release.
+    /// Whether a row in the database records the release of its content.
     public var marker: Bool
     /// The conditions for keeping a cache; nil if only the schema matters.
     public var compatible: Compatible?
@@ -158,7 +158,7 @@ public struct Database: Sendable, Equatable {
     public struct Attach: Sendable, Equatable {
         /// The schema name on the connection.
         public var alias: String
-        /// The databases that open together; nil for those of the store's own connection.
+        /// The name of the group of databases that open together; nil for the group on the store's own connection.
         public var group: String?
     }
 
@@ -177,7 +177,7 @@ public struct Database: Sendable, Equatable {
         }
     }
 
-    /// Rows of the user that a new release carries over.
+    /// Rows of a table that a new release carries over, and the rules for that.
     public struct Preserve: Sendable, Equatable {
         /// What happens if the release has a row with the same key.
         public enum Conflict: String, Sendable, CaseIterable {
@@ -207,7 +207,7 @@ public struct Database: Sendable, Equatable {
         public var columns: [String: String]
     }
 
-    /// A SQL script that changes the user's database and sets `user_version` to its number.
+    /// A SQL script that changes a user database and sets its `user_version` to `number`.
     public struct Migration: Sendable, Equatable {
         /// The name of the file in the bundle.
         public var member: String
@@ -219,7 +219,7 @@ public struct Database: Sendable, Equatable {
         public var number: Int
     }
 
-    /// The newest `user_version` that the release knows; nil if it does not specify one.
+    /// The highest `user_version` that the release knows; nil if it does not specify one.
     public var knownUserVersion: Int? {
         let known = max(identity.userVersion ?? 0, migrations.last?.number ?? 0)
         return known > 0 ? known : nil
@@ -251,7 +251,7 @@ public struct Database: Sendable, Equatable {
     public enum Source: Sendable, Equatable {
         /// A database file that already exists.
         case file(String)
-        /// A script for the sqlite3 shell, with values for its `${NAME}`.
+        /// A script for the sqlite3 shell, with values for its `${NAME}` placeholders.
         case script(String, define: [String: String], analyze: Bool, from: String?)
     }
 }

@@ -24,8 +24,8 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
     /// The value to compare with.
     public let value: String
 
-    /// Parses an expectation; nil if the value is missing, if a value to be ordered is not a number, or if moult does not know
-    /// the operator, such as `==`.
+    /// Parses an expectation; returns nil if the value is missing, if an operator such as `>=` has a value that is not a
+    /// number, or if the operator is unknown, such as `==`.
     public init?(_ text: String) {
         description = text
         let signs: [Relation] = [.atLeast, .atMost, .notEqual, .above, .below, .equal]

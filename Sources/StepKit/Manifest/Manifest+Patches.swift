@@ -50,7 +50,7 @@ extension Manifest {
     package func result(of patch: Patch) -> Content? { patch.result ?? content(of: patch.member) }
 
     /// Returns the cheapest sequence of patches that produces a member from the available files, in the order of application,
-    /// with the old file of the first patch; nil if none exists. `cost` returns the cost of a patch, or nil if it is not
+    /// with the old file of the first patch; nil if no sequence exists. `cost` returns the cost of a patch, or nil if it is not
     /// available.
     package func cheapestWay(
         to member: String, from bases: Set<Content>, cost: (Patch) -> Int?
@@ -59,7 +59,7 @@ extension Manifest {
         typealias Way = (patches: [Patch], base: Content?, cost: Int)
         var ways: [Content: Way] = [:]
         for base in bases { ways[base] = ([], base, 0) }
-        // Each round extends a sequence by at most one patch, and no sequence is longer than the number of patches.
+        // After n rounds, all sequences of up to n patches have been considered, and none has more than all patches.
         for _ in patches {
             var isBetter = false
             for patch in patches {

@@ -28,11 +28,11 @@ public struct Manifest: Sendable, Equatable {
     /// The version and source ID of the SQLite that wrote the databases: another version may write the same rows as different
     /// bytes.
     public var sqlite: String?
-    /// Fields that a reader must not ignore if it does not know them.
+    /// Fields that are critical: a reader that does not know one must refuse the manifest.
     public var critical: [String]
     /// The requirements of the release.
     public var requires: Requires
-    /// The archive of the release; nil if every database is in place.
+    /// The archive of the release; nil if all databases are in-place databases.
     public var bundle: Bundle?
     /// Smaller downloads than the bundle, for stores that have an older release.
     public var patches: [Patch]
@@ -42,12 +42,12 @@ public struct Manifest: Sendable, Equatable {
     public var checks: [GoldenQuery]
     /// Limits on how much tables may change.
     public var budget: [Budget]
-    /// External steps.
+    /// The external steps that the release uses.
     public var steps: [StepUse]
     /// Problems that do not prevent reading: fields that this version does not know.
     public var warnings: [String]
 
-    /// Returns whether the budget allows the table to shrink that much; a table without a limit must not shrink.
+    /// Returns whether the budget allows the table to shrink from `old` to `new` rows; a table without a limit must not shrink.
     public func mayShrink(_ database: String, table: String, from old: Int, to new: Int) -> Bool {
         budget.contains {
             $0.database == database && SQLName($0.table) == SQLName(table)
@@ -112,7 +112,7 @@ public struct Manifest: Sendable, Equatable {
         }
     }
 
-    /// The independent zstd frames of a bundle, so that unpacking can use every core.
+    /// The independent zstd frames of a bundle, which several cores can unpack at the same time.
     public struct Frames: Sendable, Equatable {
         /// The compressed size of each frame.
         public var packed: [Int]

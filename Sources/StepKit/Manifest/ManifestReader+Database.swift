@@ -88,7 +88,7 @@ extension ManifestReader {
         return identity
     }
 
-    /// Reads a number of the identity, which SQLite stores in 32 bits.
+    /// Reads a number that SQLite stores in 32 bits.
     private func int32(_ fields: Fields, _ name: String) throws -> Int? {
         guard let number = try fields.optionalInteger(name) else { return nil }
         guard Int32(exactly: number) != nil else { throw fields.fail(name, "must fit in 32 bits, but is \(number)") }

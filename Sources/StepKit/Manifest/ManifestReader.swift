@@ -11,7 +11,7 @@ struct ManifestReader {
         self.source = source
     }
 
-    /// Creates an error at a place in this manifest.
+    /// Creates errors that name a place in this manifest.
     var failure: Fields.Failure {
         { [source, form] place, why, now in
             MoultError(
@@ -59,8 +59,8 @@ struct ManifestReader {
         return manifest
     }
 
-    /// Checks for unknown fields. In a draft, an unknown field is a typo; in a sealed manifest, it may come from a newer
-    /// version of moult.
+    /// Throws if a draft has an unknown field, which is a typo. Collects the unknown fields of a sealed manifest, which may
+    /// come from a newer version of moult.
     mutating func done(_ fields: Fields) throws {
         if form == .draft { try fields.refuseUnknown() }
         unknown += fields.unknown
@@ -106,7 +106,7 @@ struct ManifestReader {
         return time
     }
 
-    /// Returns a number of bytes, limited to the maximum size of a SQLite database, so that sums never overflow.
+    /// Returns a number of bytes. It is at most the maximum size of a SQLite database, so that sums never overflow.
     func size(_ fields: Fields, _ name: String) throws -> Int {
         let size = try fields.count(name)
         guard size <= 1 << 48 else { throw fields.fail(name, "must be at most \(1 << 48), but is \(size)") }

@@ -9,8 +9,8 @@ internal import MoultBasics
 /// The older release was published first and cannot be changed to fit rows of the newer one. So no row blocks a rollback: a row
 /// that does not fit goes to `moult_rejected`, and renamed columns get their old names back.
 ///
-/// A release may list the renames of earlier releases as well, for stores that skip those. So a rename that both releases list
-/// is older than both, and the rows have its new name already.
+/// A release may also list the renames of earlier releases, for stores that skip those. A rename that both releases list is
+/// therefore older than both, and the rows already have the new column name.
 public struct Preservation: Sendable, Equatable {
     /// The rule for the selected rows of one table.
     public struct Rule: Sendable, Equatable {
@@ -24,7 +24,7 @@ public struct Preservation: Sendable, Equatable {
         public var placement: Database.Preserve?
     }
 
-    /// One rule per table, in the order of the releases.
+    /// One rule per table, first those of the installed release.
     public let rules: [Rule]
 
     /// Creates the rules between two releases of a database; `installed` is nil if the content is not from a release. `isBack`
