@@ -87,7 +87,7 @@ test-all: test-deps proof-deps release
 
 # Runs the whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind. This
 # takes more than an hour on two idle cores, so `make test` does not run it. Every finding in any process that a test starts
-# is written to a file, and makes this fail.
+# is written to a file, and makes the target fail.
 # - valgrind looks for leaks: XCTest itself leaks, and traced or confined processes cannot be inspected.
 # - SANITIZED removes the memory limit of the checking process, because the sanitizers map terabytes of addresses.
 # - Some tests crash a checking process with SIGSEGV on purpose: its parent must notice this, and it is not a finding.
@@ -115,13 +115,13 @@ model: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_MODEL=all swift test --skip-build --filter ModelTests
 
-# Makes each system call of an update and of a reset fail, only once or from then on; `make test-all` tries a sample.
+# Makes each system call of an update and of a reset fail, alone or with all later calls; `make test-all` tries a sample.
 faults: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_FAULTS=all scripts/test --only 'FaultTests' --limit 7200
 
 # Runs each reader of untrusted bytes for FUZZ_SECONDS under libFuzzer. Inputs that crash a reader are kept in .build/fuzz;
-# make each of them a test.
+# turn each of them into a test.
 FUZZ_SECONDS ?= 60
 READERS := json manifest draft feed signature key versions script archive patch difference
 
@@ -156,8 +156,8 @@ load: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} swift test --skip-build --filter 'LoadTests|FlipTests'
 
-# Simulates a week of a million machines in a few minutes, with the code with which stores decide; WRITE=1 writes figures
-# and charts to docs/scale.md.
+# Simulates a week of a million machines in a few minutes, with the code that stores use to choose a release; WRITE=1 writes
+# figures and charts to docs/scale.md.
 simulate: test-deps release
 	swift build $(RELEASE_FLAGS) --product FleetSimulation
 	scripts/simulate .build/release/moult .build/release/FleetSimulation $(if $(MACHINES),--machines $(MACHINES)) --seed $(SEED) $(if $(WRITE),--write)
@@ -174,13 +174,13 @@ bench-registry: test-deps release
 soak: test-deps proof-deps release
 	scripts/soak/run --minutes $(or $(MINUTES),5) .build/release/moult
 
-# Checks the memory of the built command, and ratios of its times.
+# Checks the memory use of the built command, and ratios of its run times.
 limits: test-deps bench-deps release
 	scripts/limits .build/release/moult
 
-# Compares the speed with hand-written scripts, and with an earlier moult if BEFORE=FILE names one. QUICK=1 uses small data
-# and few runs, CURVES=1 only measures how times grow. bench-report runs all of this and writes docs/benchmarks.md and its
-# charts: run it on an otherwise idle machine.
+# Compares the speed of the built command with that of hand-written scripts, and of an earlier moult if BEFORE=FILE names one.
+# QUICK=1 uses small data and few runs; CURVES=1 only measures how times grow with the data. bench-report runs all comparisons
+# and writes docs/benchmarks.md and its charts: run it on an otherwise idle machine.
 BENCH = scripts/bench/run .build/release/moult $(if $(QUICK),--quick) $(if $(CURVES),--curves) $(if $(ONLY),--only "$(ONLY)")
 
 bench: test-deps bench-deps release

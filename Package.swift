@@ -82,7 +82,7 @@ let package = Package(
         .target(
             name: "MoultStore",
             dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultSandbox"]),
-        // The changes of a store: plan, pipeline, effects, the gate, recovery
+        // Changes to a store: plan, pipeline, effects, the gate, recovery
         .target(
             name: "MoultEngine",
             dependencies: [

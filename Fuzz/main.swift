@@ -1,6 +1,6 @@
 // Runs one reader with the inputs that libFuzzer generates: Fuzz READER [options of libFuzzer] CORPUS...
 //
-// Errors are the expected result of invalid input. An input that ends the process is a bug: make a test of it.
+// Errors are the expected result of invalid input. An input that ends the process is a bug: turn it into a test.
 
 import MoultLibc
 

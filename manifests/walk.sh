@@ -20,7 +20,7 @@ trap 'exit 130' INT TERM
 cp -R "$drafts" "$scratch/drafts"
 cd "$scratch"
 unset MOULT_STORE
-# The output of moult goes through a variable here; on a terminal it should look as it does without one.
+# `try` captures the output of moult in a variable. On a terminal, the output must have colours nevertheless.
 if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then export CLICOLOR_FORCE=1; fi
 escape=$(printf '\033')
 

@@ -166,7 +166,7 @@ static int json_space(json *j) {
     }
 }
 
-/* Returns the length of the UTF-8 character at `at`, 0 if it is not valid: too long, a surrogate, or above U+10FFFF. */
+/* Returns the length of the UTF-8 character at `at`; 0 if it is not valid: overlong, a surrogate, or above U+10FFFF. */
 static uint32_t utf8_length(const unsigned char *at, uint32_t left) {
     unsigned first = at[0], low = 0x80, high = 0xBF;
     uint32_t length = 0;
@@ -430,7 +430,7 @@ static int damaged_pointer(moult_error *error, const char *store, const char *wh
     return -1;
 }
 
-/* If the link `current` is missing: distinguishes a directory that is not a store from a store without a release. */
+/* Reports why the link `current` is missing: the directory is not a store, or the store has no release. */
 static int no_pointer(moult_error *error, const char *store) {
     char path[PATH_MAX], shell[2 * PATH_MAX];
     struct stat facts;
@@ -487,7 +487,7 @@ static int is_impossible(int code) {
     return 0;
 }
 
-/* Takes a read lock on the lease file. Returns -1 with errno on failure, and 1 if the file was replaced meanwhile. */
+/* Takes a read lock on the lease file. Returns -1 with errno on failure, and 1 if the file was replaced in the meantime. */
 static int lock_file(const char *path, int *lock) {
     struct flock whole;
     struct stat open_file, file;
@@ -563,7 +563,7 @@ static int take_lease(moult_lease *lease, moult_error *error) {
         lease->generation = strdup(name);
         if (!lease->generation) return out_of_memory(error, lease->store);
         attempt result = lock_generation(lease, error);
-        /* A lock is valid if its generation is still installed afterwards; otherwise an update may have removed it before. */
+        /* A lock is valid if its generation is still installed afterwards. If not, an update may have removed the files. */
         int same = !read_pointer(lease->store, again, &other) && !strcmp(name, again);
         if (same && result == TAKEN) return 0;
         unlock(lease);
@@ -710,7 +710,7 @@ static int read_database(const moult_lease *lease, const json *j, const json_nod
     return to->schema && to->uri ? 0 : (because(error, ENOMEM), -1);
 }
 
-/* Compares two names: those of two databases on a connection must differ, and SQLite ignores the case of letters. */
+/* Compares the schema names of two databases as SQLite does, ignoring case. On one connection, they must differ. */
 static int compare_schemas(const void *left, const void *right) {
     const moult_database *one = *(const moult_database *const *)left, *other = *(const moult_database *const *)right;
     int order = strcmp(one->group ? one->group : "", other->group ? other->group : "");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the statements with which a DatabasePool of GRDB 7.8.0 opens, reads and writes on real stores, with the databases
+"""Runs, on real stores, the statements that a DatabasePool of GRDB 7.8.0 uses to open, read and write, with the databases
 attached by path and by URI.
 
 usage: integrations/grdb/sequence.py MOULT [FLIPS]     FLIPS is the number of releases to install, by default 100
@@ -24,7 +24,8 @@ class Failure(Exception):
 
 
 class Connection:
-    """Configuration.SQLiteOpenFlags, Database.setUp(), and the attaching in prepareDatabase."""
+    """A connection opened with Configuration.SQLiteOpenFlags and Database.setUp(), and with databases attached in
+    prepareDatabase."""
 
     def __init__(self, path, attached, is_reader):
         self.db = ctypes.c_void_p()

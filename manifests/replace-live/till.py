@@ -25,7 +25,7 @@ def let_go(*_):
 signal.signal(signal.SIGUSR1, let_go)
 signal.signal(signal.SIGHUP, open_prices)
 open_prices()
-# Written when it is ready to be notified: readers of the number may send a signal.
+# Written only when the till is ready for signals, because a process that reads the number may send one.
 with open(pid_file + ".new", "w") as file:
     file.write(f"{os.getpid()}\n")
 os.rename(pid_file + ".new", pid_file)

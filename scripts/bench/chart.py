@@ -1,5 +1,5 @@
-"""Draws a chart of curves. Both axes are logarithmic: constant times are level lines, and linear times rise by a decade
-per decade."""
+"""Draws a chart of curves. Both axes are logarithmic: constant times give horizontal lines, and linear times give lines that
+rise by one decade per decade."""
 import math
 from xml.sax.saxutils import escape
 

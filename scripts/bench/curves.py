@@ -47,7 +47,7 @@ class Curve:
 
 
 def draw(page):
-    """Measures all curves and returns their Markdown; if a page is given, the charts are in a directory next to it."""
+    """Measures all curves and returns their Markdown; if a page is given, writes the charts to a directory next to it."""
     curves = [make() for make in (databases_size, databases_count, feeds, generations, histories, leases)]
     lines = ["## How times grow", "", "Measured by `make bench CURVES=1` and `make bench-report`. Times are medians. *flat* means at most "
              "twice the first point, *linear* means in proportion to the size.", ""]

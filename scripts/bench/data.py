@@ -22,7 +22,7 @@ def database(path, megabytes):
 
 def larger(path, source, times):
     """Makes a larger database from the rows of another database, with different numbers and words. This takes a sixth of the
-    time."""
+    time of `database`."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(f"""PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; ATTACH '{source}' AS source;
         CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, part TEXT, kcal REAL, note TEXT);""")
@@ -37,7 +37,7 @@ def larger(path, source, times):
 
 
 def evolve(path, share):
-    """Changes one row in `share` in place."""
+    """Changes one of every `share` rows in place."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(f"""PRAGMA synchronous=OFF; BEGIN;
         UPDATE food SET kcal = kcal + 1, note = note || ' again' WHERE id % {share} = 3; COMMIT;""")
@@ -64,7 +64,7 @@ EMPTY = make_empty()
 
 
 def script(archive, sums, check="quick_check"):
-    """Returns a script with which a careful user would replace the database without moult."""
+    """Returns a script that a careful user could run to replace the database without moult."""
     return (f"{archive} && (cd new && sha256sum --quiet -c ../{sums}) && sqlite3 new/food.db 'pragma {check}' "
             "&& sync new/food.db new && mv -T new/food.db live/food.db && sync live")
 

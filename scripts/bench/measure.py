@@ -17,7 +17,7 @@ small, middle, large = sizes[0], 24 if options.quick else 200, sizes[-1]
 rounds = 3 if options.quick else 5
 load = f"{os.getloadavg()[0]:.1f}"
 table = []
-# 2: `plan` has changes, `diff` found differences.
+# The accepted exit statuses: 2 means that `plan` lists changes, or that `diff` found differences.
 FINE = (0, 2)
 
 

@@ -9,7 +9,7 @@ KEY = ("openssl req -x509 -newkey rsa:4096 -nodes -keyout peer.key -out peer.pem
 
 
 def peers(directory, archive):
-    """Makes the side of each program for the database in a directory."""
+    """Returns a side for each program, all of which install the database in a directory."""
     sides = [grype(directory, archive), trivy(directory)]
     for program, make in (("casync", casync), ("ostree", ostree), ("swupdate", swupdate), ("rauc", rauc)):
         if not shutil.which(program):

@@ -48,8 +48,8 @@ def pack_and_diff():
                 (f"sqldiff{arguments}", f"sqldiff{arguments} {directory}/food.db other.db"), runs=3)
 
 
-# Other patch programs, and the largest database in megabytes for each: changed in place, and rebuilt. Larger databases take
-# many minutes.
+# Other patch programs, each with the size in megabytes of the largest database to try: changed in place, and rebuilt. Larger
+# databases take many minutes.
 MAKERS = {"zstd -19 --long=31 --patch-from": (60, 60, "zstd -q -f -19 --long=31 --patch-from=old.db {new} -o {out}"),
           "xdelta3 -9": (200, 200, "xdelta3 -9 -f -e -s old.db {new} {out}"),
           "bsdiff": (200, 60, "bsdiff old.db {new} {out}")}

@@ -8,7 +8,7 @@ from content import Content, bound, exact, open_memory, quoted, uniques
 
 
 class Refused(Exception):
-    """The contract requires that the operation is refused."""
+    """The contract requires the operation to be refused."""
 
 
 class Row(tuple):

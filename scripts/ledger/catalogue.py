@@ -370,7 +370,7 @@ def draft(release):
 
 
 class PackRefused(Exception):
-    """`moult pack` refused a draft without any fault."""
+    """`moult pack` refused a draft that has no fault."""
 
 
 class Catalogue:

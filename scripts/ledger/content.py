@@ -194,7 +194,7 @@ class Content:
         return self.cache["numbered"]
 
     def differences(self, other, ignore_schema=False):
-        """Returns the differences from another content, as pairs of a check and a text."""
+        """Returns the differences from the content of another database, as pairs of a check and a text."""
         found = []
         for table in dict.fromkeys(self.tables + other.tables):
             if (table in self.tables) != (table in other.tables):

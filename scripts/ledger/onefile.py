@@ -95,7 +95,7 @@ class FileWorld(World):
         return ["replace", "-q", self.file, self.new(op["new"])] + (["--preserve", op["preserve"]] if op["preserve"] else [])
 
     def new(self, number):
-        """Makes a new file with different prices, and sometimes with another column for the rows of the app."""
+        """Makes a new file with different prices, and sometimes with an additional column for the rows of the app."""
         path = os.path.join(self.directory, f"new{number}.db")
         if not os.path.exists(path):
             more = f", c{number % 3} DEFAULT 'd'" if number % 2 else ""
@@ -292,7 +292,7 @@ class FileWorld(World):
         transactions = os.path.join(self.store, ".moult", "transactions")
         is_over = not (os.path.isdir(transactions) and os.listdir(transactions)) and self.found()[1] == target and now == new
         if op["then"] == "recover":
-            # Without settings, the command had not started anything that could be completed.
+            # If the store has no settings yet, the command had not started anything that could be completed.
             ended = self.command("recover", "-q", "--store", self.store) if os.path.exists(os.path.join(self.store, "moult.json")) else None
             shutil.rmtree(self.store) if ended is None and os.path.isdir(self.store) else None
             self.tidy()

@@ -273,7 +273,7 @@ class Switch:
             self.after.before.append((self.state.installed, self.index))
             self.after.installed = self.index
             self.after.perhaps = max(self.after.perhaps, self.after.highest)
-            # After a downgrade that the operator allowed, sequences count from there.
+            # After a downgrade that the operator allowed, later sequences are compared with that of the older release.
             self.after.highest = self.index if self.op.get("downgrade") else max(self.after.highest, self.index)
             if self.index not in self.after.generations:
                 self.after.generations.append(self.index)
@@ -404,7 +404,7 @@ class Switch:
             # The target of the link may be data of an app.
             raise Refused("link")
         if self.state.installed == self.index and self.choose("a damaged cache and the installed release", True, False):
-            # The contract does not say that applying a release again repairs it.
+            # The contract does not say that applying a release again repairs the cache.
             return
         if file.content is None and file.readable and self.choose("a cache with a sound schema and damaged rows", False, True):
             return

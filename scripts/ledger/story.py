@@ -44,7 +44,7 @@ def story(seed, number, families=FAMILIES):
             op, at = update(rng, drafts, at)
             ops.append(op)
             if shared and rng.random() < 0.12:
-                # A bad release: the app has already written to it when the operator rolls back.
+                # A bad release: the app has already written to its databases when the operator rolls back.
                 for name in shared:
                     ops.append({"op": "write", "db": name, "seed": rng.randrange(10**6), "n": rng.randint(2, 6)})
                 ops.append({"op": "rollback"})

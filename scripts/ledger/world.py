@@ -589,7 +589,7 @@ class World:
         return self.strike(op, ["-a", "ENOSPC", "-g"])
 
     def do_meanwhile(self, op):
-        """Lets the app write at some moment during a command."""
+        """Makes the app write at some moment during a command."""
         path, file = self.file_of(op["write"])
         inner = self.usable(op["cmd"])
         if not path or self.open or self.options.strike is None:
@@ -750,7 +750,7 @@ class World:
         self.judge(found, op)
 
     def do_pack(self, op):
-        """Packs a release with a misspelled preserve, which must be refused."""
+        """Packs a release with a misspelled preserve entry, which must be refused."""
         import catalogue as making
         index = op["like"]
         spec = self.release(index)
@@ -1253,7 +1253,7 @@ class World:
             self.removed(kept)
         if state.installed is not None and there.version == "0.0.0":
             state.installed = there.generation
-        # Which old releases are removed is not predicted.
+        # The oracle does not predict which old releases are removed.
         state.generations = there.generations
         if isinstance(state.installed, int):
             if hasattr(outcome, "highest") and not self.struck:

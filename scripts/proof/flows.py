@@ -69,7 +69,7 @@ def write(path, *statements, wal=False, killed=True):
 
 
 def with_rows(name, file, *statements, wal=False):
-    """Installs a release, and runs an app that writes to one of its databases."""
+    """Returns a function that installs a release, and runs an app that writes to one of its databases."""
     def begin(world):
         install(name)(world)
         write(os.path.join(world.store, file), *statements, wal=wal)
@@ -77,12 +77,12 @@ def with_rows(name, file, *statements, wal=False):
 
 
 def found(file, *statements, wal=False):
-    """Puts an app's file at the path of a database into a store without a release."""
+    """Returns a function that puts an app's file at the path of a database into a store without a release."""
     return lambda world: write(os.path.join(world.store, file), *statements, wal=wal)
 
 
 def then(begin, *steps):
-    """Adds steps before the flow begins: commands, and functions of the world."""
+    """Returns `begin` followed by more steps: commands, and functions of the world."""
     def further(world):
         begin(world)
         for step in steps:
@@ -104,7 +104,7 @@ def set_settings(world, **settings):
 
 
 def following(feed, name):
-    """Installs a release, and configures a feed with a newer release."""
+    """Returns a function that installs a release, and configures a feed with a newer release."""
     def begin(world):
         install(name)(world)
         releases = world.tools.releases
@@ -255,7 +255,7 @@ def lossy(wal):
 
 
 def restored_user(wal):
-    """Restores the user's database from quarantine, after a user has written to the database that replaced it."""
+    """Returns the flow of restoring the user's database from quarantine, after a user has written to the new database."""
     begin = then(with_rows("plain-1.0.0", "user.db", *NOTES, wal=wal), ["reset", "-q", "user", "--set-user-data-aside"],
                  writes("user.db", "INSERT INTO note(text) VALUES('later')", wal=wal))
     reset = ("user", "reset", "1.0.0", None)
@@ -266,7 +266,7 @@ def restored_user(wal):
 
 
 def restored_pantry(wal):
-    """Restores from quarantine a shared database with the rows that an update left behind."""
+    """Returns the flow of restoring a shared database, with the rows that an update left behind, from quarantine."""
     begin = then(left("exchange", wal).begin, ["apply", "-q", "{left-exchange-2.0.0}", "--accept-unpreserved"],
                  writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 1)", wal=wal))
     return Flow(
@@ -277,7 +277,7 @@ def restored_pantry(wal):
 
 
 def restored_table(table, wal):
-    """Restores the rows of one table from quarantine, into a database that an app has written to since."""
+    """Returns the flow of restoring the rows of one table from quarantine, into a database that an app has written to since."""
     begin = then(left("exchange", wal).begin, ["apply", "-q", "{left-exchange-2.0.0}", "--accept-unpreserved"],
                  writes("pantry.db", "INSERT INTO favorite VALUES(9, 3)", wal=wal))
     old = pantry("2.0.0", "2.0.0 1")

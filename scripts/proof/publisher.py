@@ -120,7 +120,7 @@ def stores(place):
 
 
 def follow(place, store, directory="public"):
-    """Lets a copy of a store follow the feed, so that each check is its first; returns the version that it installs."""
+    """Makes a copy of a store follow the feed, and returns the version that it installs. Each check uses a new copy."""
     copy = tempfile.mkdtemp(dir=place.directory, prefix="look-")
     try:
         shutil.copytree(place.path(store), os.path.join(copy, "store"), symlinks=True)
@@ -448,7 +448,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
                 fits = [baseline.after, None]
             if public not in fits:
                 raise Wrong(f"the command exited with {ending}, but {public} is public")
-        # If the file at its path is exactly the one that was made, nothing has failed: the command was complete.
+        # If the output is already the complete new content, the second run may exit with `again`.
         is_over = public == baseline.after and flow.again
         status = world.run(*flow.command)
         if status not in ({0, flow.again} if is_over else {0}):

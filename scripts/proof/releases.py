@@ -81,8 +81,8 @@ class Releases:
         # Every row that a release shipped; all other rows come from an app or a user.
         self.shipped = set()
         os.makedirs(directory)
-        # Two read-only databases with several frames, one of which the second release replaces by a new one, and the user
-        # database.
+        # The user database, and two read-only databases, one with several frames. The second release has a different database
+        # in place of the other one.
         self.pair("plain", lambda v: {
             "food": ("reference", reference("food", v, 1600), {}),
             "codes" if v == "1.0.0" else "units": ("reference", reference("codes", v), {}),

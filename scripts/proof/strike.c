@@ -43,7 +43,7 @@
 #error "the registers of a system call are known for x86_64 only"
 #endif
 
-/* Stops all writing at once, as a power cut does. ext4 and XFS have the same number, which is not in a system header. */
+/* Stops all writing at once, as a power cut does. ext4 and XFS use the same request number, which is not in a system header. */
 #define SHUTDOWN _IOR('X', 125, uint32_t)
 #define WITHOUT_FLUSHING 2u
 
@@ -108,7 +108,7 @@ static void watch_calls(void) {
         fail("strike: seccomp");
 }
 
-/* The path of a descriptor of the traced thread; empty unless it is a file or directory on a disk. */
+/* Writes the path of a descriptor of the traced thread to `path`; empty unless it is a file or directory on a disk. */
 static void describe(pid_t thread, long descriptor, char *path, size_t size) {
     char link[64];
     snprintf(link, sizeof link, "/proc/%d/fd/%ld", thread, descriptor);
@@ -118,14 +118,14 @@ static void describe(pid_t thread, long descriptor, char *path, size_t size) {
     if (path[0] != '/' || device || !strncmp(path, "/proc/", 6) || !strncmp(path, "/memfd:", 7)) path[0] = 0;
 }
 
-/* The flags of `openat2`, with which its structure begins; 0 if the thread is gone. */
+/* Returns the flags of an `openat2` call, which are at the beginning of its structure; 0 if the thread is gone. */
 static unsigned long flags_of_openat2(pid_t thread, unsigned long long structure) {
     uint64_t flags = 0;
     struct iovec here = {&flags, sizeof flags}, there = {(void *)structure, sizeof flags};
     return process_vm_readv(thread, &here, 1, &there, 1, 0) == sizeof flags ? flags : 0;
 }
 
-/* A string in the memory of the traced thread. */
+/* Copies a string from the memory of the traced thread. */
 static void copy_string(pid_t thread, unsigned long long address, char *text, size_t size) {
     size_t length = 0;
     /* Reads only to the end of the page, because the next page may not be mapped. */
@@ -142,7 +142,7 @@ static void copy_string(pid_t thread, unsigned long long address, char *text, si
     text[length] = 0;
 }
 
-/* The paths of the call that was struck, as `FIRST` or `FIRST,SECOND`. */
+/* Writes the paths of the call that was struck to `seen`, as `FIRST` or `FIRST,SECOND`. */
 static void name_paths(pid_t thread, const struct call *call, const struct user_regs_struct *registers, const char *filed) {
     unsigned long long arguments[] = {0, registers->rdi, registers->rsi, registers->rdx, registers->r10};
     size_t room = sizeof seen.paths / 2;
@@ -169,7 +169,7 @@ static void kill_all(void) {
     for (int i = 0; i < thread_count; i++) kill(threads[i], SIGKILL);
 }
 
-/* Runs another program. It may wait for a lock that the stopped command holds, so this waits only a short time for it. */
+/* Runs another program, and waits only a short time for it, because it may wait for a lock that the stopped command holds. */
 static void run_program(void) {
     pid_t child = fork();
     if (child < 0) fail("strike: fork");

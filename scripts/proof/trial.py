@@ -144,7 +144,7 @@ class Baseline:
         return {name: end for name, end in self.ends.items() if ending not in NEW | OLD or (name == "new") == (ending in NEW)}
 
     def count(self, flow, kind, tools, place):
-        """Counts the calls of the flow on a kind of file system, which differ: XFS copies by sharing blocks."""
+        """Counts the calls of the flow on a kind of file system. They differ, because XFS copies files by sharing blocks."""
         if kind not in self.counts:
             world = World(tools, place)
             flow.begin(world)

@@ -127,7 +127,7 @@ class Deeds:
         self.done["runs of clean"] += 1
 
     def left_over(self):
-        """Files that should not be left over, with their sizes."""
+        """Returns the files that should not be left over, with their sizes."""
         self.run(QUIET, "clean", "-q", "--quarantine-older-than", "0")
         moult = os.path.join(self.store, ".moult")
         found = [os.path.join(moult, "transactions", name) for name in os.listdir(os.path.join(moult, "transactions"))]

@@ -79,7 +79,7 @@ def read():
 def write():
     path, count = os.path.join(store, how), 0
     connection = connect(path)
-    # Adds a row, or replaces its own row with another number.
+    # Adds a row, or gives one of its own rows a new value.
     sql = {"pantry.db": "INSERT OR REPLACE INTO food VALUES(?, 0, ?, 1)", "user.db": "INSERT OR REPLACE INTO note VALUES(?, ?)"}[how]
     while not ended():
         count += 1

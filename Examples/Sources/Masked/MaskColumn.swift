@@ -46,7 +46,7 @@ struct Column {
         (self.database, self.table, self.column) = (database, table, column)
     }
 
-    /// Keeps the first letter. Masking twice gives the same result as masking once.
+    /// Keeps only the first letter of each value. Masking twice gives the same result as masking once.
     func mask(in path: String) throws {
         var connection: OpaquePointer?
         defer { sqlite3_close(connection) }

@@ -1,4 +1,4 @@
-/* usage: memory STORE     opens a store while each allocation in turn fails: must report an error, without a crash or a leak */
+/* usage: memory STORE     opens a store while each allocation in turn fails: must report an error, and not crash or leak */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>

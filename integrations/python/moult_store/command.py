@@ -18,8 +18,8 @@ Words = List[str]
 #: The command in a wheel for one platform.
 BUNDLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "moult")
 
-#: How long a command may take to undo its work after it was asked to stop. Then it is killed, and the next command recovers
-#: the store.
+#: How long a command may take to undo its work after it was asked to stop. After that, it is killed, and the next command
+#: recovers the store.
 _GRACE = 30.0
 
 #: The longest time until an interruption is noticed.
@@ -88,7 +88,7 @@ class _Child:
         self._starting, self._is_cancelled, self._ended = threading.Lock(), False, threading.Event()
 
     def wait(self, timeout: Optional[float]) -> bool:
-        """Runs the command, and returns whether it ended in time. Afterwards, it has ended, even if this is interrupted."""
+        """Runs the command, and returns whether it ended in time. Even if this method is interrupted, the command has ended."""
         try:
             threading.Thread(target=self._run, name="moult", daemon=True).start()
             deadline = math.inf if timeout is None else time.monotonic() + timeout
@@ -117,7 +117,7 @@ class _Child:
             self._ended.set()
 
     def _stop(self) -> None:
-        """Asks the command to stop, which undoes its work, and waits for it. A second interruption kills it."""
+        """Asks the command to stop and undo its work, and waits for it. A second interruption kills the command."""
         with self._starting:
             self._is_cancelled = True
         if self._process is None:

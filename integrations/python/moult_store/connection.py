@@ -29,7 +29,7 @@ class Connection(sqlite3.Connection):
     closed = False
     #: How many `with` blocks on this connection the program is in.
     entered = 0
-    #: With `autocommit = False`: the last call was commit() or rollback(), and the store has not returned it since.
+    #: With `autocommit = False`: whether commit() or rollback() was called since the store last returned this connection.
     is_between_transactions = False
     _changes_before = 0
     _own_references = 0
@@ -42,15 +42,15 @@ class Connection(sqlite3.Connection):
 
     @property
     def release(self) -> str:
-        """The version of that release."""
+        """The version of the leased release."""
         return self.lease.version
 
     @property
     def in_use(self) -> bool:
-        """Whether a `with` block on it is entered, a transaction is open, or a cursor has rows left to fetch.
+        """Whether a `with` block on this connection is entered, a transaction is open, or a cursor has rows left to fetch.
 
-        With `autocommit = False`, sqlite3 begins the next transaction at once. Then a transaction counts as open from when
-        `store.connection` returns the connection until `commit()` or `rollback()`.
+        With `autocommit = False`, sqlite3 begins the next transaction at once. A transaction then counts as open from the
+        moment when `store.connection` returns the connection until `commit()` or `rollback()`.
         """
         if self.entered or self.has_transaction:
             return True

@@ -90,7 +90,7 @@ class StoreDatabase(Database):  # type: ignore[misc]
 
 
 class Follower:
-    """Lets datasette serve the newest release of a store."""
+    """Makes datasette serve the newest release of a store."""
 
     def __init__(self, datasette: Any, store: Store) -> None:
         self.datasette, self.store = datasette, store

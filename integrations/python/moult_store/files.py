@@ -21,7 +21,7 @@ def replace(
     timeout: Optional[float] = None,
     command: Optional[Path] = None,
 ) -> Replacement:
-    """Replaces the content of the database file `old` by that of `new`, and keeps a copy for `undo_replace`.
+    """Replaces the content of the database file `old` with that of `new`, and keeps a copy for `undo_replace`.
 
     `preserve` names tables whose rows are carried over, as TABLE or TABLE:WHERE; `checks` are queries on `new` with
     their expected answers, as SQL=VALUE or SQL>=VALUE.

@@ -45,7 +45,7 @@ class Lease:
 
     def __init__(self, directory: str) -> None:
         descriptor, self.generation = _take(directory)
-        # Also runs, but only once, if the lease is garbage-collected without close().
+        # Runs once: by close(), or if the lease is garbage-collected without close().
         self._release = weakref.finalize(self, os.close, descriptor)
         self.directory = directory
         self._path = f"{directory}/.moult/generations/{self.generation}"
@@ -166,7 +166,7 @@ def _take(directory: str) -> Tuple[int, str]:
         os.close(descriptor)
 
 
-#: Errors that mean that this file cannot be a lease. Then the lock on the generation is the lease.
+#: Errors that mean that the lease file cannot be used. In that case, the lock on the generation is the lease.
 _NO_LEASE_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO}
 
 

@@ -44,7 +44,7 @@ class _Connections(threading.local):
         self.earlier: List[weakref.ref[Connection]] = []
 
     def in_transaction(self) -> Optional[Connection]:
-        """Returns the connection that commit() must reach: a `with` block or a transaction may be of an earlier connection.
+        """Returns the connection that commit() must reach: an earlier one may have an open `with` block or transaction.
 
         The newest of several is returned first, and the others after its transaction has ended.
         """
@@ -57,8 +57,8 @@ class _Connections(threading.local):
 class Store:
     """The store at `path`. One object serves all threads; nothing is read or started before it is needed.
 
-    `command` is the path of `moult`. Without it, the environment variable MOULT names it; otherwise the command in this
-    package is used, or the one in PATH. Only the methods that run the command need it.
+    `command` is the path of `moult`. Without this argument, the path comes from the environment variable MOULT; if that is
+    not set, the command in this package is used, or else the one in PATH. Only the methods that run the command need it.
 
     `timeout` is how many seconds connections wait for a lock. `configure` is called with each new connection, for
     instance to set its `row_factory`.
@@ -97,7 +97,7 @@ class Store:
 
     @property
     def generation(self) -> str:
-        """The name of the installed generation. It changes with each release, and costs one system call."""
+        """The name of the installed generation. It changes with each release, and reading it takes one system call."""
         return installed(self.path)
 
     @property
@@ -138,8 +138,8 @@ class Store:
     ) -> Connection:
         """Opens all databases of the installed release on one connection, which keeps this release until it is closed.
 
-        With `group`, it opens the databases of that group instead of those without one. `timeout` is by default the store's; the
-        other arguments are those of `sqlite3.connect`.
+        With `group`, it opens the databases of that group instead of those without one. The default of `timeout` is that of the
+        store; the other arguments are those of `sqlite3.connect`.
         """
         connection = open_release(
             self.lease(),
@@ -269,7 +269,7 @@ class Store:
 
 
 def _absolute(path: Optional[Path]) -> Optional[str]:
-    # Such a path cannot be mistaken for an option.
+    # An absolute path cannot be mistaken for an option.
     return None if path is None else os.path.abspath(path)
 
 

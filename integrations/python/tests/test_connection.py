@@ -166,7 +166,7 @@ def test_an_old_cursor_continues_in_its_release(store, releases):
     assert release(store.connection) == 2
     assert len(leases(store)) == 2
     del cursor
-    # The next use closes it, without waiting for the garbage collector.
+    # The next use of the store closes the earlier connection, without waiting for the garbage collector.
     assert release(store.connection) == 2
     assert leases(store) == {store.generation}
 

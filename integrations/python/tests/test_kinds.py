@@ -45,7 +45,7 @@ def test_databases_in_place_and_a_cache_elsewhere(place, moult):
     assert (caches / "small.db").exists()
     store.close()
 
-    # A database in place is the app's own file, which may have moved.
+    # An in-place database is the app's own file, which the app may have moved.
     (place / "out" / "main.db").rename(place / "out" / "moved.db")
     with pytest.raises(MoultError, match="the file is missing"):
         store.connection

@@ -66,7 +66,7 @@ def test_no_row_is_lost_and_no_release_is_mixed(store, releases, program, capsys
 
 
 def test_a_writer_that_opens_the_store_for_each_row_loses_none(store, releases, program, capsys):
-    """If a release finds the file closed, it exchanges it, otherwise it replaces the content; chance decides which."""
+    """An update exchanges the file if no process has it open, and otherwise replaces the content. Chance determines which."""
     writer = program("writer", store.path, "connect", "connect").ready()
     ways, before = {}, len(busy)
     for turn in range(10):
