@@ -3,17 +3,18 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Finds the tables of a database that an update changes, to notify consumers.
+/// Finds the tables that an update changes in a database; the messages to consumers list them.
 struct ChangedTables {
     let transaction: Transaction
     let plan: Plan
     let installed: Manifest?
     let release: Manifest
 
-    /// The limit on the total size of the files. Comparing larger files would take longer than reading everything again.
+    /// The limit on the total size of both files. With larger files, the comparison would take longer than a consumer that
+    /// reads everything again.
     private static let sizeLimit = 64 << 20
 
-    /// Returns the tables of a database that differ; nil if unknown, in which case any table may differ.
+    /// Returns the tables that differ in the named database; nil if they are unknown, in which case any table may differ.
     func of(_ name: String) -> [String]? {
         guard let before = installed?.database(name), let after = release.database(name) else { return nil }
         // An error does not fail the update: all tables then count as changed.
@@ -37,7 +38,7 @@ struct ChangedTables {
         return changed
     }
 
-    /// Returns the path of the new file during preparation; nil if none is staged, as for a migration.
+    /// Returns the path of the new file; nil if there is none, as for a migration. Called during preparation.
     private func newFile(_ database: Database) throws -> String? {
         guard database.kind.isSealed else {
             let path = "\(transaction.waiting)/\(database.path)"

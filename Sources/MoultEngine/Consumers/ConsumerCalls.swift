@@ -11,7 +11,8 @@ package final class ConsumerCalls {
     private let consumers: [Consumer]
     private let forceAfter: Int?
     private let watcher: Watcher
-    /// The consumers that were asked to release, and must be asked to reload regardless of the outcome of the update.
+    /// The consumers that were asked to release their databases, and must be asked to reload them whatever the outcome of the
+    /// update.
     private(set) var released: [String]
     private var isReleased = false
     /// The tables that differ between the old and new content, by database.
@@ -93,7 +94,7 @@ package final class ConsumerCalls {
 
     // MARK: reload
 
-    /// Asks all consumers, or only those that were asked to release, to reopen the databases. Returns those that failed.
+    /// Asks all consumers, or only those that were asked to release their databases, to reopen them. Returns those that failed.
     package func reload(_ outcome: ConsumerMessage.Outcome, all: Bool) -> [Failure] {
         consumers.compactMap { consumer in
             guard all || released.contains(consumer.name) else { return nil }

@@ -1,11 +1,11 @@
 package import MoultStore
 
-/// Notifies a consumer by one kind of call. Each call returns when the consumer has done what was requested, and throws if it
-/// has not.
+/// Notifies a consumer in one way: by a command, a signal, a systemd unit or a callback. `release` returns once the consumer
+/// has released its databases. Both calls throw if they fail.
 protocol ConsumerChannel: Sendable {
     /// The description shown in a plan.
     var summary: String { get }
-    /// Returns whether a process exists that can be asked to release its databases.
+    /// Returns whether the consumer can be asked to release its databases now.
     func canRelease(_ call: ConsumerCall) throws -> Bool
     func release(_ call: ConsumerCall) throws
     func reload(_ call: ConsumerCall) throws
@@ -18,10 +18,10 @@ extension ConsumerChannel {
 /// One call to one consumer.
 struct ConsumerCall {
     let message: ConsumerMessage
-    /// The store's directory, which is the working directory of programs.
+    /// The store's directory, in which commands run.
     let directory: String
     let deadline: ContinuousClock.Instant
-    /// For a reload: whether this consumer had been asked to release.
+    /// For a reload: whether this consumer was asked to release its databases before.
     let wasReleased: Bool
     /// Throws if the user cancels with Ctrl-C.
     let stop: () throws -> Void

@@ -26,7 +26,8 @@ struct ExclusiveAccess {
         throw held()
     }
 
-    /// Returns whether no other process has the file open: only then does the kernel grant a lease.
+    /// Waits until the deadline for other processes to close the file; returns whether they have. Only then does the kernel
+    /// grant a lease.
     private func isFree(by deadline: ContinuousClock.Instant) throws -> Bool {
         while true {
             guard let facts = try Files.facts(path), facts.kind == .file else { return true }

@@ -25,7 +25,7 @@ extension Plan {
             "\(consumer) (\(by)): \(isReleased ? "release and reload" : "reload") for \(databases.map(\.name).joined(separator: ", "))"
         }
 
-        /// Returns whether this call goes to that consumer. A consumer in the app may have the same name as one in the
+        /// Returns whether this is a call to the given consumer. A consumer in the app may have the same name as one in the
         /// settings.
         func isOf(_ other: Consumer) -> Bool { consumer == other.name && by == other.means.channel.summary }
 
@@ -69,8 +69,8 @@ extension Plan {
         }
     }
 
-    /// Returns the databases whose content changes, or that are added or removed. A read-only file that a
-    /// new generation has with the same content does not count.
+    /// Returns the databases whose content changes, or that are added or removed. A read-only file whose content is the same in
+    /// the new generation does not count.
     private func changedDatabases(from installed: Manifest?, to release: Manifest) -> [String] {
         var names: [String] = []
         for effect in effects where effect.changesStore {
@@ -86,14 +86,14 @@ extension Plan {
         switch effect.change {
         case .retire, .seal, .linkInPlace, .restore:
             guard let before = installed?.database(name), let after = release.database(name) else { return true }
-            // A repair replaces the files of the same generation, and processes have the damaged ones open.
+            // A repair replaces the files of the same generation, and processes may have the damaged ones open.
             return before.sha256 != after.sha256 || before.path != after.path || from?.generation == to.generation
         case .keepTemplate: return false
         default: return true
         }
     }
 
-    /// Returns whether processes must close a database: the app writes to it, and it is replaced or changed.
+    /// Returns whether processes must close a database, because the plan adopts, moves, replaces or migrates its file.
     func requiresRelease(_ database: String) -> Bool {
         effects.contains { $0.database == database && $0.takesOutOfUse }
     }

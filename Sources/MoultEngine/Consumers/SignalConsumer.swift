@@ -35,12 +35,12 @@ extension SignalConsumer: ConsumerChannel {
         throw ConsumerFault("cannot send \(signal.rawValue) to pid \(pid) from \(pidFile): \(code)")
     }
 
-    /// Returns the process that wrote the PID file; nil if it has exited.
+    /// Returns the ID of the process that wrote the PID file; nil if that process has exited.
     private func pid() throws -> Int32? {
         let file = try Files.resolvedForOpening(pidFile)
         guard let facts = try Files.facts(file), let bytes = try Files.read(file, limit: 64) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
-        // For `kill`, zero and negative numbers mean groups of processes, and 1 is the init process.
+        // `kill` sends a signal for zero or a negative number to several processes, and 1 is the init process.
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
         // A process that started after the file was written is a different one with the same PID; two seconds of clock
         // difference are tolerated.
@@ -50,7 +50,7 @@ extension SignalConsumer: ConsumerChannel {
         }
         guard started.seconds <= facts.modified.seconds + 2 else { return nil }
         guard let user = ProcessFacts(pid: pid).user else { return nil }
-        // Otherwise another user could choose which process gets the signal.
+        // Without this check, another user could choose which process gets the signal.
         guard facts.mode & 0o002 == 0, [0, geteuid(), user].contains(facts.owner) else {
             let why =
                 facts.mode & 0o002 == 0
@@ -63,7 +63,7 @@ extension SignalConsumer: ConsumerChannel {
     }
 
     /// Throws if the process exists although `/proc` does not show it, as with `hidepid` or systemd's `ProtectProc=`: then its
-    /// start and its open files are unknown.
+    /// start time and its open files are unknown.
     private func requireGone(_ pid: Int32) throws {
         if kill(pid, 0) != 0, Errno(errno) == Errno(ESRCH) { return }
         throw ConsumerFault(

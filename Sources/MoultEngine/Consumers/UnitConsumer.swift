@@ -4,7 +4,7 @@ internal import MoultStore
 extension UnitConsumer: ConsumerChannel {
     var summary: String { "systemd" }
 
-    /// Returns whether the unit is running; otherwise it is neither stopped nor started.
+    /// Returns whether the unit is running. A unit that is not running is neither stopped nor started.
     func canRelease(_ call: ConsumerCall) throws -> Bool {
         try Subprocess.run(["systemctl", "is-active", "--quiet", unit], within: call.time).succeeded
     }

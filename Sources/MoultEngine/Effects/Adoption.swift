@@ -5,7 +5,7 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Turns a file that existed at a database's path before moult into a separate generation.
+/// Keeps, as a separate generation, a file that was at a database's path before moult installed one there.
 ///
 /// All files adopted in one update share the generation. Its manifest lists them as user databases, so that a rollback restores
 /// each as the plain, writable file that it was.
@@ -19,7 +19,7 @@ final class Adoption: WritableEffect {
     /// The file, held so that no other process has it open; shared with the exchange that gives the path new content.
     private let old: DrainedFile
     private let isHeldByExchange: Bool
-    /// Whether other processes keep the file open, so that its content is copied.
+    /// Whether other processes may keep the file open, so that its content is copied.
     let isLive: Bool
 
     init(
@@ -43,8 +43,8 @@ final class Adoption: WritableEffect {
         if isLive { return }
         if try isDone && Files.facts(place)?.inode != Files.facts(kept)?.inode { return }
         if !isHeldByExchange { try drain() }
-        // After a crash, programs can write to the file before recovery runs, even if the generation already has a hard link to
-        // it. Its digest is then recorded again.
+        // After a crash, programs may write to the file before recovery runs, even if the generation already has a hard link to
+        // it, so the digest is recorded again.
         let isThere = try Files.facts(directory) != nil
         if isThere { try Files.setMode(directory, 0o700) }
         try record(Files.facts(place), in: isThere ? directory : nil) {
@@ -54,12 +54,13 @@ final class Adoption: WritableEffect {
 
     private func drain() throws {
         do { try old.hold(read: { _ in }) } catch let error as MoultError where error.code == .databaseCorrupt {
-            // A file that is not a database is kept unchanged, unless it has sidecars, which SQLite would read as part of it.
+            // A file that is not a database is kept unchanged. If it has sidecars, this throws, because SQLite would read them
+            // as part of it.
             try old.holdPlainFile()
         }
     }
 
-    /// Copies a database that other processes keep open, while its content is locked.
+    /// Copies a database that other processes may keep open. The caller has locked its content.
     func copy(_ connection: Connection) throws {
         let copy = "\(transaction.adopted)/\(path)"
         try Files.ensureDirectory(transaction.adopted, mode: 0o700)
@@ -116,7 +117,7 @@ final class Adoption: WritableEffect {
     // MARK: after the decision
 
     /// Puts the file into the generation: as a hard link, or as a copy if other processes keep it open. A later effect puts the
-    /// release's content at its path.
+    /// release's content at the file's path.
     func perform() throws {
         let copy = "\(transaction.adopted)/\(path)"
         if try Files.facts(directory) == nil {
@@ -144,7 +145,7 @@ final class Adoption: WritableEffect {
             try Files.setMode(directory, 0o700)
             let there = try Files.facts(place)
             if try there == nil || Files.target(ofLink: place) != nil {
-                // The path has only the release's link, or nothing: the file itself is restored.
+                // The path has only the release's symlink, or nothing, so the file itself is moved back.
                 try Files.rename(kept, to: place)
             } else if facts.inode == there?.inode {
                 try Files.remove(kept)

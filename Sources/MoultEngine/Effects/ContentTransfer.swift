@@ -8,7 +8,7 @@ internal import StepKit
 struct ContentTransfer {
     /// The origin of the replaced content.
     enum Old {
-        /// A database that was created from this file of a release.
+        /// A database that was created from the release's file at this path.
         case shipped(String)
         /// A file that moult did not create: the same update keeps it as a generation.
         case foreign
@@ -23,8 +23,8 @@ struct ContentTransfer {
     let acceptsUnpreserved: Bool
     /// Whether rows stay behind in quarantine if the installed release's conditions cannot select them.
     let leavesUnselectable: Bool
-    /// The shipped file and the rules for content with a digest that is not the installed release's; nil if no kept release
-    /// has it. A set from quarantine, for example, is content of an earlier release.
+    /// Returns the shipped file and the rules for content whose digest is not that of the installed release; nil if no kept
+    /// release has that digest. A set restored from quarantine, for example, may have the content of an earlier release.
     let contentOf: (_ digest: String) throws -> (file: String, rules: [Preservation.Rule])?
 
     init(
@@ -39,7 +39,7 @@ struct ContentTransfer {
     /// Whether the file existed before moult.
     var isForeign: Bool { if case .foreign = old { true } else { false } }
 
-    /// Whether the operator must agree if no row can be carried over.
+    /// Whether the update is refused if no row can be carried over, because the operator has not accepted that.
     var mustCarry: Bool { !rules.isEmpty && !acceptsUnpreserved }
 
     /// Returns whether the file existed before moult and is not a database.
@@ -141,8 +141,8 @@ struct ContentTransfer {
         )
     }
 
-    /// Throws if the app has renamed a preserved table: no rule would select it, and its rows would stay behind without
-    /// consent.
+    /// Throws if the app has renamed a preserved table: no rule would select it, and its rows would stay behind without the
+    /// operator's consent.
     private func refuseRenamedTables(_ live: Connection) throws {
         guard case .shipped(let path) = old, !acceptsUnpreserved else { return }
         let gone = try rules.filter { try !$0.isForeign && !RowSelection.hasTable($0.table, in: live) }
@@ -178,8 +178,8 @@ struct ContentTransfer {
     }
 
     /// Returns whether a rule can select rows in the old schema. Conditions that were written for another schema may be invalid
-    /// there, and the installed release's conditions, if the app has changed the table. The rows of such a table in a file from
-    /// before moult are counted as left in that file.
+    /// there; so may the installed release's conditions, if the app has changed the table. In a file from before moult, the
+    /// rows of such a table count as left in that file.
     private func selects(_ rule: Preservation.Rule, in live: Connection, _ fates: inout RowFates) throws -> Bool {
         switch try RowSelection(table: rule.table, conditions: rule.conditions).reach(in: live, isChecked: !isForeign) {
         case .absent: return false
@@ -206,7 +206,7 @@ struct ContentTransfer {
         var mayBlock = placement.onReject == .block
         // The whole file is kept, so a row that does not fit must not block the first release.
         if case .foreign = old { mayBlock = false }
-        // An older release may not have a newer release's columns under any name.
+        // An older release may lack columns of a newer one, even under another name.
         let known = try Self.columns(of: placement.table, in: new)
         return RowRule(
             table: rule.table, conditions: rule.conditions,

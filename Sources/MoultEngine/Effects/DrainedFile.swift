@@ -47,8 +47,8 @@ final class DrainedFile {
         throw inUse()
     }
 
-    /// Removes an empty `-wal` and a `-shm`, which SQLite keeps next to a database in rollback mode. They contain no rows, and
-    /// belong to no process, because none has the leased file open.
+    /// Removes an empty `-wal` and a `-shm`, which SQLite may leave next to a database in rollback mode. They contain no rows,
+    /// and no process uses them, because none has the leased file open.
     private func removeLeftovers() throws {
         let sidecars = try Sidecars.of(path)
         let leftovers = [sidecars.wal, sidecars.sharedMemory].compactMap(\.self)
@@ -78,18 +78,18 @@ final class DrainedFile {
         return try lease.reading { try DatabaseHeader(of: $0) }.changeCounter == counter
     }
 
-    /// Merges all content into the main file under an exclusive lock; returns the change counter that identifies it.
+    /// Merges all content into the main file under an exclusive lock; returns the change counter that identifies that content.
     private func drain(_ read: (Connection) throws -> Void) throws -> UInt32 {
         try JournalModeRestore(path: path).restore()
         let connection = try Connection(path: path, access: .readWrite)
         do {
             if try connection.header().isWAL {
-                // Not in exclusive mode, because SQLite then leaves behind a `-shm` from before a crash.
+                // The checkpoint does not run in exclusive mode, in which SQLite leaves behind a `-shm` from before a crash.
                 guard try !connection.checkpoint(.truncate).isBusy,
                     try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
                 else { throw inUse() }
             }
-            // The lock outlives the transaction that takes it. In a transaction that only reads, records can be compared as
+            // The lock outlives the transaction that takes it. A read transaction follows, in which records can be compared as
             // bytes.
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT; BEGIN")
         } catch let error as MoultError {
@@ -99,7 +99,7 @@ final class DrainedFile {
         }
         try read(connection)
         let counter = try connection.header().changeCounter
-        // Nothing was written. SQLite refuses to commit after a statement that found damage, even if that only read.
+        // Nothing was written, and SQLite would refuse to commit after a statement that found damage, even one that only read.
         try connection.execute("ROLLBACK")
         try connection.close()
         return counter
@@ -111,7 +111,7 @@ final class DrainedFile {
 /// The error for a database that another process is using.
 enum InUse {
     static func error(_ path: String, advice: String, cause: (any Error)? = nil) -> MoultError {
-        // Only root can see the processes of other users.
+        // Only root can see which files the processes of other users have open.
         let holders = (try? OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)) ?? []
         return MoultError(
             .inUse, .busy, what: "\(path) is in use",

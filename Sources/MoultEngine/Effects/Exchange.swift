@@ -63,7 +63,7 @@ final class Exchange: WritableEffect {
                     try transfer.run(from: connection, to: staged, displacement)
                 }, discard: { [self] in try discardStaged() })
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
-            // None of its tables can be read.
+            // No table of the old file can be read.
             if transfer.mustCarry { throw MoultError.unreadable(transfer.database, nil, error) }
             if staged != nil { try discardStaged() }
             return try holdNonDatabase()
@@ -71,7 +71,7 @@ final class Exchange: WritableEffect {
         try completeHold()
     }
 
-    /// Holds a file from before moult without rows to carry over; the same update keeps it as a generation.
+    /// Holds a file that was there before moult and has no rows to carry over; the same update keeps it as a generation.
     private func holdNonDatabase() throws {
         try old.holdPlainFile()
         displacement?.proveAdopted([])
@@ -131,13 +131,14 @@ final class Exchange: WritableEffect {
         try release()
     }
 
-    /// Undoes an exchange made by a process that crashed. If an app has written to the new content since, it is kept in
-    /// quarantine.
+    /// Undoes an exchange made by a process that crashed. If an app has written to the new content since, that content is kept
+    /// in quarantine.
     private func revertAfterCrash() throws {
         guard try isDone(), try Files.facts(waiting) != nil else { return }
         let isUntouched = try isUntouched()
-        // This comes before the lease, because comparing the file with a set from before the crash opens it, which would end
-        // the lease. The set gets a hard link to the file, so it includes what draining moves from the WAL into the file.
+        // This comes before the lease, because comparing the file with a set from before the crash opens the file, which would
+        // break the lease. The set gets a hard link to the file, so the set includes the content that draining moves from the
+        // WAL into the file.
         if !isUntouched {
             displacement?.proveUndone()
             try displacement?.keepFile()
@@ -163,7 +164,8 @@ final class Exchange: WritableEffect {
         return now == counter
     }
 
-    /// Ends the exchange: from here on apps can open the file, and their writes must not be lost.
+    /// Returns whether the exchange was made. After this, `finish` lets apps open the file, and an undo could lose their
+    /// writes.
     func commit() throws -> Bool { isExchanged }
 
     func isCommitted() throws -> Bool { isExchanged }

@@ -55,7 +55,7 @@ struct JournalModeRestore {
         try connection.close()
     }
 
-    /// Sets the journal mode, and checks the result: SQLite does not always report an error if the mode stays the same.
+    /// Sets the journal mode, and checks the result: SQLite does not always report an error if it cannot change the mode.
     private func set(_ mode: String, _ connection: Connection) throws {
         guard try connection.scalar("PRAGMA journal_mode = \(mode)") != .text(mode),
             try OpenFiles.holders(of: [path]).isEmpty

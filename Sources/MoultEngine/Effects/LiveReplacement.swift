@@ -13,7 +13,7 @@ final class LiveReplacement: WritableEffect {
     let waiting: String
     let displacement: Displacement?
     private let transfer: ContentTransfer
-    /// Checks whether the new content is in place.
+    /// Returns whether the new content is in place.
     private let isDone: () throws -> Bool
     /// Receives the old database while it is locked.
     private let adopt: (Connection) throws -> Void
@@ -22,7 +22,7 @@ final class LiveReplacement: WritableEffect {
     private var live: Connection?
     private var backup: BackupBox?
     private var isWAL = false
-    /// Whether copying pages has begun: from then on, only reading the file can tell whether the commit took effect.
+    /// Whether copying pages has begun: from then on, only reading the file shows whether the commit took effect.
     private var isBegun = false
     /// The schema version of the old content. A backup increases it, so recovery can recognize old content that already has the
     /// release's marker.
@@ -131,12 +131,12 @@ final class LiveReplacement: WritableEffect {
         if displacement?.isKept == true { try displacement?.keepCopy(of: old) }
     }
 
-    /// Returns a connection with exclusive access to the file, even after its transaction ends: the backup uses this
+    /// Returns a connection that keeps exclusive access to the file even after its transaction has ended. The backup uses this
     /// connection.
     ///
     /// `BEGIN EXCLUSIVE` would never succeed while readers take turns, because it admits new readers while it waits for the old
-    /// ones. A commit does not, so this commits a transaction that changes nothing. A commit blocks new readers only briefly,
-    /// and admits them before the next attempt.
+    /// ones. A commit admits none while it waits, so this commits a transaction that changes nothing. An attempt to commit
+    /// blocks new readers only briefly, and they are admitted before the next attempt.
     private func locked() throws -> Connection {
         let live = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
         do {
@@ -216,7 +216,7 @@ final class LiveReplacement: WritableEffect {
     }
 }
 
-/// A class around the noncopyable `Backup`, so that it can be stored. The backup locks its destination from the first step on.
+/// A class that stores a noncopyable `Backup`. The backup locks its destination from the first step on.
 private final class BackupBox {
     private var backup: Backup?
 

@@ -4,7 +4,8 @@ internal import MoultSQLite
 internal import StepKit
 
 /// Migrates the user's database to the release's schema in one transaction, begun before the decision and committed after
-/// everything else. Until then no other process sees a change, and a rollback leaves the file byte for byte the same.
+/// everything else. Until then no other process sees a change, and rolling the transaction back leaves the file byte for byte
+/// the same.
 final class Migration: WritableEffect {
     let effect: Effect
     let place: String
@@ -54,7 +55,7 @@ final class Migration: WritableEffect {
         try Files.remove(copy)
         do {
             try migrations.begin(on: connection) { [copy, place] in
-                // In WAL mode other connections may read. In rollback mode none may, and the file is complete.
+                // In WAL mode other connections can read. In rollback mode none can, and the file is complete.
                 guard try connection.header().isWAL else { return try connection.copyFile(to: copy) }
                 let reader = try Connection(path: place, access: .readWrite)
                 let before = try Connection(path: copy, access: .readWriteCreate)
@@ -83,7 +84,8 @@ final class Migration: WritableEffect {
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
     }
 
-    /// Returns the items that the app has created or changed: the file from which the database was created does not have them.
+    /// Returns the items that the app has created or changed: those that the file from which the database was created does not
+    /// have.
     static func ofApp(_ items: [SchemaShape.Item], template: String?) throws -> [SchemaShape.Item] {
         guard let template, !items.isEmpty else { return items }
         let pristine = try Connection(path: template, access: .immutable)

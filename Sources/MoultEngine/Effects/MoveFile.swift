@@ -29,7 +29,8 @@ final class MoveFile: WritableEffect {
 
     private var isDone: Bool { get throws { try Self.isDone(from: from, to: place, inode: inode) } }
 
-    /// Returns whether the file is at its new path. If the inode was recorded, another file at the old path belongs to the app.
+    /// Returns whether the file is at its new path. If the inode was recorded, a different file at the old path belongs to the
+    /// app.
     static func isDone(from: String, to place: String, inode: UInt64?) throws -> Bool {
         guard try Files.facts(place) != nil else { return false }
         guard let old = try Files.facts(from) else { return true }

@@ -13,7 +13,7 @@ final class RowRestore: WritableEffect {
     var waitsForOthers: Bool { true }
     private(set) var fates: [RowFate] = []
     private let table: String
-    /// The new name of each column that was renamed since, by its name in the set.
+    /// The new name of each column that has been renamed, by its name in the set.
     private let columns: [String: String]
     /// The database in the set.
     private let source: String
@@ -57,7 +57,7 @@ final class RowRestore: WritableEffect {
             try Connection(path: $0, access: .immutable)
         }
         let before = try rows(of: live)
-        // The present table may not have a column of the set under any name.
+        // The present table may lack a column of the set, even under another name.
         let known = try ContentTransfer.columns(of: table, in: live)
         let columns = columns.filter { known.contains(SQLName($0.value)) }
         let transfer = RowTransfer(
@@ -67,7 +67,7 @@ final class RowRestore: WritableEffect {
         let outcomes = try transfer.run(from: old, to: live)
         for connection in pristine { try connection.close() }
         try old.close()
-        // Rows that the database already has are not restored.
+        // Rows that the database already had were skipped, so only the difference counts.
         let added = try rows(of: live) - before
         return outcomes.reduce(into: RowFate(table: table, carried: added)) {
             $0.rejected += $1.rejected - $1.recorded

@@ -5,8 +5,8 @@ internal import MoultStore
 internal import StepKit
 
 extension SetAside {
-    /// Returns the number of rows by table, for the record. The numbers are only informative, so tables that cannot be counted
-    /// are left out.
+    /// Returns the number of rows in each table, for the record. The numbers are only informative, so this returns nil if the
+    /// rows cannot be counted.
     static func rows(_ place: String) throws -> [SQLName: Int]? {
         do {
             let counts = try NonInvasiveReader.into(place) { try RowCounts(of: $0) }
@@ -17,7 +17,8 @@ extension SetAside {
         }
     }
 
-    /// Returns whether SQLite can open the file, finds no damage in it, and accepts its sidecars. The check changes nothing.
+    /// Returns whether SQLite can open the file and accepts its sidecars, and, if draining would change the file, finds no
+    /// damage in it. The check changes nothing.
     ///
     /// Files that SQLite would discard may contain the only copy of rows, and a damaged file is kept exactly as it is, for
     /// salvage.
@@ -34,7 +35,7 @@ extension SetAside {
                 guard header.isWAL || !sidecars.isEmpty else { return tables }
                 // A truncated file may pass SQLite's checks. If there are frames in a WAL, the file's size proves nothing.
                 if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
-                // The sidecars may belong to another file, which only the indexes reveal.
+                // The sidecars may belong to another file, which only a check of the indexes reveals.
                 return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
             }
             guard let tables else { return false }

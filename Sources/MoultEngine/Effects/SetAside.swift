@@ -9,8 +9,8 @@ internal import StepKit
 /// A database that SQLite can open is drained first, so that a single file is replaced by a single exchange. A damaged one is
 /// set aside with all its sidecars: first each file of the set gets a name in quarantine, then the sidecars' original names are
 /// removed, and the last step exchanges the main file. If the main file came first, a process opening the path in between would
-/// make SQLite remove a `-wal` full of rows, because it does not belong to the new file. If a link is to take the file's place,
-/// no exchange is needed: the link replaces the main file's name.
+/// make SQLite remove a `-wal` full of rows, because that `-wal` does not belong to the new file. If a link is to take the
+/// file's place, no exchange is needed: the link replaces the main file's name.
 package final class SetAside: WritableEffect {
     let effect: Effect
     let place: String
@@ -30,17 +30,17 @@ package final class SetAside: WritableEffect {
     private var readable: Bool?
     /// The file, if it could be drained.
     private let drained: DrainedFile
-    /// Keeps other processes away from a file that could not be drained.
+    /// The lease that keeps other processes from opening a file that could not be drained.
     private var lease: WriteLease?
     private var held: WriteLease? { drained.lease ?? lease }
 
-    /// Whether the content belongs to the installed database: SQLite can read even a journal or `-wal` of another database
-    /// without an error.
+    /// Returns whether the content belongs to the installed database: SQLite can read even the journal or `-wal` of another
+    /// database without an error.
     private let fits: () throws -> Bool
 
     package static let salvagedName = "salvaged.db"
     package static let reportName = "salvaged.json"
-    /// The new file as it was when it was put in place.
+    /// The metadata of the new file when it was put in place.
     private var placed: FileFacts?
     private static let suffixes = ["-journal", "-wal", "-shm"]
 
@@ -74,15 +74,15 @@ package final class SetAside: WritableEffect {
     private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
     private var decided: UInt64?
 
-    /// The result of `isOriginalInPlace`, computed before the file is leased: computing its digest opens the file, which would
-    /// break the lease and wait for that.
+    /// The result of `isOriginalInPlace`, determined before the file is leased: computing the file's digest opens the file,
+    /// which would break the lease.
     private var wasInPlace: Bool?
 
     /// Returns whether the file to be set aside is still at its path.
     private func isOriginalInPlace() throws -> Bool {
         if let wasInPlace, held != nil { return wasInPlace }
         guard let newDigest, recorded != 0 else { return try current() == original }
-        // If the new file is still at its staged path, the two were not exchanged.
+        // If the new file is still at its staged path, the two files were not exchanged.
         if try Files.facts(newFile) != nil { return try Transaction.isPublished(newFile, newDigest) }
         guard try Files.facts(kept("")) != nil else { return true }
         return try isSameContent(place, kept(""))
@@ -108,7 +108,7 @@ package final class SetAside: WritableEffect {
     /// be set aside as well.
     func hold() throws {
         decided = try current()
-        // After a crash, the file may already be set aside.
+        // After a crash, the file may already have been set aside.
         let isInPlace = try isOriginalInPlace()
         if recorded != nil || newDigest != nil, !isInPlace { return }
         wasInPlace = isInPlace
@@ -163,7 +163,7 @@ package final class SetAside: WritableEffect {
         try record.write(to: directory)
         let there = try Files.facts(place)
         if try isOriginalInPlace() {
-            // Each step is synced before the next: the name in quarantine, then the removal of the sidecar, then the new file,
+            // Each step is synced before the next: the name in quarantine, then the removal of the sidecars, then the new file,
             // with which SQLite would read a sidecar that is still there.
             if let there, there.kind == .file { _ = try giveName(place, kept("")) }
             let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
@@ -203,15 +203,15 @@ package final class SetAside: WritableEffect {
             }
             // A process is about to open the old file, and would use the new file's sidecars with it.
             try Files.exchange(newFile, place)
-            // If the process only reads, all of the content is still in the one file.
+            // If the process only reads, all of the content is still in the drained file.
             guard drained.lease != nil, try drained.holdAgain() else { break }
         }
         placed = nil
         throw inUse()
     }
 
-    /// Moves the exchanged file to its name in quarantine, unless it has that name as a hard link already. A directory, or
-    /// another user's file, cannot have one.
+    /// Moves the old file, which is at the staged path after the exchange, to its name in quarantine, unless it already has a
+    /// hard link there. A directory or another user's file cannot have one.
     private func keepExchangedFile() throws {
         guard try isOriginalStaged() else { return }
         if try Files.facts(kept("")) == nil {
@@ -219,7 +219,8 @@ package final class SetAside: WritableEffect {
         } else if try isSameContent(kept(""), newFile) {
             try Files.remove(newFile)
         } else {
-            // In a copied store the name in quarantine is a separate file, and the other one may have been written to.
+            // In a copied store, the file in quarantine is a separate copy, and the file at the staged path may have been
+            // written to.
             try Files.rename(newFile, to: freeName(""))
         }
     }
@@ -253,12 +254,12 @@ package final class SetAside: WritableEffect {
         return name
     }
 
-    /// Removes a sidecar whose name in quarantine is synced. A file that cannot be hard-linked is renamed.
+    /// Removes a sidecar whose name in quarantine is synced. A sidecar that cannot be hard-linked is renamed instead.
     private func setAside(_ sidecar: String, _ name: String) throws {
         if try Files.facts(name) != nil { try Files.remove(sidecar) } else { try Files.rename(sidecar, to: name) }
     }
 
-    /// Gives a file a second name; returns false where that is impossible, for example for another user's file.
+    /// Gives a file a second name; returns false if that is impossible, for example for another user's file.
     private func giveName(_ file: String, _ name: String) throws -> Bool {
         if try Files.facts(name) != nil { return true }
         return try Files.hardLinkIfPossible(file, at: name)
@@ -266,7 +267,7 @@ package final class SetAside: WritableEffect {
 
     // MARK: undo
 
-    /// Restores the whole set. Files that now occupy its place are set aside in turn, so nothing is lost.
+    /// Restores the whole set. Files that are now at its paths are set aside in turn, so nothing is lost.
     func revert() throws {
         wasInPlace = nil
         if newDigest != nil { try release() }
@@ -299,7 +300,7 @@ package final class SetAside: WritableEffect {
         // A process that opens the restored file from here on waits until the sidecars are in place too. Without a kernel
         // lease, a short gap between two renames remains.
         if held == nil { lease = try? WriteLease.take(kept("")) }
-        // The installed file may be gone, or moved with its sidecars.
+        // The installed file may be gone, or may have been moved with its sidecars.
         guard try Files.facts(place) != nil else { return try Files.rename(kept(""), to: place) }
         try Files.exchange(kept(""), place)
         guard let new, try !new.isHeld() else { return }
@@ -361,7 +362,7 @@ package final class SetAside: WritableEffect {
         } else {
             guard let recordedMark, MadeFile.mark(now) == recordedMark else { return false }
         }
-        // Without a lease, another process may have it open.
+        // If no lease is granted, another process may have the file open.
         return (try? WriteLease.take(place)).flatMap(\.self) != nil
     }
 

@@ -6,7 +6,7 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// The cache of an app without releases: one database file that the app can refill.
+/// A cache that belongs to no release: one database file that the app can refill.
 ///
 /// A kill at any moment leaves either the old set of files or the new file. The new file is complete and synced before the old
 /// one is removed, and one exchange of names replaces the main file. Sidecars that cannot be checkpointed are renamed first,
@@ -35,7 +35,7 @@ package struct StandaloneCache {
         /// Creates the database at a path.
         let make: (String) throws -> Void
 
-        /// Creates an expected schema from SQL.
+        /// Takes the expected schema from SQL statements that create it.
         package init(sql: String) throws {
             let connection = try Connection.inMemory()
             do { try connection.execute(sql) } catch {
@@ -51,7 +51,7 @@ package struct StandaloneCache {
             try connection.close()
         }
 
-        /// Creates an expected schema from a prebuilt database.
+        /// Takes the expected schema from a prebuilt database.
         package init(template: String) throws {
             let connection = try Connection(path: template, access: .immutable)
             try self.init(Identity(of: connection)) { try Files.copy(template, to: $0, mode: 0o600) }
@@ -90,14 +90,14 @@ package struct StandaloneCache {
     }
 
     private var directory: String { Files.directory(of: path) }
-    /// Leftover files have fixed names, so that the next call finds them after a crash.
+    /// The names of temporary files follow from the cache's path, so that the next call finds leftover files after a crash.
     private var newFile: String { "\(directory)/.\(Files.name(of: path)).moult-new" }
     private var oldName: String { ".\(Files.name(of: path)).moult-old" }
     private func old(_ inode: UInt64, _ suffix: String) -> String { "\(directory)/\(oldName)-\(inode)\(suffix)" }
 
     package func prepare(_ expected: Expected) throws -> Outcome {
         if policy == .refuse { try refuseOthers() }
-        // A shared lock during the check, because another process may be replacing the file.
+        // The check needs a shared lock, because another process may be replacing the file.
         let isReady = try locked(.shared) {
             try fault(expected) == nil && Files.facts(newFile) == nil
         }
@@ -175,7 +175,7 @@ package struct StandaloneCache {
     }
 
     private func exchange(_ held: WriteLease?) throws {
-        // The sidecars go first: otherwise another process could read the new file with the rows of the old `-wal`.
+        // The sidecars are renamed first: otherwise another process could read the new file with the rows of the old `-wal`.
         let inode = try Files.facts(path)?.inode ?? 0
         let sidecars = try Self.suffixes.filter { try Files.facts(path + $0) != nil }
         do {
@@ -227,7 +227,7 @@ package struct StandaloneCache {
 
     private func inUse() -> MoultError { InUse.error(name, advice: "Close that program, then run the command again.") }
 
-    /// Removes leftover files, the new file's staging name last, because it shows that leftover files exist.
+    /// Removes leftover files, and the staged new file last, because its presence shows that leftover files exist.
     private func removeLeftovers() throws {
         for name in try Files.list(directory) where name.hasPrefix(oldName) {
             try Files.removeTree("\(directory)/\(name)")

@@ -13,10 +13,10 @@ protocol WritableEffect: AnyObject {
     var displacement: Displacement? { get }
     /// The fate of the rows in the database's tables.
     var fates: [RowFate] { get }
-    /// Whether the effect may wait a long time for other processes' transactions, so that it goes first, before the databases of
-    /// other effects are locked.
+    /// Whether the effect may wait a long time for other processes' transactions. Such an effect is held first, before the
+    /// databases of other effects are locked.
     var waitsForOthers: Bool { get }
-    /// Numbers recorded with the decision, so that an undo after a crash can tell what was done.
+    /// Numbers recorded with the decision, from which recovery can tell what was done.
     var facts: [String: UInt64] { get throws }
 
     /// Takes only the lock, briefly, so that several databases can be tried together. May be called again after `release`. Does
@@ -29,7 +29,8 @@ protocol WritableEffect: AnyObject {
     func revert() throws
     /// Copies as much as possible before the first commit.
     func stage() throws
-    /// Makes SQLite's own commit, after which the update cannot be undone. Returns false if nothing had to be committed.
+    /// Makes the change final, usually by SQLite's own commit. Returns whether anything was committed: then the update cannot
+    /// be undone.
     func commit() throws -> Bool
     /// Returns whether the commit took effect; after an error, only reading the database can tell.
     func isCommitted() throws -> Bool

@@ -7,8 +7,8 @@ internal import MoultTrust
 internal import StepKit
 
 extension WritableEffects {
-    /// Returns the effects in the order in which they are held: those that only wait for other processes' transactions first,
-    /// and leases last, because they can be held only briefly.
+    /// Returns the effects in the order in which they are held: first those that only wait for other processes' transactions,
+    /// and last those that take leases, because a lease can be held only briefly.
     func effects() throws -> [any WritableEffect] {
         if let built { return built }
         var exchanges: [String: Exchange] = [:]
@@ -69,7 +69,8 @@ extension WritableEffects {
             isDone: { [unowned self] in try isReplaced(effect, path) })
     }
 
-    /// Returns whether the file already has its new path. After a crash, an app may have created another file at the old path.
+    /// Returns whether the file is already at its new path. After a crash, an app may have created another file at the old
+    /// path.
     private func isMoved(_ from: String, to path: String) throws -> Bool {
         try MoveFile.isDone(from: from, to: path, inode: inodes[MoveFile.key(from)])
     }
@@ -110,8 +111,8 @@ extension WritableEffects {
             patience: transaction.patience)
     }
 
-    /// Returns the entry and the file with which a generation shipped the content of a database. Its entry and its file can have
-    /// another name in each release, so the path comes first.
+    /// Returns the manifest entry and the file of a database in a generation. Each release can give the entry and the file
+    /// other names, so the entry is first looked up by its path.
     private func shipped(
         _ generation: String, _ database: Database, _ record: QuarantineRecord?
     ) throws -> (database: Database?, file: String) {
@@ -125,8 +126,8 @@ extension WritableEffects {
         return (entry, "\(transaction.layout.generation(generation))/\(member)")
     }
 
-    /// Returns the present name of each column of a set's table that was renamed since, or that the newer release of the set has
-    /// renamed.
+    /// Returns the present name of each renamed column of a table in a set, by its name in the set. The set may come from an
+    /// older or a newer release.
     private func renamed(
         _ table: String, from origin: Database?, _ record: QuarantineRecord, to database: Database
     ) -> [String: String] {
@@ -187,18 +188,19 @@ extension WritableEffects {
             case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
-        // A release can move a name from one file to another, so the path determines which database it was.
+        // A release can move a name from one file to another, so the path determines which database the file was.
         let databases = installed?.databases ?? []
         let before = databases.first { place($0.path) == held } ?? databases.first { $0.name == database.name }
         var kind = before?.kind ?? database.kind
-        // A database of an earlier release, which the installed one does not list.
+        // The content comes from a database of an earlier release, which the installed release does not list as one with app
+        // data.
         if reason == .takenOver, before == nil || !kind.holdsAppData { kind = .user }
         return QuarantineRecord(
             database: database.name, kind: kind, path: held, why: why, reason: reason,
             release: before == nil ? "" : plan.from?.version.description ?? "")
     }
 
-    /// Returns how the content of the database at a path is transferred.
+    /// Returns the transfer of the old content of the database at a path.
     func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
         guard case .replace(_, _, _, _, _, let reason, _) = effect.change,
             let database = effect.database.flatMap(release.database)

@@ -24,7 +24,7 @@ final class Displacement {
 
     /// The set's directory in quarantine.
     private(set) var directory: String
-    /// The path of the file while it is held; the record has the path at which apps know it.
+    /// The path of the file while the database is held; the record has the path at which apps know the database.
     private let place: String
     private var record: QuarantineRecord
     private(set) var proof: Proof?
@@ -64,7 +64,7 @@ final class Displacement {
         try sync()
     }
 
-    /// Copies the database as seen by the connection into quarantine.
+    /// Copies the database into quarantine, as the connection sees it.
     func keepCopy(of connection: Connection) throws {
         try begin(Files.factsThroughLinks(place))
         let copy = try Connection(path: file, access: .readWriteCreate)
@@ -74,7 +74,7 @@ final class Displacement {
         try sync()
     }
 
-    /// Moves a copy that was made while the database was held into quarantine.
+    /// Moves into quarantine a copy that was made while the database was held.
     func keep(copy: String) throws {
         try begin(Files.factsThroughLinks(place))
         try Files.seal(copy, mode: 0o600)
@@ -127,10 +127,10 @@ final class Displacement {
 
     // MARK: the end of the update
 
-    /// Makes the kept content permanent, because the new content is in place.
+    /// Called once the new content is in place: makes the kept content permanent.
     func commit() throws { try Self.completeSet(directory, live: [place], isInstalled: true) }
 
-    /// Removes the kept content if it is not needed, because the update ended without replacing anything.
+    /// Called if the update ended without replacing anything: removes the kept content unless it is still needed.
     func abandon() throws { try Self.completeSet(directory, live: [place], isInstalled: false) }
 
     /// Completes the sets that a transaction put into quarantine, also after a crash: they become permanent if the update was
@@ -154,7 +154,7 @@ final class Displacement {
             return
         }
         guard record.isPending else {
-            // The update was undone afterwards: a set that is only another name of the file in place is removed.
+            // The update was undone afterwards: a set whose file is only another hard link to the file in place is removed.
             if !isInstalled { try Removable(second: directory, live: live)?.remove() }
             return
         }

@@ -1,11 +1,11 @@
 internal import MoultBasics
 package import MoultStore
 
-/// The sets in quarantine that the gate allows to be removed.
+/// Removes sets in quarantine, as far as the gate allows it.
 extension QuarantineShelf {
     package struct Report: Sendable, Equatable {
         package var removed: [Set] = []
-        /// The sets old enough to remove that stay anyway, with the reason.
+        /// The sets that are old enough to be removed but stay, each with the reason.
         package var kept: [(set: Set, why: String)] = []
 
         package init() {}
@@ -33,7 +33,8 @@ extension QuarantineShelf {
         return report
     }
 
-    /// Removes sets older than a number of days, and those with user data only with explicit permission. `dry` only reports.
+    /// Removes sets that are older than a number of days, but sets with user data only with `includingUserData`. With `dry`,
+    /// only reports them.
     package func clean(olderThan days: Int, includingUserData: Bool, dry: Bool) throws -> Report {
         var report = Report()
         let limit = Timestamp.now.seconds - days * 86_400

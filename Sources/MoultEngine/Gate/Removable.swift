@@ -26,7 +26,7 @@ package struct Removable {
     /// not old content.
     static let stagedAgain: UInt64 = 0
 
-    /// Removes a set in quarantine. It is first renamed out of sight in one step, so that a crash does not leave half of it.
+    /// Removes a set in quarantine. The set is first renamed in one step, so that a crash does not leave half of it.
     package func removeSet() throws {
         let trash = "\(Files.directory(of: path))/\(Self.trashPrefix)\(Files.name(of: path))"
         try Files.removeTree(trash)
@@ -67,7 +67,7 @@ package struct Removable {
             return
         }
         let facts = try live.compactMap { try Files.factsThroughLinks($0) }
-        // The kept file must be a second name of the file in place, or a copy of an untouched file.
+        // The kept file must be a hard link to the file in place, or a copy of an untouched file.
         if let kept = try Self.kept(record, in: directory) {
             let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
             let file = "\(directory)/\(Files.name(of: record.path))"
@@ -82,7 +82,7 @@ package struct Removable {
         self.init(directory)
     }
 
-    /// A set in quarantine that is only another name of a file in place.
+    /// A set in quarantine whose file is only another hard link to a file in place.
     init?(second directory: String, live: [String]) throws {
         let live = try live.compactMap { try Files.factsThroughLinks($0) }
         guard let record = try QuarantineRecord(in: directory), let kept = try Self.kept(record, in: directory),
@@ -109,8 +109,8 @@ package struct Removable {
         self.init(transaction.waiting(path) + suffix)
     }
 
-    /// Moves old content at the path of a staged file to quarantine, unless the record of the decision says that it is
-    /// expendable.
+    /// Moves to quarantine any old content at the path of a staged file, unless the record of the decision says that this
+    /// content is expendable.
     private static func secure(_ path: String, _ transaction: Transaction, _ state: Journal.State) throws {
         let waiting = transaction.waiting(path)
         guard let facts = try Files.facts(waiting) else { return }
@@ -141,7 +141,7 @@ package struct Removable {
     ) throws {
         let name = Files.name(of: path)
         let root = transaction.layout.quarantine(of: path)
-        // The content may already have its name in quarantine.
+        // The content may already be in quarantine.
         for set in try Files.list(root) where set.hasPrefix("\(transaction.id)-") {
             for file in try Files.list("\(root)/\(set)") {
                 let kept = try Files.facts("\(root)/\(set)/\(file)")
@@ -163,13 +163,13 @@ package struct Removable {
         try Files.syncDirectory(root)
     }
 
-    /// A generation chosen by the collector. Files from before moult are never collected.
+    /// A generation chosen by the collector. Adopted files are never collected.
     init?(generation: String, in layout: StoreLayout) {
         guard !generation.hasPrefix(Generation.adopted) else { return nil }
         self.init(layout.generation(generation))
     }
 
-    /// Moves the tree out of sight in one step before deleting it.
+    /// Moves the tree to the trash directory in one step before deleting it.
     func remove(by trash: Transaction) throws {
         try Files.removeTree(trash.directory)
         try Files.setMode(path, 0o700)
@@ -191,7 +191,7 @@ package struct Removable {
         if try Files.list(layout.root).isEmpty { try Files.removeEmpty(layout.root) }
     }
 
-    /// A set in quarantine: a cache according to the operator's limits, any other set only if the operator specified it.
+    /// A set in quarantine: any cache, but another set only if `isNamed` says that the operator asked for it.
     package init?(_ set: QuarantineShelf.Set, isNamed: Bool) {
         guard set.isCache || isNamed else { return nil }
         self.init(set.directory)

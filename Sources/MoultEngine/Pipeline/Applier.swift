@@ -28,7 +28,7 @@ package struct Applier {
 
     /// Applies the effects; throws at the first one that fails.
     func applyEffects(begun: (Effect) -> Void = { _ in }) throws {
-        // Before the first effect, so that the release that the rollback replaces is always on hold.
+        // The hold comes before the first effect, so that the release that a rollback replaces is always on hold.
         try plan.placeHold(transaction.layout)
         var phase: Phase?
         for effect in plan.effects {
@@ -52,7 +52,7 @@ package struct Applier {
         try plan.withdrawHold(transaction.layout)
     }
 
-    /// Lets external steps clean up; returns the errors.
+    /// Asks the steps that are not built in to clean up; returns their errors.
     package func clean(_ ending: Ending) -> [String] {
         steps.others(of: plan).compactMap { step in
             do { try step.clean(ending, apply) } catch { return "\(error)" }
@@ -60,7 +60,8 @@ package struct Applier {
         }
     }
 
-    /// Applies the effects, and undoes them exactly if one fails: no other process could have changed the store meanwhile.
+    /// Applies the effects. If one fails, undoes those that were begun; the undo is exact, because no other process can have
+    /// changed the store meanwhile.
     func applyOrUndo() throws {
         var begun: [Effect] = []
         do {

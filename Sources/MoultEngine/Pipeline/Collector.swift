@@ -24,7 +24,8 @@ package struct Collector {
         package init() {}
     }
 
-    /// Removes generations beyond `keep`, oldest first. Requires the store's lock. `dry` only reports.
+    /// Removes the oldest generations beyond `keep`, and those with a damaged manifest. Requires the store's lock. With `dry`,
+    /// only reports them.
     package func collect(keep: Int? = nil, dry: Bool = false) throws -> Report {
         var report = Report()
         let current = try Generation.currentName(layout)
@@ -91,8 +92,8 @@ package struct Collector {
         return times
     }
 
-    /// Moves a generation out of sight in one step, then deletes it: a crash in between leaves garbage among the transactions,
-    /// and not half a generation.
+    /// Moves a generation to a trash directory in one step, then deletes it: a crash in between leaves garbage among the
+    /// transactions, and not half a generation.
     private func remove(_ name: String) throws {
         try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout))
         try LeaseFile.remove(name, layout)

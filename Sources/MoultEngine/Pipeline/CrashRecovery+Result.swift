@@ -21,7 +21,7 @@ extension CrashRecovery {
         package let to: Generation.Reference?
         /// The plan, if the update was finished.
         package let finished: Plan?
-        /// The essential consumer that did not reload the finished update; nil if all did.
+        /// The essential consumer that did not reload after the update was finished; nil if all did.
         package var failed: ConsumerCalls.Failure?
         /// The old content that went to quarantine.
         package var kept: [QuarantineShelf.Set] = []

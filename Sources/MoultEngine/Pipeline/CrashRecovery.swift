@@ -3,15 +3,15 @@ internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// Finishes or undoes interrupted updates. Before the decision, everything is discarded; after it, the update is finished, or
-/// undone if the operator requests that.
+/// Finishes or undoes interrupted updates. If no decision was recorded, the staged files are discarded. Otherwise the update is
+/// finished, or undone if the operator requests that.
 package struct CrashRecovery {
     let layout: StoreLayout
     let steps: StepSet
     let tell: @Sendable (Event) -> Void
     let consumers: [Consumer]
     let forceAfter: Int?
-    /// Whether consumers may be asked to release if that is needed to finish an update.
+    /// Whether consumers may be asked to release their databases if that is needed to finish an update.
     let mayRelease: Bool
     /// How many seconds to wait for programs that have a database locked.
     let patience: Int
@@ -29,11 +29,11 @@ package struct CrashRecovery {
     /// After this many consecutive crashes, an operator must investigate: recovery itself may be the cause.
     static let maxAttempts = 3
 
-    /// Recovers everything. Requires the store's lock. With `back`, the operator has asked to undo instead of finishing; with
-    /// `ignoringLimit`, to try again after `maxAttempts` crashes.
+    /// Recovers all interrupted updates. Requires the store's lock. `back` undoes an update instead of finishing it;
+    /// `ignoringLimit` tries again even after `maxAttempts` crashes.
     package func recover(ignoringLimit: Bool = false, back: Bool = false) throws -> [Result] {
         for directory in [layout.quarantine, layout.transactions] { try CacheTag.remove(from: directory) }
-        // A process may have crashed after it gave a file another name and before it recorded the resulting changes.
+        // A process may have crashed after it added or removed a hard link and before it recorded the file's new metadata.
         try LinkedFiles(layout).refresh()
         // The directory in which `Collector` deletes a generation is not an update.
         for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
@@ -48,7 +48,7 @@ package struct CrashRecovery {
         return results
     }
 
-    /// Removes files left behind by killed commands that no update will use.
+    /// Removes files that killed commands left behind and that no unfinished update needs.
     private func sweep() throws {
         let settings = try Settings.read(layout)
         try QuarantineShelf(layout: layout, settings: settings).sweep(except: Transaction.unfinished(layout).map(\.id))
@@ -71,7 +71,7 @@ package struct CrashRecovery {
             if let plan = state.plan {
                 try JournalModeRestore.restore(plan, layout, wal: state.wal, isInstalled: ending == .finished)
                 try Displacement.completeSets(transaction, plan, isInstalled: ending == .finished)
-                // Before the history, because an update counts as over once the history has it.
+                // This comes before the history, because an update counts as over once the history has it.
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 if ending != .cleaned {
                     let shelf = QuarantineShelf(layout: layout, settings: try Settings.read(layout))
@@ -114,8 +114,8 @@ package struct CrashRecovery {
                 for text in applier.clean(.undone) { tell(.warning(text)) }
                 return try complete(.undone)
             }
-            // A later update may have followed this one if a power failure lost the record of its end: then nothing is left to
-            // do.
+            // If a power failure lost the record of this update's end, a later update may have followed; then nothing is left
+            // to do.
             let current = try Generation.currentName(layout)
             if current == plan.from?.generation || current == plan.to.generation {
                 try applier.applyEffects()
@@ -125,18 +125,18 @@ package struct CrashRecovery {
             for text in applier.clean(.done) { tell(.warning(text)) }
             return try complete(.finished)
         } catch let error as MoultError where error.outcome == .busy && !(isForward && isAttempted) {
-            // Nothing was changed, or the undo is journaled: the next recovery continues when that process has closed the file.
+            // Nothing was changed, or the undo is journaled: the next recovery continues once no process is using the file.
             throw error
         } catch let error as MoultError where !isAttempted && [.interrupted, .stuck].contains(error.code) {
             throw error
         } catch { throw stuck(plan, error, isForward: isForward) }
     }
 
-    /// Notifies external steps of the end of an undecided update, as if no crash had occurred.
+    /// Notifies the steps that are not built in that an update ended without a decision, as if no crash had occurred.
     private func cleanSteps(_ transaction: Transaction, _ plan: Plan) {
         let path = transaction.manifest
         do {
-            // The crash may have come even before that file existed, and so before any step prepared.
+            // The crash may have come before this manifest was written, and so before any step prepared.
             guard let bytes = try Files.read(path, limit: Manifest.largest) else { return }
             let release = try Manifest(parsing: bytes, as: .sealed, source: path)
             let applier = try applier(transaction, plan, [:], nil, release, at: layout.generation(plan.to.generation))
@@ -144,7 +144,8 @@ package struct CrashRecovery {
         } catch { tell(.warning("\(error)")) }
     }
 
-    /// Repeats the work that the crash lost, from the original content and the current rows.
+    /// Stages every replacement that is not in place yet again, from the release's content, and holds the databases with their
+    /// current rows.
     private func holdAgain(_ transaction: Transaction, _ applier: Applier, _ state: Journal.State) throws {
         let context = PrepareContext(
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
@@ -171,7 +172,7 @@ package struct CrashRecovery {
         for effect in again { try steps.named(effect.step)?.prepare([effect], context) }
         try applier.performer.hold()
         if staged.isEmpty { return }
-        // Files that were staged again have other inodes, and their old content has another proof.
+        // Files that were staged again have new inodes, and the old content may have another proof.
         let before = state.expendable.filter { !staged.contains($0.key) }
         try transaction.journal.decide(
             inodes: inodes(of: staged, transaction, applier), digests: state.digests,
@@ -197,7 +198,8 @@ package struct CrashRecovery {
         _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?,
         isForward: Bool
     ) throws -> Applier {
-        // The path of the new generation depends on the progress of the update; a generation that it repairs may exist as well.
+        // The path of the new generation depends on the progress of the update. If the update repairs a generation, the damaged
+        // one may exist as well.
         let installedDirectory = layout.generation(plan.to.generation)
         for path in [transaction.generation, installedDirectory].map({ "\($0)/\(Generation.manifestName)" })
             + [transaction.manifest]
@@ -250,7 +252,7 @@ package struct CrashRecovery {
     }
 
     private func record(_ plan: Plan, _ result: Result) throws {
-        // The process may have crashed after it had recorded the end.
+        // The process may have crashed after it had added the end of the update to the history.
         let existing = try HistoryReader(layout).first {
             $0.transaction == plan.id && ![.failed, .stuck].contains($0.outcome) || $0.isLongBefore(plan)
         }
@@ -290,7 +292,8 @@ package struct CrashRecovery {
     }
 
     private func stuck(_ plan: Plan, _ error: any Error, isForward: Bool) -> MoultError {
-        // Other advice than that on a permission is for an update that starts, and would lead back here.
+        // Only advice about permissions applies here. Any other advice is for starting an update, which would lead back to this
+        // error.
         let remedy = Files.isDenied(error) ? (error as? MoultError)?.now : nil
         return MoultError(
             .stuck, .stuck,

@@ -7,11 +7,11 @@ internal import MoultTrust
 internal import StepKit
 internal import Synchronization
 
-/// Unpacks a bundle in moult's format on every core: a sandboxed process decodes the frames, and each is written at its offset,
-/// in any order.
+/// Unpacks a bundle in moult's format on every core: sandboxed processes decode the frames, and each frame is written at its
+/// offset, in any order.
 ///
 /// Members that are written are verified later, while the steps examine them (`UnpackedDigests`): SQLite's check of a large
-/// table occupies one core, and the digests the other. Members that are not written are verified here.
+/// table occupies only one core, so the digests can use the others. Members that are not written are verified here.
 struct FrameUnpacking {
     let bundle: String
     /// The manifest's digest of the whole bundle.
@@ -21,7 +21,7 @@ struct FrameUnpacking {
     /// The members to write, by their paths in the bundle; everything else is only verified.
     let wanted: [String: String]
     let place: @Sendable (String) throws -> String
-    /// The members covered by the publisher's proof, by their names in the bundle.
+    /// The names in the bundle of the members that the publisher's proof covers.
     let proven: Set<String>
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 

@@ -4,7 +4,7 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Completes the staged generation with the manifest as it was signed and the seal, by which its files are identified later.
+/// Completes the staged generation: writes the signed manifest, and the seal that identifies the generation's files later.
 struct GenerationSealer {
     let transaction: Transaction
     let manifest: Manifest
@@ -21,13 +21,13 @@ struct GenerationSealer {
     func finish() throws {
         let directory = transaction.generation
         var entries: [Seal.Entry] = []
-        // Files shared with another generation are already read-only. They have their last hard link now, so their facts are
+        // Files shared with another generation are already read-only. Their last hard link has been made, so their facts are
         // recorded again.
         let linked = try Set(LinkedFiles(transaction.layout).records().map(\.inode))
         try LinkedFiles(transaction.layout).refresh()
         for database in manifest.databases {
             let path = "\(directory)/\(database.member)"
-            // Sealed after all checks, when most of the file has been written back, and before its times are recorded.
+            // The file is sealed after all checks, when most of it has been written back, and before its times are recorded.
             let isLinked = try Files.facts(path).map { linked.contains($0.inode) } ?? false
             let isPublished = !changed.contains(database.name) || database.place == .inPlace
             if database.place == .generation, !isLinked { try Files.seal(path, mode: 0o444) }
@@ -45,8 +45,8 @@ struct GenerationSealer {
         var seal = Seal(entries: entries, feedSerial: feedSerial)
         (seal.manifest, seal.transaction, seal.keys) = (try SHA256.digest(of: bytes).hex, transaction.id, keys)
         try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
-        // Syncs the names in the directory, in case of a power failure after the switch: the writer of each file has synced its
-        // content.
+        // Syncs the directory entries, so that a power failure after the switch cannot lose them. The writer of each file has
+        // already synced its content.
         try Files.syncDirectory(directory)
     }
 }

@@ -15,15 +15,15 @@ package struct Journal {
 
     init(in directory: String) { path = "\(directory)/\(Transaction.journalName)" }
 
-    /// The state of an update according to the records.
+    /// The state of an update according to its journal.
     package struct State {
         var plan: Plan?
         /// The inodes of the files staged by the transaction, by their path in its directory; nil before the decision.
         package var decided: [String: UInt64]?
-        /// The digests of staged files without another mark, by the same paths.
+        /// The digests of the staged files that contain no marker of their release, by the same paths.
         var digests: [String: String] = [:]
-        /// Whether the transaction was decided in another directory, of which this one is a copy. Its inodes then prove nothing,
-        /// because a copy may use the same numbers for other files: digests and markers identify them.
+        /// Whether the decision was recorded in another directory, of which this one is a copy. The recorded inodes then prove
+        /// nothing, because a copy may use the same numbers for other files. Digests and markers identify the files instead.
         var isCopied = false
         /// The paths whose old content may be removed, with the proof from `Displacement`.
         var expendable: [String: Displacement.Proof] = [:]
@@ -45,8 +45,7 @@ package struct Journal {
         try file.close()
     }
 
-    /// Syncs everything written so far, and the names of the files. Called before anything changes that recovery may have to
-    /// repair.
+    /// Syncs the journal and the directories that contain it. Called before any change that recovery may have to repair.
     func sync() throws {
         try syncNames()
         let file = try Descriptor(path, .read)
@@ -54,13 +53,13 @@ package struct Journal {
         try file.close()
     }
 
-    /// Records the databases that draining takes out of WAL mode. Synced before the first one is drained, because a crash must
-    /// not change the journal mode chosen by an app.
+    /// Records the databases that draining takes out of WAL mode. The record is synced before the first one is drained, so that
+    /// recovery can restore the journal mode that the app chose.
     func draining(wal: Set<String>) throws {
         try append(["record": "draining", "wal": .array(wal.sorted().map { .string($0) })])
     }
 
-    /// Records the decision: from here on recovery finishes the update after a crash.
+    /// Records the decision: from then on, recovery finishes the update after a crash.
     func decide(
         inodes: [String: UInt64], digests: [String: String] = [:], expendable: [String: Displacement.Proof] = [:],
         isCopied: Bool = false
@@ -81,8 +80,8 @@ package struct Journal {
             ]))
     }
 
-    /// Facts that distinguish the transaction's directory from a copy of it: device, inode, and the time of its creation if the
-    /// file system records that. With that time the device is left out, because its number may change after a restart.
+    /// Returns facts that distinguish the transaction's directory from a copy of it: its inode and the time of its creation. If
+    /// the file system does not record that time, the device is used instead, although its number may change after a restart.
     ///
     /// Uses the directory and not the journal, because `cp -al` gives the copy the same journal under a second name.
     private func directoryIdentity() throws -> JSON? {
@@ -95,15 +94,16 @@ package struct Journal {
         return [inode, .size(birth.seconds), .size(birth.nanoseconds)]
     }
 
-    /// Syncs the directory entries of the journal and the staged files. A record can reach the disk as soon as it is written,
-    /// so this must happen before a record is written that depends on those files.
+    /// Syncs the entries of the transaction's directory, and the entry of the directory itself. A record can reach the disk as
+    /// soon as it is written, so these entries must be synced before any record that depends on them.
     private func syncNames() throws {
         let directory = Files.directory(of: path)
         try Files.syncDirectory(directory)
         try Files.syncDirectory(Files.directory(of: directory))
     }
 
-    /// Records that a consumer is about to be asked to release, so that it is asked to reload after a crash. Not synced.
+    /// Records that a consumer is about to be asked to release its databases, so that recovery asks it to reload them after a
+    /// crash. Not synced.
     func releasing(_ consumer: String) throws {
         try append(["record": "releasing", "consumer": .string(consumer)], sync: false)
     }
@@ -116,11 +116,11 @@ package struct Journal {
     /// Records an attempt to recover. Synced, so that an attempt that crashes the machine counts.
     func attempt() throws { try append(["record": "attempt"]) }
 
-    /// Records that the update is being undone. Synced before the first effect is undone, so that recovery does not go forward
-    /// again.
+    /// Records that the update is being undone. Synced before the first effect is undone, so that recovery continues the undo.
     func undoing(_ why: String) throws { try append(["record": "undoing", "why": .string(why)]) }
 
-    /// Records the end. Not synced: if a power failure loses the record, recovery finds that the effects are already applied.
+    /// Records the end of the update. Not synced: if a power failure loses the record, recovery finds that the effects are
+    /// already applied.
     package func end(_ record: String) throws { try append(["record": .string(record)], sync: false) }
 
     private func append(_ record: JSON, sync: Bool = true) throws {

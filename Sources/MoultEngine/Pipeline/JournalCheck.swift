@@ -36,7 +36,7 @@ struct JournalCheck {
             }
             name = String(path.dropFirst(cacheRoot.count + 1))
         }
-        // Without '/', no link leads to another directory.
+        // A name without '/' cannot lead through a symlink to another directory.
         if let fault = PlainName.fault(name) { throw try invalid("the path \(path) in its plan \(fault)") }
     }
 

@@ -6,8 +6,8 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Stages the members that a plan needs in the transaction's directory: from the store's files and by patches where possible,
-/// and the rest from the bundle. Nothing is used before its digest is verified.
+/// Stages in the transaction's directory the members that a plan needs: from files of the store and by patches where possible,
+/// and otherwise from the bundle. Nothing is used before its digest is verified.
 struct MemberStaging {
     let transaction: Transaction
     let plan: Plan
@@ -16,7 +16,7 @@ struct MemberStaging {
     let proven: Set<String>
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
-    /// Returns the object that verifies the files from the bundle; nil if they are verified already.
+    /// Stages the members. Returns the object that verifies the files from the bundle; nil if nothing is left to verify.
     func stage() throws -> UnpackedDigests? {
         for reuse in plan.reuse { try stage(reuse) }
         guard let bundle = plan.bundle else { return nil }
@@ -35,7 +35,7 @@ struct MemberStaging {
             if let base, let place = reuse.base { try verify(base, place) }
             try patch(reuse, base, to: target)
         } catch let error as MoultError where PatchFault.isOfFiles(error) {
-            // If a patch was applied, only the patches are avoided. If the base is at fault, the next attempt detects that.
+            // If patches were used, the next attempt avoids only these. If their base is at fault, that attempt detects it.
             let names = reuse.patches.isEmpty ? reuse.base.map { [$0.description] } ?? [] : reuse.patches.map(\.file)
             throw PatchFault(Set(names), error)
         }

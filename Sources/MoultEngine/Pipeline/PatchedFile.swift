@@ -4,8 +4,8 @@ internal import MoultStore
 internal import MoultTrust
 internal import Synchronization
 
-/// The file produced by a patch, and its digest. Several threads write pieces in any order, and whichever is free passes them to
-/// the digest in file order.
+/// The file produced by a patch, and its digest. Several threads write the pieces in any order; one thread at a time passes
+/// them to the digest in file order.
 final class PatchedFile: Sendable {
     private struct State {
         /// The pieces written but not yet digested.
@@ -30,7 +30,7 @@ final class PatchedFile: Sendable {
             if number == piece {
                 try digest.update(bytes)
             } else {
-                // Another thread wrote this piece and has moved on; its pages are in memory.
+                // Another thread wrote this piece and has moved on; the pages of the piece are still in memory.
                 try MappedFile(file, range).withBytes { try digest.update($0) }
             }
             state.withLock { $0.isDigesting = false }
@@ -50,7 +50,7 @@ final class PatchedFile: Sendable {
     func finish() throws -> String { try digest.finish() }
 }
 
-/// The error for a patch or a base that does not match; the release is then installed without it.
+/// The error for a patch or a base file that does not match its digest; the release is then installed without that file.
 package struct PatchFault: Error {
     /// The names of the patches, or the generation and member of the base.
     package let unfit: Set<String>

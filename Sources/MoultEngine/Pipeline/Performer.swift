@@ -54,8 +54,8 @@ package final class Performer: Changes, @unchecked Sendable {
         }
     }
 
-    /// Does the part of the work that comes directly before the decision, because it locks out other processes: takes locks and
-    /// leases, and carries rows over.
+    /// Takes locks and leases, and carries rows over. This comes directly before the decision, because it locks out other
+    /// processes.
     func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
     func facts() throws -> [String: UInt64] {
         var facts = try writable.facts()
@@ -76,8 +76,7 @@ package final class Performer: Changes, @unchecked Sendable {
     var isIrrevocable: Bool { writable.isIrrevocable }
     func requireRevocable() throws { try writable.requireRevocable() }
 
-    /// Does the part of the work that comes last, because it cannot be undone: SQLite's own commits. After them the update is
-    /// complete.
+    /// Makes SQLite's own commits, after which the update is complete. This comes last, because commits cannot be undone.
     func finish() throws { try writable.finish() }
 
     package func revert(_ effect: Effect) throws {
@@ -127,12 +126,13 @@ package final class Performer: Changes, @unchecked Sendable {
             isGone = try Files.renameIfFree(place, to: transaction.generation)
             if !isGone { try Files.exchange(transaction.generation, place) }
         }
-        // The damaged generation is still in place, or in place again.
+        // Unless the new generation was moved away, a damaged one is still in place, or in place again.
         if isGone { try LeaseFile.remove(generation, layout) } else { try Files.setMode(place, 0o555) }
         try Files.syncDirectory(layout.generations)
     }
 
-    /// A directory without owner write permission cannot be moved to another directory; its readers are not affected.
+    /// The mode for moving a generation: a directory without owner write permission cannot be moved to another directory.
+    /// Readers are not affected.
     private static let movable: UInt32 = 0o755
 
     // MARK: the pointer
@@ -142,7 +142,7 @@ package final class Performer: Changes, @unchecked Sendable {
         if try Files.target(ofLink: layout.current) != target {
             try replaceLink(layout.current, with: target)
         }
-        // In case of a power failure after an app has read the new release: it must not find the old one again.
+        // After a power failure, an app that has read the new release must not find the old one again.
         try Files.syncDirectory(layout.hidden)
     }
 
@@ -218,7 +218,7 @@ package final class Performer: Changes, @unchecked Sendable {
         } else if facts.inode != inodes["waiting/\(path)"] || inodes[MadeFile.key(path)] != MadeFile.mark(facts) {
             return
         }
-        // A process that has it open may be writing to it.
+        // A process that has the file open may be writing to it.
         guard try WriteLease.take(place) != nil, try Files.facts("\(place)-wal") == nil,
             try Files.facts("\(place)-journal") == nil
         else { return }

@@ -9,7 +9,8 @@ extension ReplayGuard {
         try note(sequence: release.sequence, resetting: plan.request.takesOlder, transaction.layout)
     }
 
-    /// Records the installed release. With `resetting`, at the operator's request, later releases are compared with this one.
+    /// Records the sequence of the installed release. With `resetting`, because the operator accepts older releases, a lower
+    /// sequence replaces the recorded one.
     private static func note(sequence: Int, resetting: Bool, _ layout: StoreLayout) throws {
         let before = try read(layout)
         var now = before

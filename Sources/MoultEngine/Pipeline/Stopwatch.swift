@@ -30,7 +30,7 @@ package final class Stopwatch: Sendable {
     /// The time since the start.
     package var elapsed: Duration { ContinuousClock.now - start }
 
-    /// The times measured so far, in the order in which the parts began.
+    /// The times of all parts, in the order in which they began. Reading them ends the current part.
     package var parts: [History.Part] {
         state.withLock { state in
             Self.close(&state)

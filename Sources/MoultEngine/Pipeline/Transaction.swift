@@ -7,9 +7,10 @@ internal import StepKit
 /// The staged files of an update in progress, and its journal.
 extension Transaction {
     package var journal: Journal { Journal(in: directory) }
-    /// The directory into which the core unpacks.
+    /// The directory into which members are unpacked.
     var unpacked: String { "\(directory)/unpacked" }
-    /// Returns the path at which a member is staged; the names of migrations include directories.
+    /// Returns the path at which a member is staged, and creates its directory, because the names of migrations include
+    /// directories.
     func place(of member: String) throws -> String {
         var directory = unpacked
         for part in member.split(separator: "/").dropLast() {
@@ -30,7 +31,7 @@ extension Transaction {
     /// The staged generation of adopted files.
     var adopted: String { "\(directory)/adopted" }
 
-    /// Creates the directories, which must not exist. Only the store's owner may read them, because their content is not
+    /// Creates the directories, which must not exist yet. Only the store's owner may read them, because their content is not
     /// verified yet.
     func create(_ plan: Plan) throws {
         try Files.makeDirectory(directory, mode: 0o700)
@@ -51,9 +52,10 @@ extension Transaction {
         }
     }
 
-    /// Removes everything, the journal first, so that a crash leaves only garbage and not an interrupted update.
+    /// Removes the staged files and the journal. The journal goes before the rest of its directory, so that a crash leaves only
+    /// garbage and not an interrupted update.
     package func remove() throws {
-        // A journal that cannot be read might list exchanged content: then nothing is removed.
+        // If the journal cannot be read, nothing is removed, because it might list exchanged content.
         let state = try journal.read()
         let staged = try Removable(staging: self, state)
         for path in state.plan?.stagedPaths ?? [] {
@@ -64,10 +66,10 @@ extension Transaction {
         try LinkedFiles(layout).refresh()
     }
 
-    /// Returns whether this transaction created a generation's directory, according to its seal, which also holds in a copied
-    /// store.
+    /// Returns whether this transaction created the directory of a generation. The seal in the directory names the transaction,
+    /// also in a copied store.
     ///
-    /// Seals of earlier versions do not record that; the inode recorded with the decision is used instead.
+    /// Seals of earlier versions do not name it; for these, the inode recorded with the decision is compared.
     func hasCreated(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {
         guard let facts = try Files.facts(directory), facts.kind == .directory else { return false }
         let path = "\(directory)/\(Seal.fileName)"
@@ -90,7 +92,7 @@ extension Transaction {
         return nil
     }
 
-    /// Returns whether a file is the database as published. For files without a marker, in a copied store.
+    /// Returns whether a file has exactly the published content. For files without a marker, in a copied store.
     static func isPublished(_ path: String, _ digest: String) throws -> Bool {
         guard try Files.facts(path)?.kind == .file else { return false }
         return try SHA256.digest(ofFileAt: path).hex == digest

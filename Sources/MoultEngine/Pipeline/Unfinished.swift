@@ -34,6 +34,6 @@ package struct Unfinished: Sendable, Equatable {
 }
 
 extension Plan {
-    /// The description: `an update to 2.1.0`, `a rollback to 2.0.0`.
+    /// The plan's title with an article: `an update to 2.1.0`, `a rollback to 2.0.0`.
     var words: String { "\(title.hasPrefix("u") ? "an" : "a") \(title)" }
 }

@@ -39,7 +39,7 @@ final class UnpackedDigests: Sendable {
         private let bundle: Descriptor
         private let sha256: String
         private let files: [UnpackedFile]
-        /// The results of the files, in order, and of the bundle.
+        /// One result for each file, in order, and one for the bundle.
         let results: Mutex<[Result<Void, any Error>?]>
         let isStopped = Mutex(false)
 
@@ -58,7 +58,8 @@ final class UnpackedDigests: Sendable {
                     }
                 }
             }
-            // Fails only if a thread could not be started: unverified files must not pass.
+            // This fails only if a thread could not be started. The failure is added to the results, so that unverified files
+            // do not pass.
             if case .failure = outcome { results.withLock { $0.append(outcome) } }
         }
 
@@ -77,7 +78,7 @@ final class UnpackedDigests: Sendable {
     private struct Stopped: Error {}
 }
 
-/// A file unpacked from frames, with its digests in the manifest.
+/// A file unpacked from frames, with its digests according to the manifest.
 final class UnpackedFile: Sendable {
     private let file: Descriptor
     private let name: String
@@ -116,7 +117,7 @@ final class UnpackedFile: Sendable {
 }
 
 extension MoultError {
-    /// A bundle that does not match the manifest.
+    /// Creates the error for a bundle that does not match its manifest.
     init(unsealed bundle: String, _ why: String) {
         self.init(
             .digest, what: "the bundle \(bundle) does not match its manifest", why: why,

@@ -6,11 +6,11 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Unpacks the members that a plan needs from the bundle into the transaction's directory.
+/// Unpacks from a bundle the members that a plan needs.
 ///
 /// Nothing is used before its digest is verified.
 struct Unpacker {
-    /// The path at which a member is written.
+    /// Returns the path at which a member is written.
     let place: @Sendable (String) throws -> String
     let release: Manifest
     let bundle: String
@@ -29,8 +29,8 @@ struct Unpacker {
 
     func unpack() throws { try unpackUnverified()?.verify() }
 
-    /// Unpacks, and returns the object that verifies the files, for callers with other work to do meanwhile; nil if they are
-    /// verified already.
+    /// Unpacks, and returns the object that verifies the files, for callers with other work to do meanwhile; nil if the files
+    /// are verified already.
     func unpackUnverified() throws -> UnpackedDigests? {
         let expected = Self.expected(of: release)
         guard let sealed = release.bundle, let frames = sealed.frames else {
@@ -43,7 +43,7 @@ struct Unpacker {
         ).unpack()
     }
 
-    /// Unpacks a bundle of any format, checking its own digest and each member's.
+    /// Unpacks a bundle of any format, checking its own digest and that of each member.
     private func stream(_ expected: [String: Expected]) throws {
         let total = expected.reduce(0) { $0 + $1.value.size }
         let counter = ProgressCounter("unpack", total: total, tell: progress)
