@@ -38,7 +38,7 @@ struct ChangedTables {
         return changed
     }
 
-    /// Returns the path of the new file; nil if there is none, as for a migration. Called during preparation.
+    /// Returns the path of the new file; nil if none is staged, as for a migration. Called during preparation.
     private func newFile(_ database: Database) throws -> String? {
         guard database.kind.isSealed else {
             let path = "\(transaction.waiting)/\(database.path)"

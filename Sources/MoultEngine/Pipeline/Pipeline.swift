@@ -34,7 +34,7 @@ package struct Pipeline {
             transaction: transaction, plan: plan, inodes: [:], installed: prepared.context.installed, release: release)
         do {
             try transaction.create(plan)
-            // For steps that are not built in, which are told the outcome even after a crash.
+            // Steps that are not built in need it to learn the outcome after a crash.
             if !steps.others(of: plan).isEmpty { try Files.writeNew(prepared.bytes, to: transaction.manifest) }
             try prepare()
             try watcher.stopIfAsked()
