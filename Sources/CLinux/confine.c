@@ -4,7 +4,7 @@ struct moult_landlock_rules {
     uint64_t files, network, scopes;
 };
 
-// The version of Landlock in the kernel; negative if the kernel does not enforce it.
+// Returns the version of Landlock in the kernel; a negative number if the kernel does not enforce Landlock.
 int moult_landlock_version(void) { return (int)syscall(444 /* landlock_create_ruleset */, NULL, 0, 1u); }
 
 int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes) {
@@ -25,15 +25,15 @@ int moult_open_path(const char *path) { return openat(AT_FDCWD, path, O_PATH | O
 
 // --- seccomp
 
-// Whether the kernel can filter calls: only then does it read the address, so the error is EFAULT.
+// Returns whether the kernel can filter system calls: only then does it read the null address, and fails with EFAULT.
 int moult_has_seccomp(void) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
 }
 
-// Dropped capabilities cannot be regained, neither through file capabilities nor by root's programs.
+// Dropped capabilities cannot be regained, either through file capabilities or by executing a program as root.
 int moult_drop_capabilities(uint64_t kept) {
-    // A process that may not change its bounding set has nothing to lose there: with no_new_privs, programs get no more
-    // than it has. EINVAL marks the end of the list.
+    // EPERM means that the process may not change its bounding set. This is harmless: with no_new_privs, a program gets no more
+    // capabilities than the process has. EINVAL marks the end of the list.
     for (unsigned long capability = 0; capability < 64; capability++)
         if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM && errno != EINVAL) return -1;
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) return -1;

@@ -1,5 +1,5 @@
 // Replacements for calls that only Linux has: compiled instead of system.c, spawn.c and confine.c in a build with
-// MOULT_PORTABLE=1. ENOSYS means that a call has no replacement; MoultFiles refuses operations that need one.
+// MOULT_PORTABLE=1. ENOSYS means that a call has no replacement; MoultFiles refuses operations that need such a call.
 #include "CLinux.h"
 #include <string.h>
 
@@ -14,7 +14,7 @@ long moult_syscall(long number, long a, long b, long c, long d) {
 }
 
 // Without flags, this is renameat. With MOULT_RENAME_NOREPLACE, a file first gets the new name as a second link, so that an
-// existing file is never replaced; a directory may at worst replace an empty directory. Files cannot be exchanged.
+// existing file is never replaced; a directory can at worst replace an empty directory. Exchanging two files is not supported.
 int moult_renameat2(int from, const char *old, int to, const char *new_, unsigned flags) {
     struct stat facts;
     if (flags == 0) return renameat(from, old, to, new_);
@@ -28,21 +28,21 @@ int moult_renameat2(int from, const char *old, int to, const char *new_, unsigne
     return renameat(from, old, to, new_);
 }
 
-// Not supported, so blocks are copied.
+// Sharing blocks is not supported, so the caller copies the file.
 int moult_clone(int to, int from) {
     (void)to, (void)from;
     errno = EOPNOTSUPP;
     return -1;
 }
 
-// Nothing to reserve: a full disk is detected while the file is written.
+// Reserving space is not supported: a full disk is detected while the file is written.
 int moult_fallocate(int fd, off64_t size) {
     (void)fd, (void)size;
     errno = EOPNOTSUPP;
     return -1;
 }
 
-// Nothing to do: this only improves speed, because the file is synced later.
+// Does nothing: early writeback only improves speed, and the file is synced later anyway.
 int moult_start_writeback(int fd, off64_t offset, off64_t length) {
     (void)fd, (void)offset, (void)length;
     return 0;
@@ -50,7 +50,8 @@ int moult_start_writeback(int fd, off64_t offset, off64_t length) {
 
 int moult_fstat_call(int fd, moult_stat *out) { return fstat(fd, out); }
 
-// These flock locks also belong to the open file. `moult_is_locked` takes a lock briefly, so a reader tries more than once.
+// Like the F_OFD_* locks that they replace, flock locks belong to the open file. `moult_is_locked` briefly takes a lock, so a
+// reader tries more than once.
 int moult_lock_for_reading(int fd) {
     for (int left = 200;; left--) {
         if (flock(fd, LOCK_SH | LOCK_NB) == 0) return 0;
@@ -69,11 +70,11 @@ int moult_is_locked(int fd) {
 
 int moult_pipe(int ends[2]) {
     if (pipe(ends) != 0) return -1;
-    // A program started in between would inherit the ends; this build starts none.
+    // A program started between these calls would inherit the ends, but this build starts no programs.
     return fcntl(ends[0], F_SETFD, FD_CLOEXEC) != 0 || fcntl(ends[1], F_SETFD, FD_CLOEXEC) != 0 ? -1 : 0;
 }
 
-// A directory on a different device than its parent directory is the root of a mount; a file never is.
+// Reports a directory as the root of a mount if it is on a different device than its parent directory. Never reports a file.
 int moult_is_mount_root(const char *path) {
     struct stat facts, above;
     char parent[4096];
@@ -84,14 +85,14 @@ int moult_is_mount_root(const char *path) {
     return facts.st_dev != above.st_dev || facts.st_ino == above.st_ino;
 }
 
-// Not recorded.
+// Returns 1, because creation times are not read.
 int moult_birth(const char *path, int64_t *seconds, uint32_t *nanoseconds) {
     struct stat facts;
     (void)seconds, (void)nanoseconds;
     return stat(path, &facts) != 0 ? -1 : 1;
 }
 
-// This build supports only owner, group and mode.
+// Of the attributes of a file, this build supports only owner, group and mode.
 static int unsupported(void) {
     errno = EOPNOTSUPP;
     return -1;

@@ -20,7 +20,7 @@ int moult_terminal_columns(int fd) {
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// Whether the caller limits the size of files (ulimit -f).
+// Returns whether the size of files that this process writes is limited (ulimit -f).
 int moult_has_file_size_limit(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

@@ -22,8 +22,8 @@ static void close_others_on_exec(void) {
         for (int fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// Gives the process its own view of all mounts, in which only the directory is writable. Returns 1 if the system does not
-// allow that.
+// Gives the process its own mount namespace, in which only `directory` is writable. Returns 1 if the system does not allow
+// that, and -1 if the directory cannot be made writable again.
 static int mount_read_only(const char *directory) {
     struct {
         uint64_t set, clear, propagation, user_namespace;
@@ -36,7 +36,7 @@ static int mount_read_only(const char *directory) {
     return syscall(442, AT_FDCWD, directory, 0, &writable, sizeof writable) != 0 ? -1 : 0;
 }
 
-// In the child: calls nothing that is unsafe after fork, and does not return.
+// Runs in the child. Calls nothing that is unsafe after fork, and does not return.
 static void become(const moult_child *what, pid_t parent, int report) {
     moult_confinement confinement = {.ruleset = -1};
     if (what->confinement) confinement = *what->confinement;
@@ -85,7 +85,7 @@ failed:;
     _exit(127);
 }
 
-// Closes every descriptor except this one, which becomes descriptor 3.
+// Closes every descriptor except `descriptor`, which becomes descriptor 3. Returns 3, or -1 on failure.
 static int keep_only(int descriptor) {
     if (dup2(descriptor, 3) < 0) return -1;
     for (int standard = 0; standard < 3; standard++) close(standard);
@@ -94,7 +94,8 @@ static int keep_only(int descriptor) {
     return 3;
 }
 
-// Forwards signals to the group, one per byte, until its first process or moult has ended. Then kills the whole group.
+// Sends the group a signal for each byte from moult, until moult or the group's first process has ended. Then kills the whole
+// group.
 static void watch(pid_t group, int lifeline) {
     int end = (int)syscall(SYS_pidfd_open, group, 0);
     struct pollfd events[] = {{lifeline, POLLIN, 0}, {end, POLLIN, 0}};
@@ -109,8 +110,8 @@ static void watch(pid_t group, int lifeline) {
         if (count == 1) kill(-group, signal);
         if (count == 0 || (count < 0 && errno != EINTR)) break;
     }
-    // No process can leave the group, so this reaches all of them. The group's ID cannot have been reused, because its
-    // first process has not been reaped yet.
+    // No process can leave the group, so this kills every process that the program has started. The group's ID cannot have been
+    // reused, because its first process has not been reaped yet.
     kill(-group, SIGKILL);
 }
 
@@ -119,7 +120,7 @@ static void watch(pid_t group, int lifeline) {
 static void supervise(const moult_child *what, int report) {
     pid_t own = getpid();
     int part = MOULT_PART_GROUP;
-    // The parent may ignore SIGCHLD, and then no child could be waited for. All signals stay blocked.
+    // If the parent ignores SIGCHLD, this process inherits that and could not wait for its children. All signals stay blocked.
     signal(SIGCHLD, SIG_DFL);
     if (setpgid(0, 0) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) goto failed;
     // The child shares this memory until its program starts, which saves copying all page tables again.
@@ -127,10 +128,10 @@ static void supervise(const moult_child *what, int report) {
     if (child == 0) become(what, own, report);
     if (child < 0) goto failed;
     moult_child_failure started = {MOULT_PART_STARTED, child};
-    // If this fails, moult is gone, and the closed lifeline reports that as well.
+    // If this fails, moult has ended, and `watch` would find the lifeline closed.
     if (write(report, &started, sizeof started) < 0) kill(-child, SIGKILL);
     int lifeline = keep_only(what->lifeline);
-    // The program may be hostile and has the same user, so it must not read or stop this process with ptrace.
+    // The program may be hostile and runs as the same user, so it must not be able to read or stop this process with ptrace.
     prctl(PR_SET_DUMPABLE, 0);
     if (lifeline < 0 || moult_drop_capabilities(0) != 0) kill(-child, SIGKILL);
     watch(child, lifeline);
@@ -142,7 +143,7 @@ static void supervise(const moult_child *what, int report) {
         if (ended < 0) break;
         if (ended == child) status = one;
     }
-    // If moult is gone, the status is not needed.
+    // If moult has ended, the status is not needed.
     (void)!send(lifeline, &status, sizeof status, MSG_NOSIGNAL);
     _exit(0);
 failed:;

@@ -7,10 +7,10 @@
 static int argument_count;
 static char **arguments;
 
-// Swift's runtime reads the command line from /proc/self/cmdline, which is missing without /proc. In its own constructor it
-// looks for its crash reporter, through its root directory or otherwise through /proc/self/exe, and aborts if it finds
-// neither. The static command has no crash reporter next to it, so any root directory will do. Constructors with a priority
-// run before all others.
+// Swift's runtime reads the command line from /proc/self/cmdline, which is missing without /proc. In its own constructor, the
+// runtime looks for its crash reporter, either below the directory in SWIFT_ROOT or through /proc/self/exe, and aborts if it
+// has neither. The static command comes without a crash reporter, so any directory will do. Constructors with a priority run
+// before all others.
 __attribute__((constructor(101))) static void before_swift(int count, char **words) {
     argument_count = count;
     arguments = words;

@@ -16,7 +16,7 @@ int moult_start_writeback(int fd, off64_t offset, off64_t length) {
     return (int)syscall(SYS_sync_file_range, fd, offset, length, 2 /* SYNC_FILE_RANGE_WRITE */);
 }
 
-// The C library would use a path for this call, which a confined process may not do.
+// The C library implements fstat with a system call that takes a path, which a confined process may not make.
 int moult_fstat_call(int fd, moult_stat *out) { return (int)syscall(SYS_fstat, fd, out); }
 int moult_lock_for_reading(int fd) {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -29,7 +29,7 @@ int moult_unlock_reading(int fd) {
 }
 
 int moult_is_locked(int fd) {
-    // A write lock would conflict with every other lock. This only queries it, so fd may be read-only.
+    // Asks which lock conflicts with a write lock, without taking one, so fd may be read-only. Every lock conflicts with it.
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     return fcntl(fd, F_OFD_GETLK, &lock) ? -1 : lock.l_type != F_UNLCK;
 }
@@ -92,7 +92,7 @@ ssize_t moult_write_quietly(int fd, const void *bytes, size_t count) {
 
 int moult_is_single_threaded(void) {
     struct stat tasks;
-    // A directory has two links of its own, and here one for each thread.
+    // Every directory has two links of its own; this one has another for each thread.
     if (stat("/proc/self/task", &tasks) == 0) return tasks.st_nlink == 3;
     // Without /proc: the kernel refuses this call to a process with other threads, and otherwise changes nothing.
     return unshare(CLONE_THREAD) == 0;

@@ -1,4 +1,4 @@
-// liblzma: xz streams, and the bare LZMA coder of patches.
+// liblzma: xz streams, and the raw LZMA coder that patches use.
 #pragma once
 #include <lzma.h>
 

@@ -15,14 +15,15 @@ static inline int moult_sqlite_db_config(sqlite3 *db, int op, int on, int *now) 
     return sqlite3_db_config(db, op, on, now);
 }
 
-// fchown for SQLite that does nothing if the file already has that owner: the system call would still change ctime.
+// Replaces fchown in SQLite. Does nothing if the file already has this owner and group: the system call would change its ctime
+// even then.
 static inline int moult_fchown_if_other(int fd, uid_t owner, gid_t group) {
     struct stat now;
     if (fstat(fd, &now) == 0 && now.st_uid == owner && now.st_gid == group) return 0;
     return fchown(fd, owner, group);
 }
 
-// xSetSystemCall takes each function as one without arguments, which needs a cast that Swift refuses.
+// xSetSystemCall takes a pointer to a function without arguments, so each function needs a cast that Swift does not allow.
 static inline int moult_sqlite_keep_ctime(void) {
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
     if (vfs == 0 || vfs->iVersion < 3) return SQLITE_NOTFOUND;

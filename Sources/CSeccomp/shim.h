@@ -2,7 +2,7 @@
 #pragma once
 #include <seccomp.h>
 
-// The action is a macro with the error code as its argument.
+// SCMP_ACT_ERRNO is a macro that takes the error code as its argument.
 static inline uint32_t moult_seccomp_error(uint16_t code) { return SCMP_ACT_ERRNO(code); }
 static inline uint32_t moult_seccomp_allow(void) { return SCMP_ACT_ALLOW; }
 static inline uint32_t moult_seccomp_kill(void) { return SCMP_ACT_KILL_PROCESS; }

@@ -17,7 +17,7 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: []) }
 
-    /// Whether the description leaves out a part.
+    /// Whether the description hides a part of the address.
     package var hasSecrets: Bool { description != withSecrets }
 
     /// Whether this address was read from a record, which contains only the description of the original.
@@ -43,11 +43,11 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
         var rest: Substring
     }
 
-    /// Nil for a file name, in which a question mark is an ordinary character.
+    /// The parts of a URL; nil for a file name, in which a question mark is an ordinary character.
     private var parts: Parts? {
         guard contains(":", in: Array(withSecrets.utf8)) else { return nil }
         let lower = withSecrets.lowercased()
-        // Without the slashes it is a typo, which must not expose a secret either.
+        // `http:` without slashes is a typo, but must not expose a secret either.
         let isWeb = lower.hasPrefix("http:") || lower.hasPrefix("https:")
         guard let separator = withSecrets.firstRange(of: "://") ?? (isWeb ? withSecrets.firstRange(of: ":") : nil),
             !lower.hasPrefix("file:")

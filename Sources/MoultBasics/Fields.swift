@@ -11,10 +11,10 @@ public struct Fields {
     /// Turns a position and a fault into the error for the document being read.
     public typealias Failure = (_ place: String, _ why: String, _ now: String?) -> MoultError
 
-    // The names read so far. A class, so that reading a field needs no `inout`.
+    // The names read so far. This is a class, so that the methods that read a field need not be mutating.
     private final class Known { var names: [String] = [] }
 
-    /// Reads an object; any other value is an error.
+    /// Reads an object; throws for any other value.
     public init(_ json: JSON, at place: String = "", failure: @escaping Failure) throws {
         guard case .object(let members) = json else {
             throw failure(place.isEmpty ? "the document" : place, "must be an object, but is \(json.kind)", nil)
@@ -62,7 +62,8 @@ public struct Fields {
     /// Returns a required integer.
     public func integer(_ name: String) throws -> Int { try required(name, optionalInteger(name)) }
 
-    /// The limit for counts: other programs cannot read larger integers exactly, and sums of counts cannot overflow.
+    /// Counts must be less than this number: many programs cannot represent larger integers exactly. The limit also keeps sums
+    /// of counts from overflowing.
     public static let countLimit = 1 << 53
 
     /// Returns a count, which cannot be negative; nil if the member is missing.
@@ -119,13 +120,13 @@ public struct Fields {
     /// Returns the fields of a required object.
     public func object(_ name: String) throws -> Fields { try required(name, optionalObject(name)) }
 
-    /// Returns the fields of each object in a list.
+    /// Returns the fields of each object in a list; an empty list if the member is missing.
     public func objects(_ name: String) throws -> [Fields] {
         guard let values = try value(name, "a list of objects", { $0.array }) else { return [] }
         return try values.enumerated().map { try Fields($1, at: path("\(name)[\($0)]"), failure: error) }
     }
 
-    /// Returns the name and fields of each member of an object, in order.
+    /// Returns the name and fields of each member of an object, in order; an empty list if the object is missing.
     public func named(_ name: String) throws -> [(name: String, fields: Fields)] {
         guard let json = json(name) else { return [] }
         guard case .object(let members) = json else { throw fail(name, "must be an object, but is \(json.kind)") }

@@ -1,7 +1,7 @@
 extension JSON {
     /// How strictly text is parsed.
     public enum Dialect: Sendable {
-        /// JSON according to RFC 8259, as programs write it, and in which it is signed.
+        /// JSON according to RFC 8259, for text that programs write and publishers sign.
         case plain
         /// JSON written by hand, which may contain comments and trailing commas.
         case draft
@@ -63,9 +63,9 @@ private struct JSONParser {
 
     private mutating func object() throws -> JSON {
         var members: [JSON.Member] = []
-        // Used only for objects with many members; for few, comparing is faster than building a set.
+        // Used only for objects with many members; for few, comparing names is faster than building a set.
         var names: Set<[UInt8]> = []
-        /// Records a name; returns false if the object already has it.
+        /// Returns whether the object does not have this name yet, and records the name.
         func claim(_ name: String) -> Bool {
             if members.count < 16 { return !members.contains { $0.name.hasBytes(of: name) } }
             if names.isEmpty { names = Set(members.map { Array($0.name.utf8) }) }
@@ -166,7 +166,7 @@ private struct JSONParser {
         return try string(after: text)
     }
 
-    /// Returns the rest of a string that contains escapes.
+    /// Reads the rest of a string that contains escapes, and returns the whole string.
     private mutating func string(after beginning: String) throws -> String {
         var text = beginning
         while true {

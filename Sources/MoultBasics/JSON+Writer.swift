@@ -1,12 +1,12 @@
 extension JSON {
-    /// The text on one line, for journals and event streams.
+    /// This value as text on one line, for journals and event streams.
     public var line: String {
         var text = ""
         write(to: &text, indent: nil)
         return text
     }
 
-    /// The text for humans: indented by two spaces, one member per line, ending with a newline.
+    /// This value as text for humans: indented by two spaces, one member per line, ending with a newline.
     public var pretty: String {
         var text = ""
         write(to: &text, indent: 0)
@@ -19,7 +19,8 @@ extension JSON {
         case .null: text += "null"
         case .bool(let value): text += value ? "true" : "false"
         case .integer(let value): text += String(value)
-        // JSON has no infinity, but parsers read an excessively large number as infinity. SQLite's shell writes it the same way.
+        // JSON has no infinity, but many parsers read an excessively large number as infinity. SQLite's shell also writes
+        // infinity this way.
         case .number(let value) where value.isInfinite: text += value < 0 ? "-9e999" : "9e999"
         case .number(let value): text += value.isNaN ? "null" : "\(value)"
         case .string(let value): Self.quote(value, to: &text)

@@ -58,7 +58,7 @@ public enum JSON: Sendable, Equatable {
         }
     }
 
-    /// This object with one member replaced or appended, or removed if the value is nil.
+    /// Returns this object with one member replaced or appended, or removed if the value is nil.
     public func setting(_ name: String, to value: JSON?) -> JSON {
         var members = self.members ?? []
         if let index = members.firstIndex(where: { $0.name == name }) {
@@ -83,8 +83,8 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
     public static func compact(_ members: KeyValuePairs<String, JSON?>) -> JSON {
         .object(members.compactMap { name, value in value.map { Member(name, $0) } })
     }
-    /// Returns a string, or nil.
+    /// Returns the text as a JSON value; nil for nil.
     public static func optional(_ value: String?) -> JSON? { value.map { .string($0) } }
-    /// Returns a number of bytes or items.
+    /// Returns a number of bytes or items as a JSON value.
     public static func size(_ value: Int) -> JSON { .integer(Int64(value)) }
 }

@@ -21,12 +21,12 @@ package struct SQLName: Hashable, Comparable, Sendable {
 
     package func hasSuffix(_ suffix: String) -> Bool { folded.suffix(suffix.utf8.count) == SQLName(suffix).folded[...] }
 
-    /// Whether SQLite reserves the table or index for itself.
+    /// Whether SQLite reserves this name for its own tables and indexes.
     package var isInternal: Bool { hasPrefix("sqlite_") }
 }
 
 /// The tables that moult adds to databases. They are not part of a database's content or schema: a release can contain them if
-/// its source comes from a store.
+/// it was made from a database in a store.
 package let ownTables: Set<String> = ["moult_release", "moult_rejected"]
 
 extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {
@@ -36,15 +36,15 @@ extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {
 }
 
 extension String {
-    /// Returns whether both consist of the same bytes. `==` treats the two encodings of é as equal, but is faster in most
-    /// cases.
+    /// Returns whether both strings consist of the same bytes. `==` alone would treat the two encodings of é as equal. It comes
+    /// first because it is faster in most cases.
     package func hasBytes(of other: String) -> Bool {
         self == other && utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 }
 
-/// Pairs the parts that have the same name on both sides, byte by byte, and calls the body for each pair and for parts on one
-/// side only, in the order of the second.
+/// Pairs the parts of two lists whose names have the same bytes, and calls the body for each pair and for each part in only one
+/// list. The order is that of the second list, followed by the parts that only the first list has.
 package func pair<Part>(
     _ first: [Part], _ second: [Part], by name: (Part) -> String, _ body: (Part?, Part?) -> Void
 ) {

@@ -3,12 +3,12 @@ public func didYouMean(_ word: String, among candidates: [String]) -> String? {
     nearest(to: word, among: candidates).map { "Did you mean \"\($0)\"?" }
 }
 
-/// Returns the candidate that starts with the word, or the one with the fewest insertions, deletions, replacements or swaps of
-/// letters; nil if more than a third would have to change.
+/// Returns the shortest candidate that starts with the word, or otherwise the one with the fewest insertions, deletions,
+/// replacements or swaps of letters; nil if more than a third would have to change.
 public func nearest(to word: String, among candidates: [String]) -> String? {
-    // A longer word is not a typo, and computing its distance would take long.
+    // Such a long word is not a typo, and computing its distance would take too long.
     if word.utf8.count > 64 { return nil }
-    // A prefix stands for the shortest candidate that starts with it.
+    // A prefix of at least three letters selects the shortest candidate that starts with it.
     let start = word.lowercased()
     if start.count >= 3,
         let begun = candidates.filter({ $0.lowercased().hasPrefix(start) }).min(by: { $0.count < $1.count })

@@ -26,7 +26,7 @@ public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> Stri
     "\(number) \(number == 1 ? one : many ?? one + "s")"
 }
 
-/// Returns a path for a command line: one that begins with a dash would be parsed as an option.
+/// Returns a path that can be pasted into a command line: a path that begins with a dash would be parsed as an option.
 package func pastedPath(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
 
 /// Returns a command line that a shell parses as these words.
@@ -71,14 +71,14 @@ package func visible(_ text: String) -> String {
     return result
 }
 
-/// Returns foreign text as quoted in a message: the middle is left out if the text is longer than `limit` characters.
+/// Returns untrusted text for a quotation in a message, without its middle if it is longer than `limit` characters.
 package func shortened(_ text: String, to limit: Int = 200) -> String {
     if text.utf8.count <= limit || text.count <= limit { return text }
     return "\(text.prefix(limit * 3 / 4))…\(text.suffix(limit / 8))"
 }
 
-/// Returns part of an error with long quotations shortened: a file may contain a name, number or value of a megabyte. Paths stay
-/// complete, because users paste commands with them.
+/// Returns part of an error with long quotations shortened: a file may contain a name, number or value that is a megabyte long.
+/// Paths stay complete, because users paste commands with them.
 func readable(_ part: String) -> String {
     if part.utf8.count <= 200 { return part }
     let words = part.split(separator: " ", omittingEmptySubsequences: false).map { word in
@@ -99,7 +99,7 @@ public struct ByteCount: Sendable, Equatable, CustomStringConvertible {
         var value = Double(bytes)
         var unit = 0
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
-        // 1023.5 would be shown as "1024".
+        // From 999.5 on, a number would be shown with four digits.
         while value >= 999.5, unit < units.count - 1 {
             value /= 1024
             unit += 1

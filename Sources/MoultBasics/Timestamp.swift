@@ -44,8 +44,8 @@ public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible
         seconds = days * 86400 + hour * 3600 + minute * 60 + second
     }
 
-    // Days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from March, so that the leap day is the last
-    // of its year.
+    // Days since 1970-01-01 in the proleptic Gregorian calendar. Years begin in March here, so that the leap day is the last
+    // day of its year.
     private static func days(year: Int, month: Int, day: Int) -> Int {
         let y = month <= 2 ? year - 1 : year
         let era = (y >= 0 ? y : y - 399) / 400

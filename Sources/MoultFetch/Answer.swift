@@ -10,14 +10,14 @@ final class Answer {
     private let url: String
     /// Header fields of registries: the digest of the content, the URL for the rest of an upload, and challenges.
     private var digest: String?
-    /// The received range of an upload: `0-399`.
+    /// The range of an upload that the registry has received, such as `0-399`.
     private var sent: String?
     private var location: String?
     private var challenges: [String] = []
     /// The first bytes of an error's body.
     private var page: [UInt8] = []
     private var isHeadWritten = false
-    /// Whether more of an error page has arrived than will be read.
+    /// Whether the transfer was stopped because the error page is too long.
     private(set) var isEnough = false
     private var passed = 0
     /// The seconds that the server asks clients to wait.
@@ -61,9 +61,9 @@ final class Answer {
         }
     }
 
-    /// Passes on a part of the body. Returns false if the parent no longer reads.
+    /// Passes on a part of the body; returns false to stop the transfer.
     func body(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // The body of an error is a page for humans.
+        // The body of an error is a page for humans, or has a registry's error code. It is not passed on.
         guard status == 200 || status == 206 else {
             passed += bytes.count
             if page.count < 1 << 13 { page += bytes.prefix(1 << 13) }
@@ -96,7 +96,7 @@ final class Answer {
         return code
     }
 
-    /// The offset of the body within the file, and the file's total size: `bytes 90-99/100`.
+    /// The offset of the body within the file, and the file's total size, from a field such as `bytes 90-99/100`.
     private var place: (offset: Int, total: Int?) {
         guard status == 206 else { return (0, status == 200 ? length : nil) }
         let numbers = (range ?? "").split { !$0.isNumber }.map { Int($0) }

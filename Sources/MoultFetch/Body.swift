@@ -30,7 +30,7 @@ final class Body {
         }
     }
 
-    /// Returns the next bytes; 0 at the end, nil if they cannot be read.
+    /// Copies the next bytes into the buffer and returns their number: 0 at the end, nil if the file cannot be read.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         let limit = min(buffer.count, end - next)
         guard limit > 0 else { return 0 }

@@ -5,8 +5,8 @@ internal import MoultLibc
 
 /// Gets one response with libcurl, following redirects.
 enum Fetch {
-    /// Exit statuses: 0, a response arrived, regardless of its status; 1, no response, with the reason on stderr; 2, invalid
-    /// usage.
+    /// Returns the exit status: 0 if a response arrived, whatever its status; 1 if none arrived; 2 for other errors, such as an
+    /// invalid request. The reason for a failure goes to stderr.
     static func run() -> Int32 {
         signal(SIGPIPE, SIG_IGN)
         do {
@@ -32,7 +32,8 @@ enum Fetch {
 
     private static let maxRedirects = 5
 
-    /// Follows redirects with a new transfer for each, because libcurl would look up passwords for the other host.
+    /// Sends the request and follows redirects, each with a new transfer, because libcurl would look up passwords for the other
+    /// host.
     private static func follow(_ request: Request) throws {
         guard let first = Origin(request.url), let authority = Origin(request.authority) else {
             throw Failure("libcurl cannot parse the URL")
@@ -68,8 +69,7 @@ enum Fetch {
             try curl.set(CURLOPT_ERRORBUFFER, pointer: buffer.baseAddress)
             try prepare(curl, url, request, headers, answer)
             try send(curl, request, body)
-            // Passwords come from the user's file. They are sent only over TLS, and only to the host of the original
-            // URL.
+            // Passwords come from `~/.netrc`. They are sent only over TLS, and only to the host of the original URL.
             let isTrusted = request.usesNetrc && first.scheme == "https" && Origin(url) == first
             answer.isNetrcExposed = try isTrusted && Netrc.isExposed()
             let isRead = isTrusted && !answer.isNetrcExposed
@@ -112,7 +112,7 @@ enum Fetch {
         }
         guard let body else {
             try curl.set(CURLOPT_POST, 1)
-            // libcurl reads the other post options after this call.
+            // Without an explicit empty body, libcurl would read the body from stdin.
             try curl.set(CURLOPT_COPYPOSTFIELDS, text: "")
             return try curl.set(CURLOPT_CUSTOMREQUEST, text: request.method.rawValue)
         }
@@ -138,12 +138,12 @@ enum Fetch {
         try curl.set(CURLOPT_PROTOCOLS_STR, text: "http,https")
         try curl.set(CURLOPT_FOLLOWLOCATION, 0)
         try curl.set(CURLOPT_CONNECTTIMEOUT, max(1, request.patience))
-        // The operator's limit may be lower.
+        // The operator's bandwidth limit may be lower than the minimum rate.
         let slowest = request.bandwidth > 0 ? min(request.minimumRate, request.bandwidth / 2) : request.minimumRate
         try curl.set(CURLOPT_LOW_SPEED_LIMIT, max(1, slowest))
         try curl.set(CURLOPT_LOW_SPEED_TIME, max(1, request.patience))
         try curl.set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: request.bandwidth)
-        // libcurl reads a hundred blocks before it checks the time.
+        // libcurl may fill its buffer a hundred times before it checks the speed, so a low limit needs a small buffer.
         if request.bandwidth > 0 { try curl.set(CURLOPT_BUFFERSIZE, max(1024, min(16_384, request.bandwidth / 200))) }
         try curl.set(CURLOPT_HTTPHEADER, pointer: UnsafeMutableRawPointer(headers.list))
         try authorities(curl)
@@ -163,7 +163,7 @@ enum Fetch {
         }
     }
 
-    /// Uses the variables with which users of curl replace the system's certificate authorities.
+    /// Uses the certificate authorities in the environment variables that curl and OpenSSL read, in place of the system's.
     private static func authorities(_ curl: borrowing Handle) throws {
         func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         if let file = variable("CURL_CA_BUNDLE") ?? variable("SSL_CERT_FILE") {

@@ -43,7 +43,7 @@ struct Handle: ~Copyable {
     }
 }
 
-/// Headers in addition to those of libcurl.
+/// The headers that the request adds to libcurl's own.
 final class HeaderList {
     private(set) var list: UnsafeMutablePointer<curl_slist>?
 
@@ -70,9 +70,9 @@ final class HeaderList {
     deinit { curl_slist_free_all(list) }
 }
 
-/// No response arrived.
+/// The reason why no response arrived.
 struct Failure: Error {
-    /// The kind of failure for the caller; `other` means that a retry does not help.
+    /// The kind of failure, for the caller. Only `transient` and `slow` failures may be temporary.
     enum Kind: String {
         case transient, slow, scheme, redirect, other
     }

@@ -10,7 +10,7 @@ struct Request {
         case put = "PUT"
         case patch = "PATCH"
 
-        /// Whether the request changes nothing, so that redirects may be followed.
+        /// Whether the request changes nothing on the server, so that redirects may be followed.
         var isRead: Bool { self == .get || self == .head }
     }
 
@@ -20,21 +20,21 @@ struct Request {
     let accept: String?
     /// The media type of the body.
     let contentType: String?
-    /// A small body.
+    /// The body as text, if it is small.
     let text: String?
     /// The body as a range of the file on descriptor 3.
     let file: Range<Int>?
     /// The Authorization header.
     let authorization: String?
-    /// The URL whose host and port alone receive the header.
+    /// The Authorization header is sent only to the host and port of this URL.
     let authority: String
     /// Whether passwords are read from `~/.netrc`.
     let usesNetrc: Bool
     /// The offset at which to resume; 0 requests the whole file.
     let offset: Int
-    /// Resume only if the server's file still has this tag.
+    /// The transfer resumes only if the server's file still has this tag.
     let ifRange: String?
-    /// Request no body if the file on the server still has this tag.
+    /// The server sends no body if its file still has this tag.
     let ifNoneMatch: String?
     /// Seconds after which to give up on a server that does not respond or is slower than `minimumRate`.
     let patience: Int

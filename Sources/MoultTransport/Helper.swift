@@ -5,7 +5,8 @@ internal import MoultFiles
 enum Helper {
     static let name = "moult-fetch"
 
-    /// Returns the path of the helper: from a variable, next to this program, in the installation directory, or in PATH.
+    /// Returns the path of the helper: the value of MOULT_FETCH, or a file next to this program, in an installation directory,
+    /// or in PATH.
     static func path() throws -> String {
         let environment = Subprocess.ownEnvironment
         if let named = environment["MOULT_FETCH"], !named.isEmpty { return named }

@@ -45,7 +45,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
 
     package init(_ text: String) throws { try self.init(Address(text)) }
 
-    /// Appends the name of the feed to the URL of a directory.
+    /// Returns the URL of a feed: the feed's file name is appended to the URL of a directory or host.
     private static func ofFeed(_ address: Address) -> Address {
         let url = address.withSecrets
         let isHost = url.drop { $0 != ":" }.dropFirst(3).allSatisfy { $0 != "/" && $0 != "?" && $0 != "#" }
@@ -130,7 +130,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         case .web(let address):
             let url = address.withSecrets
             let end = url.firstIndex { $0 == "?" || $0 == "#" } ?? url.endIndex
-            // The query belongs to the requested file, but a token in it is used for all files.
+            // The query is kept, because it may contain a token that is needed for all files.
             let query = url[end...].prefix { $0 != "#" }
             let path = url[..<end]
             let scheme = path.firstRange(of: "://")?.upperBound ?? path.startIndex

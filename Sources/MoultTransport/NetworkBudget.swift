@@ -18,7 +18,8 @@ package final class NetworkBudget: Sendable {
         return max(.zero, whole.map { min(own, $0.left) } ?? own)
     }
 
-    /// Returns the share of one server if this many servers can still be tried, so that a slow one leaves time for the next.
+    /// Returns the budget for one server if this many servers can still be tried, so that a slow server leaves time for the
+    /// next.
     package func share(of servers: Int) -> NetworkBudget { NetworkBudget(left / max(1, servers), of: self) }
 
     func measure<Result>(_ body: () throws -> Result) rethrows -> Result {

@@ -3,7 +3,7 @@ internal import MoultFiles
 
 /// Receives the body of a response, piece by piece.
 protocol ResponseSink: AnyObject {
-    /// Called when the head has arrived; the following bytes start at its offset.
+    /// Called when the head has arrived; the bytes that follow start at the head's `offset`.
     func begin(_ head: WebHead) throws
     func take(_ bytes: UnsafeRawBufferPointer) throws
 }
@@ -32,7 +32,7 @@ final class MemorySink: ResponseSink {
         bytes += part
     }
 
-    /// Returns the complete body, if it is as long as the server said.
+    /// Returns the complete body; throws if its length is not the one that the server reported.
     func whole(_ head: WebHead, _ url: Address) throws -> [UInt8] {
         if let total = head.total, total != bytes.count {
             throw MoultError(

@@ -48,7 +48,8 @@ extension Transport {
         try Files.copy(file, to: path, mode: 0o600)
     }
 
-    /// Gets the header of the response, and the error to throw if it is a refusal.
+    /// Requests the rest of the file. Returns the head of the response, and the error to throw if the server refused the
+    /// request.
     private func requestRest(
         of location: Location, _ sink: PartialFile, _ tag: Tag, _ until: ContinuousClock.Instant
     ) throws -> (head: WebHead, refusal: () throws -> any Error) {
@@ -60,7 +61,7 @@ extension Transport {
         case .registry(let file):
             guard let sha256 = file.sha256 else { break }
             let purpose = Purpose(repository: file.repository, writes: false)
-            // The content of a digest never changes, so the range needs no condition.
+            // The content with a given digest never changes, so the range needs no condition.
             var request = WebRequest(url: file.repository.url("blobs/sha256:\(sha256)"), offset: sink.received)
             request.purpose = "cannot get \(location)"
             let head = try ask(request, purpose, until: until, sink)
@@ -84,7 +85,7 @@ private struct Tag {
     let path: String
     private var file: String { "\(path).tag" }
 
-    /// Returns the tag, if the part came from this location. A weak tag is not enough to resume.
+    /// Returns the tag; nil if the partial file came from another location, or if the tag is weak, and so not enough to resume.
     func of(_ url: Address) throws -> String? {
         let text = String(decoding: try Files.read(file, limit: 1 << 14) ?? [], as: UTF8.self)
         let lines = text.split(separator: "\n").map { String($0) }
@@ -101,7 +102,7 @@ private struct Tag {
     func forget() throws { try Files.remove(file) }
 }
 
-/// A sink that first passes on the head.
+/// A sink that also passes the head of a successful response to a closure.
 private final class ObservingSink: ResponseSink {
     private let sink: PartialFile
     private let note: (WebHead) throws -> Void

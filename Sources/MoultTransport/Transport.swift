@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Gets files from other places: small ones into memory, large ones into a file that can be resumed.
+/// Gets files from any location: small ones into memory, large ones into a file, so that a download can be resumed.
 package struct Transport: Sendable {
     /// When to retry, and when to give up.
     package struct RetryPolicy: Sendable, Equatable {
@@ -15,7 +15,7 @@ package struct Transport: Sendable {
         package var fileDeadline = 1800
         /// Bytes per second; 0 means no limit.
         package var bandwidth = 0
-        /// The number of consecutive attempts without progress.
+        /// The number of consecutive attempts without progress before moult gives up.
         package var attempts = 4
         /// The approximate pause before the second attempt, in milliseconds. It doubles before each further attempt.
         package var pause = 500
@@ -40,7 +40,7 @@ package struct Transport: Sendable {
         (self.retryPolicy, self.budget, self.stopIfAsked) = (retryPolicy, budget, stopIfAsked)
     }
 
-    /// Returns the same transport with the share of time for one server, if this many servers can still be tried.
+    /// Returns the same transport with the time budget for one server, if this many servers can still be tried.
     package func share(of servers: Int) -> Transport {
         var part = self
         part.budget = budget.share(of: servers)
@@ -55,7 +55,7 @@ package struct Transport: Sendable {
         case nothing
     }
 
-    /// Gets a file of at most `limit` bytes; with a tag, only if the file has changed.
+    /// Gets a file of at most `limit` bytes. Returns `unchanged` instead if the server's file still has the given tag.
     package func read(_ location: Location, limit: Int, unless tag: String? = nil) throws -> Answer {
         switch location {
         case .file(let path):
@@ -79,7 +79,7 @@ package struct Transport: Sendable {
         }
     }
 
-    /// Retries after a pause, as long as the error may be temporary and time is left.
+    /// Runs `body`, and again after a pause as long as the error may be temporary and time is left.
     func retrying<Result>(
         seconds: Int, progress: () -> Int = { 0 },
         _ body: (_ until: ContinuousClock.Instant) throws -> Result
@@ -97,8 +97,8 @@ package struct Transport: Sendable {
                 }
                 let gained = progress() - before
                 before += gained
-                // A download over a bad line completes, because each attempt transfers a part. A server that sends only a few
-                // bytes per attempt does not count as progress.
+                // An attempt with progress resets the count, so that a download over a bad line completes. A few bytes from a
+                // slow server do not count as progress.
                 if gained > (failure.isSlow ? retryPolicy.minimumRate * retryPolicy.patience : 0) {
                     attempt = 0
                 } else if failure.isSlow {
@@ -111,7 +111,7 @@ package struct Transport: Sendable {
         }
     }
 
-    /// Waits for a random time, up to twice as long as the last pause, so that clients that were cut off together do not return
+    /// Waits for a random time, whose limit doubles with each attempt, so that clients that were cut off together do not return
     /// together. The pause is at least as long as the server requests; if that is too long, throws the error.
     private func pauseBeforeRetry(after attempt: Int, _ failure: Retryable, _ until: ContinuousClock.Instant) throws {
         let longest = min(retryPolicy.pause << (attempt - 1), 30_000)
@@ -140,7 +140,6 @@ struct Retryable: Error {
     }
 }
 
-/// Waits for a period of time.
 enum Pause {
     static func milliseconds(_ count: Int) { usleep(UInt32(count * 1000)) }
 }

@@ -16,11 +16,11 @@ struct WebHead: Equatable {
     let digest: String?
     /// The absolute URL for the rest of an upload.
     let uploadURL: String?
-    /// The authentication that the server requires.
+    /// The authentication schemes that the server accepts.
     let challenges: [String]
     /// The error code of a registry.
     let code: String?
-    /// The received range of an upload: `0-399`.
+    /// The range of an upload that the registry has received, such as `0-399`.
     let sent: String?
 
     init(parsing line: [UInt8], source: String) throws {

@@ -17,10 +17,10 @@ struct WebRequest {
     /// The accepted media types.
     var accept: String?
     var body: Body?
-    /// The Authorization header, and the URL whose host and port receive it. `~/.netrc` is then not used.
+    /// The Authorization header, and the URL whose host and port receive it. With an authority, `~/.netrc` is not used.
     var authorization: String?
     var authority: String?
-    /// The operation that failed, for errors; nil for getting the URL.
+    /// The beginning of error messages, such as "cannot publish …"; nil for "cannot get" and the URL.
     var purpose: String?
 
     private var failed: String { purpose ?? "cannot get \(url)" }
@@ -36,7 +36,7 @@ struct WebRequest {
         var file: Descriptor?
         if case .file(let path, _) = body { file = try Descriptor(path, .read) }
         if let number = file?.number { command.files = [number] }
-        // The helper has inherited the descriptor.
+        // Keeps the descriptor open until the helper has inherited it.
         defer { file = nil }
         let child = try Subprocess(command, input: .bytes(json(retryPolicy, until).message))
         var head: WebHead?
@@ -46,8 +46,8 @@ struct WebRequest {
             if ContinuousClock.now >= until { throw late }
         }
         do {
-            // The helper gives up by itself; the deadline is for a helper that hangs. While it follows redirects, it sends
-            // nothing.
+            // The helper enforces the time limits itself; `requireTime` stops a helper that hangs. The patience is long,
+            // because the helper sends nothing while it follows redirects.
             while let block = try child.read(patience: 86_400, stop: requireTime) {
                 var body = block
                 if head == nil {
@@ -70,7 +70,7 @@ struct WebRequest {
     }
 
     private func json(_ retryPolicy: Transport.RetryPolicy, _ until: ContinuousClock.Instant) -> JSON {
-        // A little more than the remaining time, so that the caller reports why it stops.
+        // The helper gets a little more than the remaining time, so that this process stops first and reports the reason.
         let left = max(until - .now, .zero) + .seconds(1)
         return .compact([
             "url": .string(url.withSecrets), "offset": .size(offset), "ifRange": .optional(ifRange),
@@ -94,7 +94,7 @@ struct WebRequest {
     private var text: String? { if case .text(let text, _) = body { text } else { nil } }
     private var part: Range<Int>? { if case .file(_, let part) = body { part } else { nil } }
 
-    /// The error if no time is left for another attempt.
+    /// The error for a request that took longer than the time limit.
     private var late: Retryable {
         Retryable(
             MoultError(

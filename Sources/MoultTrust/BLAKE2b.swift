@@ -1,4 +1,4 @@
-/// BLAKE2b of RFC 7693 without a key, for short input and any digest length.
+/// BLAKE2b according to RFC 7693 without a key, for short input and any digest length.
 ///
 /// minisign protects secret keys with a 32-byte BLAKE2b, and libcrypto before 3.2 only supports the 64-byte one. Long
 /// input is hashed by libcrypto.

@@ -6,7 +6,7 @@ package struct Digest: Hashable, Sendable {
     // Four big-endian words: equality and hashing are synthesized, and nothing is allocated.
     private let words: SIMD4<UInt64>
 
-    /// Takes the 32 bytes of a digest; nil for any other number of bytes.
+    /// Creates a digest from its 32 bytes; nil for any other number of bytes.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.size else { return nil }
         var words = SIMD4<UInt64>()
@@ -16,7 +16,7 @@ package struct Digest: Hashable, Sendable {
         self.words = words
     }
 
-    /// Reads 64 hexadecimal digits, upper or lower case; nil for anything else.
+    /// Parses 64 hexadecimal digits, upper or lower case; nil for anything else.
     package init?(hex: some StringProtocol) {
         let digits = hex.utf8
         guard digits.count == 2 * Self.size else { return nil }
@@ -48,7 +48,7 @@ package struct Digest: Hashable, Sendable {
         return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// The first 8 hexadecimal digits: enough to distinguish two releases of a product in a name.
+    /// The first 8 hexadecimal digits: enough to distinguish the releases of a product in names.
     package var prefix8: String { String(hex.prefix(8)) }
 }
 

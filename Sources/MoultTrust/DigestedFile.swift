@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// A file that is being written, with the SHA-256 of its content, so that it need not be read again.
+/// Writes a file and computes the SHA-256 of its content at the same time, so that the file need not be read again.
 package final class DigestedFile {
     private let file: Descriptor?
     private let digest = GrowingDigest()

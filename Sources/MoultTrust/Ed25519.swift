@@ -30,7 +30,7 @@ package enum Ed25519 {
         return signature
     }
 
-    /// Returns whether the key's owner made this signature of the message; throws only if it cannot be checked.
+    /// Returns whether the key's owner made this signature of the message; throws only if the signature cannot be checked.
     package static func verify(_ signature: [UInt8], of message: [UInt8], publicKey: [UInt8]) throws -> Bool {
         let key = try Key(publicKey: publicKey)
         let context = try Context()
@@ -38,7 +38,7 @@ package enum Ed25519 {
             throw cryptoError("start verifying with Ed25519")
         }
         let result = EVP_DigestVerify(context.handle, signature, signature.count, message, message.count)
-        // An invalid signature leaves an error in the library's queue, where the next error must not find it.
+        // An invalid signature leaves an error in libcrypto's queue, which the message of a later error must not contain.
         ERR_clear_error()
         return result == 1
     }

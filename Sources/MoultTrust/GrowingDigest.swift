@@ -68,7 +68,7 @@ private final class Work: @unchecked Sendable {
         }
     }
 
-    /// Ends the input; an abandoned digest is not used.
+    /// Ends the input. If the digest is abandoned, drops the blocks that remain.
     func end(abandoned: Bool) {
         monitor.locked {
             isOver = true

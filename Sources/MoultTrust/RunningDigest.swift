@@ -1,7 +1,7 @@
 internal import CCrypto
 internal import MoultBasics
 
-/// An incremental libcrypto digest: the handle that SHA-256 and BLAKE2b-512 share.
+/// An incremental digest of libcrypto, either SHA-256 or BLAKE2b-512.
 package struct RunningDigest: ~Copyable {
     package enum Function: String { case sha256 = "SHA256", blake2b512 = "BLAKE2B-512" }
 

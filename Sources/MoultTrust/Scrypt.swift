@@ -23,7 +23,7 @@ package struct Scrypt: Equatable {
     package func key(password: [UInt8], salt: [UInt8], count: Int) throws -> [UInt8] {
         try Library.begin()
         let (cost, parallel) = parameters
-        // Calculated like libcrypto, whose default limit of 32 MiB would be exceeded: 128 r bytes for each of N + 2 + p blocks.
+        // The memory limit for libcrypto, whose default of 32 MiB is too low. It uses 128 r bytes for each of N + 2 + p blocks.
         let needed = 128 * Self.blockFactor * (cost + 2 + parallel)
         var key = [UInt8](repeating: 0, count: count)
         let result = password.withUnsafeBytes {

@@ -28,15 +28,15 @@
 
 // --- the start of the process: start.c
 
-// The command line with the program's name, available even if /proc is not mounted.
+// The command line, including the program's name. These functions also work without /proc.
 int moult_argument_count(void);
 const char *moult_argument(int index);
-// The path that the kernel was given to execute this program.
+// Returns the path with which this program was executed; empty if the kernel did not pass it.
 const char *moult_program_path(void);
 
 // --- system calls: system.c
 
-// errno is a macro over a function.
+// errno is a macro that calls a function.
 int moult_errno(void);
 void moult_set_errno(int value);
 
@@ -57,7 +57,7 @@ int moult_renameat2(int from, const char *old, int to, const char *new_, unsigne
 // FICLONE: shares the blocks of one file with another (XFS, btrfs).
 int moult_clone(int to, int from);
 int moult_fallocate(int fd, off64_t size);
-// Starts writeback of a part of a file, and does not wait.
+// Starts writeback of a part of a file, without waiting for it to finish.
 int moult_start_writeback(int fd, off64_t offset, off64_t length);
 
 // The wait macros are function-like.
@@ -66,7 +66,7 @@ int moult_exit_status(int status);
 int moult_signaled(int status);
 int moult_term_signal(int status);
 
-// The width of the terminal; 0 without a terminal.
+// Returns the width of the terminal in columns; 0 if fd is not a terminal.
 int moult_terminal_columns(int fd);
 
 // stat, statvfs and flock are each the name of both a struct and a function, which Swift cannot tell apart.
@@ -78,47 +78,47 @@ int moult_lstat_call(const char *path, moult_stat *out);
 int moult_stat_call(const char *path, moult_stat *out);
 int moult_statvfs_call(const char *path, moult_statvfs *out);
 int moult_flock_call(int fd, int operation);
-// Locks on the whole file that belong to the open file (F_OFD_*). The first function takes a read lock without waiting, the
-// second releases it, and the last returns 1 if another open file has a lock.
+// Locks on a whole file that belong to the open file, not to the process (F_OFD_*). The first function takes a read lock
+// without waiting, the second releases it, and the third returns 1 if another open file has a lock.
 int moult_lock_for_reading(int fd);
 int moult_unlock_reading(int fd);
 int moult_is_locked(int fd);
 
-// A pipe that child processes do not inherit, and a pair of sockets that they do.
+// Creates a pipe, or a pair of connected sockets. Programs that this process starts do not inherit them.
 int moult_pipe(int ends[2]);
 int moult_socket_pair(int ends[2]);
 int moult_pidfd_open(pid_t pid);
-// An in-memory file.
+// Creates an in-memory file.
 int moult_memfd(void);
-// An in-memory file that can be sealed and executed, on every kernel.
+// Creates an in-memory file that can be sealed and executed, on old and new kernels.
 int moult_memfd_sealable(void);
 int moult_seal_memfd(int fd);
 
-// 1 if the path is the root of a mount, 0 if not, 2 if the kernel does not report it.
+// Returns 1 if the path is the root of a mount, 0 if not, 2 if the system does not report it, and -1 on error.
 int moult_is_mount_root(const char *path);
-// The creation time of a file; returns 1 if the file system does not record it.
+// Gets the creation time of a file. Returns 1 if the file system does not record it, and -1 on error.
 int moult_birth(const char *path, int64_t *seconds, uint32_t *nanoseconds);
 
-// <sys/xattr.h> would define fd_set differently from other modules.
+// Declared here because <sys/xattr.h> would define fd_set differently from other modules.
 long moult_listxattr(const char *path, void *names, size_t size);
 long moult_getxattr(const char *path, const char *name, void *value, size_t size);
 int moult_setxattr(const char *path, const char *name, const void *value, size_t size);
 int moult_removexattr(const char *path, const char *name);
 
-// Writes to a pipe. If no process reads it, returns an error instead of ending this process with a signal.
+// Writes to a pipe. If its read end is closed, fails with EPIPE instead of ending this process with a signal.
 ssize_t moult_write_quietly(int fd, const void *bytes, size_t count);
-// Whether this process has only one thread.
+// Returns whether this process has only one thread.
 int moult_is_single_threaded(void);
 
 // --- Landlock and seccomp: confine.c
 
-// The version of Landlock in the kernel; negative if the kernel does not enforce it.
+// Returns the version of Landlock in the kernel; a negative number if the kernel does not enforce Landlock.
 int moult_landlock_version(void);
 int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes);
 int moult_landlock_allow(int ruleset, int file, uint64_t access);
 int moult_open_path(const char *path);
 
-// Whether the kernel can filter calls.
+// Returns whether the kernel can filter system calls.
 int moult_has_seccomp(void);
 
 typedef struct {
@@ -135,7 +135,8 @@ typedef struct {
     uint64_t capabilities;  // to keep, one bit each
 } moult_confinement;
 
-// Drops all capabilities but these permanently. Returns 0 or -1; calls nothing that is unsafe after fork.
+// Permanently drops all capabilities except those in `kept`, one bit each. Returns 0 or -1; calls nothing that is unsafe after
+// fork.
 int moult_drop_capabilities(uint64_t kept);
 
 // Confines this thread and its children permanently: limits, capabilities, no new privileges, Landlock, seccomp. Returns 0,
@@ -154,24 +155,24 @@ enum {
     MOULT_PART_PROGRAM,
     MOULT_PART_MOUNTS,
     MOULT_PART_GROUP,
-    MOULT_PART_STARTED,  // no failure: the number of a supervised group
+    MOULT_PART_STARTED,  // no failure: `code` is the ID of a supervised group
 };
 
 #define MOULT_MOST_FILES 3
 
 typedef struct {
-    const char *program;  // with its directory; null for `executable`
+    const char *program;  // a path; null to run `executable`
     int executable;       // the descriptor of an open file
     int is_script;        // whether to keep `executable` open as descriptor 3, for its interpreter
     char *const *arguments;
     char *const *environment;
     const char *directory;  // null for this process's directory
     int input, output, errors;
-    int files[MOULT_MOST_FILES];  // open files that the program gets as descriptors 3 and following
+    int files[MOULT_MOST_FILES];  // open files that the program gets as descriptors 3 and up
     int file_count;
     int is_group;  // whether the program gets its own process group
-    int dies_with_parent;  // whether it is killed when the thread that started it ends
-    int lifeline;  // -1, or one of two sockets, for a supervisor that kills the group when the other one is closed
+    int dies_with_parent;  // whether the program is killed when the thread that started it ends
+    int lifeline;  // -1, or one end of a socket pair: a supervisor kills the group when the other end is closed
     int mounts_read_only;  // whether all mounts but the directory are read-only, where the system allows it
     const moult_confinement *confinement;  // null for none
 } moult_child;
@@ -181,10 +182,10 @@ typedef struct {
     int code;  // errno
 } moult_child_failure;
 
-// Starts a program. Returns its process ID, or -1 and the failed part; reports whether its mounts are read-only.
-// posix_spawn does not support everything that must happen between fork and exec.
+// Starts a program and returns its process ID. On failure, returns -1 and sets `failure`. Sets `is_read_only` if the program's
+// mounts are read-only. posix_spawn does not support everything that must happen between fork and exec.
 //
-// With a lifeline, the returned ID is the supervisor's, and `group` is the program's. Each byte sent through the other
-// socket is a signal for the group. When the program has ended, and all processes that it started are killed and reaped,
+// With a lifeline, the returned ID is the supervisor's, and `group` is the program's. Each byte sent through the other end is
+// the number of a signal for the group. When the program has ended, and all processes that it started are killed and reaped,
 // the supervisor sends the program's status and ends.
 pid_t moult_start(const moult_child *what, pid_t *group, int *is_read_only, moult_child_failure *failure);

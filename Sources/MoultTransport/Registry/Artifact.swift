@@ -25,7 +25,7 @@ package struct Artifact: Sendable, Equatable {
         }
     }
 
-    /// The media type of a layer. It is never a type of container images, because other programs recompress those.
+    /// The media type of a layer. It is never a media type of container images, because other programs recompress such layers.
     package enum MediaType: String, Sendable {
         case feed = "application/vnd.moult.feed.v1+json"
         case manifest = "application/vnd.moult.manifest.v1+json"
@@ -53,7 +53,8 @@ package struct Artifact: Sendable, Equatable {
     /// A manifest is read into memory, so its size is limited.
     static let largest = 1 << 20
 
-    /// Returns the layer with this file name, if any. `RegistryFile.release` stands for the name of a release's manifest.
+    /// Returns the layer with this file name, if any. In the name, `RegistryFile.release` is a placeholder for the name of the
+    /// release's manifest.
     package func layer(_ name: String) -> Layer? {
         if let layer = layers.first(where: { $0.name == name }) { return layer }
         guard name.hasPrefix(RegistryFile.release),
@@ -97,7 +98,7 @@ package struct Artifact: Sendable, Equatable {
 
     private static let title = "org.opencontainers.image.title"
 
-    /// The manifest as it is pushed.
+    /// The JSON of the manifest, as it is pushed.
     package var bytes: [UInt8] {
         get throws {
             let empty: JSON = [

@@ -7,7 +7,7 @@ struct Challenge: Equatable {
     let service: String?
     let scope: String?
 
-    /// Returns the best challenge of a response; nil if moult supports none of them.
+    /// Returns the first Bearer challenge of a response, or otherwise the first Basic one; nil if moult supports none of them.
     static func first(of lines: [String]) -> Challenge? {
         let all = lines.compactMap { Challenge($0) }
         return all.first { $0.scheme == .bearer } ?? all.first

@@ -93,7 +93,7 @@ enum RegistryCredentials: Equatable {
             password: String(decoding: bytes[(colon + 1)...], as: UTF8.self))
     }
 
-    /// Runs a credential helper.
+    /// Returns the credentials that a credential helper has for a host; nil if it has none.
     private static func ask(
         _ helper: String, for host: String, _ path: String, _ stop: () throws -> Void
     ) throws -> RegistryCredentials? {

@@ -2,7 +2,7 @@ package import MoultBasics
 
 /// A repository in an OCI registry: `oci://HOST[:PORT]/NAME`, or `oci+http://…` on this machine.
 package struct Repository: Sendable, Hashable, CustomStringConvertible {
-    /// Host and port, in the form of credential files.
+    /// Host and port, as in credential files.
     let host: String
     /// The path of the repository on its host.
     let name: String
@@ -104,7 +104,7 @@ package struct RegistryFile: Sendable, Equatable {
     package static let feedTag = "feed"
     /// The name of the feed's file.
     package static let feedName = "feed.json"
-    /// Stands for the name of a release's manifest if only its tag is known.
+    /// A placeholder for the name of a release's manifest, if only the tag of the release is known.
     package static let release = "release.json"
 
     package var description: String { "\(address)" + (isHead ? "" : "/\(name)") }
@@ -114,8 +114,8 @@ package struct RegistryFile: Sendable, Equatable {
 
     private var isHead: Bool { name == Self.feedName || name == Self.release }
 
-    /// Returns another file of the same feed: in the feed's artifact, in the artifact of the given tag, or otherwise in this
-    /// one.
+    /// Returns another file of the same feed. The feed, its signatures and key lists are in the feed's artifact, other files in
+    /// the artifact with the given tag, or without a tag in the same artifact as this file.
     func beside(_ name: String, sha256: String?, tag: String?) -> RegistryFile {
         let isOfFeed = name == Self.feedName || name.hasPrefix("\(Self.feedName).") || name.hasPrefix("keys-")
         return RegistryFile(

@@ -25,7 +25,7 @@ extension Transport {
         if try isStored(upload) { return false }
         var state = Upload.State()
         return try retrying(seconds: retryPolicy.fileDeadline, progress: { state.done }) { until in
-            // The interrupted attempt may have been complete.
+            // The interrupted attempt may have completed the upload.
             if state.mayBeComplete, try isStored(upload) { return true }
             if state.uploadURL != nil { try resume(upload, &state, until) }
             if state.uploadURL == nil {

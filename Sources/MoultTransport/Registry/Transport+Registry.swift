@@ -14,7 +14,7 @@ extension Transport {
         request.authority = purpose.repository.root
         request.authorization = registries.authorization(for: purpose)
         let head = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
-        // This also happens if a token has expired.
+        // The status is also 401 if a token has expired.
         guard head.status == 401, let challenge = Challenge.first(of: head.challenges),
             let authorization = try authorization(challenge, purpose, until),
             authorization != request.authorization
@@ -25,7 +25,7 @@ extension Transport {
         return again
     }
 
-    /// Returns the header that answers a challenge; nil if the user has no credentials for it.
+    /// Returns the Authorization header that answers a challenge; nil if the user does not have the credentials for it.
     private func authorization(
         _ challenge: Challenge, _ purpose: Purpose, _ until: ContinuousClock.Instant
     ) throws -> String? {

@@ -18,7 +18,7 @@ struct MinisignText {
     let name: String
     let lines: [ArraySlice<UInt8>]
 
-    /// Larger than any real file of this kind, so that an attacker cannot make this process read forever.
+    /// Larger than any real file of this kind, so that an attacker cannot make this process parse a huge file.
     private static let limit = 1 << 20
 
     /// Splits a file into exactly `count` lines; the last one may lack its line break.
@@ -35,7 +35,7 @@ struct MinisignText {
         if lines.contains(where: { $0.last == UInt8(ascii: "\r") }) { throw error("it has Windows line endings") }
     }
 
-    /// Returns the comment on a line with the given prefix.
+    /// Returns the comment that follows the given prefix on a line.
     func comment(line: Int, prefix: String) throws -> String {
         guard lines[line].starts(with: prefix.utf8) else {
             throw error("line \(line + 1) does not begin with “\(prefix)”")
@@ -47,7 +47,7 @@ struct MinisignText {
         return text
     }
 
-    /// Returns the Base64-decoded bytes of a line, exactly `count`.
+    /// Decodes the Base64 of a line; throws unless it has exactly `count` bytes.
     func bytes(line: Int, count: Int) throws -> [UInt8] {
         guard let bytes = Base64.decode(lines[line]) else { throw error("line \(line + 1) is not Base64") }
         guard bytes.count == count else {

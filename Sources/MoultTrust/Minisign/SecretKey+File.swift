@@ -42,7 +42,7 @@ extension SecretKey {
         let id = KeyID(secret[..<8])
         let pair = Array(secret[8..<72])
         let checksum = secret[72...]
-        // minisign leaves the checksum of an unprotected key empty.
+        // minisign writes zeros as the checksum of an unprotected key.
         let isWhole =
             checksum.elementsEqual(Self.checksum(id, pair)) || !isProtected && checksum.allSatisfy { $0 == 0 }
         guard isWhole || !isProtected else {

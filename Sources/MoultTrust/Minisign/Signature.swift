@@ -2,7 +2,7 @@ internal import MoultBasics
 
 /// A detached minisign signature (`.minisig`), which proves nothing until a key has verified it.
 package struct Signature: Hashable, Sendable {
-    /// The key that claims to have made the signature.
+    /// The ID of the key that the signature claims to be made with.
     package let keyID: KeyID
     /// Whether the signature is over the BLAKE2b digest (`ED`), as made by current versions of minisign, or over the bytes
     /// (`Ed`).
@@ -10,7 +10,7 @@ package struct Signature: Hashable, Sendable {
     let bytes: [UInt8]
     /// The trusted comment, which only `verify` returns, after verifying it.
     let unprovenComment: String
-    /// Signs the signature and the trusted comment, so that neither can be exchanged.
+    /// A signature over the signature and the trusted comment together, so that neither can be replaced.
     let commentSignature: [UInt8]
 
     init(keyID: KeyID, isPrehashed: Bool, bytes: [UInt8], unprovenComment: String, commentSignature: [UInt8]) {

@@ -10,7 +10,7 @@ package struct Verified: Hashable, Sendable {
 extension Signature {
     /// Verifies that one of `keys` signed these bytes and the trusted comment; throws otherwise.
     ///
-    /// `name` stands for the signed file in errors. A legacy signature (`minisign -S -l`) is refused unless allowed.
+    /// `name` identifies the signed file in errors. A legacy signature (`minisign -S -l`) is refused unless allowed.
     @discardableResult package func verify(
         _ bytes: [UInt8], named name: String, by keys: [PublicKey], allowLegacy: Bool = false
     ) throws -> Verified {

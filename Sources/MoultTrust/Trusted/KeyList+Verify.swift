@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension KeyList {
-    /// The list in these bytes if root keys of the previous list signed it, otherwise nil.
+    /// Parses a key list; returns nil unless enough root keys of the previous list signed it.
     ///
     /// A list of format 2 must also be signed by its own root keys, so that a next list is always possible.
     package init?(
@@ -18,7 +18,7 @@ extension KeyList {
         try requireOwnSignatures(bytes, named: name, at: now, find: find)
     }
 
-    /// Throws unless the root keys that a list of format 2 names have signed it: otherwise, no next list would be possible.
+    /// Throws unless a list of format 2 is signed with its own root keys: otherwise, no next list would be possible.
     package func requireOwnSignatures(
         _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
     ) throws {

@@ -18,7 +18,7 @@ package struct KeyList: Sendable, Equatable {
     package static let maxLists = 256
 
     package var product: String
-    /// 1 for the first list after the keys that stores have pinned, then 2.
+    /// 1 for the list that replaces the keys pinned in stores, 2 for the next list, and so on.
     package var serial: Int
     package var roles: KeyRoles
     /// Whether the list has one set of keys for all roles (format 1).
@@ -34,10 +34,10 @@ package struct KeyList: Sendable, Equatable {
         (self.product, self.serial, roles, isPlain) = (product, serial, KeyRoles(all: keys), true)
     }
 
-    /// Returns the name of a list next to the feed.
+    /// Returns the file name of the list with this serial.
     package static func fileName(_ serial: Int) -> String { "keys-\(serial).json" }
 
-    /// Returns whether a list can have this name.
+    /// Returns whether this is the file name of a key list.
     package static func isFileName(_ name: String) -> Bool {
         guard name.hasPrefix("keys-"), name.hasSuffix(".json") else { return false }
         return Int(name.dropFirst(5).dropLast(5)) != nil

@@ -1,6 +1,6 @@
 package import MoultBasics
 
-/// The keys for each role.
+/// The keys that may sign key lists, manifests and feeds.
 package struct KeyRoles: Sendable, Equatable {
     /// The keys that sign the next key list.
     package var root: TrustedKeys

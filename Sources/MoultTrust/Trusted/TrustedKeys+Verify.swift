@@ -6,12 +6,12 @@ extension MoultError.Code {
 }
 
 extension TrustedKeys {
-    /// Returns the possible names of signatures next to a file: minisign's, and one for each further signer.
+    /// Returns the possible names of the signature files for a file: minisign's usual name, and one with the ID of each key.
     package func signatureNames(of name: String) -> [String] {
         ["\(name).minisig"] + entries.map { Self.signatureName(of: name, by: $0.key.id) }
     }
 
-    /// Returns the path of the signature by one of several signers.
+    /// Returns the name of the signature file of one signer, for a file with several signers.
     package static func signatureName(of name: String, by id: KeyID) -> String { "\(name).\(id).minisig" }
 
     /// Verifies that enough of these keys signed the bytes, and returns the signers; nothing is parsed before that.
@@ -31,7 +31,7 @@ extension TrustedKeys {
             } catch let error as MoultError { fault = fault ?? error }
             if signers.count >= threshold { return signers.map(\.id) }
         }
-        // An invalid signature says more than missing ones.
+        // An error about an invalid signature is more useful than one about missing signatures.
         throw fault ?? unsigned(name, signers.map(\.id))
     }
 

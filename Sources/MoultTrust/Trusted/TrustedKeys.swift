@@ -53,7 +53,7 @@ package struct TrustedKeys: Sendable, Equatable {
         return Entry(key: key, notAfter: notAfter)
     }
 
-    /// Identifies a set of keys regardless of their order, IDs and times.
+    /// A digest that identifies a set of keys regardless of their order, IDs and times.
     package var fingerprint: String {
         get throws {
             try SHA256.digest(of: entries.map(\.key.bytes).sorted { $0.lexicographicallyPrecedes($1) }.flatMap { $0 })
@@ -64,10 +64,10 @@ package struct TrustedKeys: Sendable, Equatable {
     /// The IDs of the keys: `8C01…, 77AB…`.
     package var ids: String { entries.map(\.key.id.description).joined(separator: ", ") }
 
-    /// The keys of a role: `8C01…`, or `at least 2 of 8C01…, 77AB…`.
+    /// The keys as text for messages: `8C01…`, or `at least 2 of 8C01…, 77AB…`.
     package var words: String { entries.count == 1 ? ids : "at least \(threshold) of \(ids)" }
 
-    /// The signatures that a file needs.
+    /// The signatures that a file needs, as text for messages.
     package var need: String {
         if entries.count == 1 { return "a signature by key \(ids)" }
         return threshold == 1
