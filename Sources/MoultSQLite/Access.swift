@@ -8,9 +8,9 @@ package enum Access: Sendable, CaseIterable {
     case readWrite
     /// Read with locks. **It may still write:** SQLite creates a missing `-wal` and `-shm` of a WAL database.
     case readOnly
-    /// Read without locks and without checking for sidecars. Only for a file that does not change in the meantime.
+    /// Read without locks and without checking for sidecars. Only for a file that does not change while the connection is open.
     case immutable
-    /// Read a WAL database through the existing `-shm`, without ever writing to it.
+    /// Read a WAL database through the existing `-shm`, without writing to either file.
     case readOnlySharedMemory
 
     private var parameters: String {

@@ -1,9 +1,9 @@
 import CSQLite
 
-/// The permissions of statements on a guarded connection, as an authorizer that SQLite calls when it prepares a statement.
+/// Limits the actions of statements on a guarded connection. SQLite calls the authorizer when it prepares a statement.
 ///
-/// SQLite resolves the expressions in a table's own constraints without calling the authorizer, so `trusted_schema` is off
-/// because of those.
+/// SQLite resolves the expressions in a table's own constraints without calling the authorizer, so `trusted_schema` is off as
+/// well.
 final class Authorizer {
     /// The purpose of the statements.
     enum Purpose {
@@ -14,15 +14,15 @@ final class Authorizer {
     }
 
     let purpose: Purpose
-    /// True while moult's own code attaches or detaches; SQL alone never may.
+    /// True while moult's own code attaches or detaches a database; no other statement may do that.
     var isAttaching = false
-    /// The forbidden action of the statement being prepared. SQLite does not always name it: it reports a denied function as
-    /// unknown, and a failed schema change as a changed schema.
+    /// The forbidden action of the statement being prepared. SQLite's own error does not always name the action: a denied
+    /// function is reported as unknown, and a failed schema change as a changed schema.
     var denied: String?
 
     init(_ purpose: Purpose) { self.purpose = purpose }
 
-    /// Returns why an action was denied, for humans.
+    /// Returns the reason why an action was denied, as text for a message.
     func reason(_ denied: String) -> String {
         switch purpose {
         case .reading: "only reading is allowed, and this statement needs \(denied)"
@@ -40,7 +40,8 @@ final class Authorizer {
     private func permitsChanging(_ action: Int32, _ first: String, _ second: String?) -> Bool {
         switch action {
         case SQLITE_TRANSACTION, SQLITE_ATTACH, SQLITE_DETACH: false
-        // SQLite's own implementation of ALTER TABLE uses internal functions, so the forbidden ones are listed instead.
+        // SQLite's own implementation of ALTER TABLE uses internal functions, so the forbidden functions are listed instead of
+        // the permitted ones.
         case SQLITE_FUNCTION: !Self.reachingOut.contains((second ?? "").lowercased())
         case SQLITE_PRAGMA:
             Self.scriptPragmas.contains(first.lowercased()) || permitsReading(action, first, second)
@@ -102,15 +103,15 @@ final class Authorizer {
         "table_xinfo", "index_list", "index_info", "index_xinfo", "ignore_check_constraints",
     ]
 
-    /// Pragmas that are harmless as long as they are only read.
+    /// Pragmas that may be read, but not set.
     private static let readablePragmas: Set<String> = [
         "application_id", "auto_vacuum", "collation_list", "compile_options", "data_version", "database_list",
         "encoding", "foreign_keys", "freelist_count", "journal_mode", "page_count", "page_size", "schema_version",
         "user_version",
     ]
 
-    /// The settings that a script may change: its version, and how its own statements are interpreted. Foreign keys are off
-    /// already, and SQLite's procedure for changing a table starts by turning them off.
+    /// The settings that a script may change: the IDs of the database, and how the script's own statements are interpreted.
+    /// Foreign keys are already off, but scripts may turn them off, as SQLite's procedure for changing a table requires.
     private static let scriptPragmas: Set<String> = [
         "application_id", "user_version", "foreign_keys", "defer_foreign_keys", "legacy_alter_table",
     ]

@@ -31,11 +31,11 @@ package struct Backup: ~Copyable {
     }
 
     deinit {
-        // If the backup is incomplete, this rolls the destination back; any error was thrown by `step`.
+        // If the backup is incomplete, this rolls the destination back; `step` has already thrown any error.
         sqlite3_backup_finish(pointer)
     }
 
-    /// Copies this many pages, or all remaining ones if negative. 0 takes the locks and copies nothing.
+    /// Copies this many pages. A negative number copies all remaining pages; 0 only takes the locks.
     package func step(_ pages: Int32) throws -> Progress {
         let code = sqlite3_backup_step(pointer, pages)
         switch ResultCode(code) {
@@ -46,9 +46,9 @@ package struct Backup: ~Copyable {
         }
     }
 
-    /// Pages still to copy after the last step.
+    /// The number of pages that remain after the last step.
     package var remaining: Int32 { sqlite3_backup_remaining(pointer) }
-    /// Pages in the source at the last step.
+    /// The number of pages in the source at the last step.
     package var pageCount: Int32 { sqlite3_backup_pagecount(pointer) }
 
     /// Ends the backup. If it is incomplete, the destination is unchanged.
@@ -66,7 +66,7 @@ package struct Backup: ~Copyable {
 }
 
 extension Connection {
-    /// Makes the destination's database a copy of this one's, in one step.
+    /// Replaces the destination's content with a copy of this database, in one step.
     package func backup(to destination: Connection) throws {
         let backup = try Backup(from: self, to: destination)
         let progress = try backup.step(-1)
@@ -74,11 +74,11 @@ extension Connection {
         try verify(progress, destination)
     }
 
-    /// Does the same in pieces of one megabyte. `copied` gets the number of bytes after each piece; throwing an error ends the
-    /// backup.
+    /// Replaces the destination's content with a copy of this database, in pieces of one megabyte. After each piece, `copied`
+    /// gets the number of bytes copied so far; if it throws, the backup ends.
     package func backup(to destination: Connection, copied: (_ bytes: Int, _ total: Int) throws -> Void) throws {
         let pageSize = try header().pageSize
-        // Between the pieces, writers must wait as they would for a single step, so that the copy is of one commit.
+        // The read transaction spans all pieces, so that the copy has the state of a single commit.
         try execute("BEGIN; SELECT count(*) FROM sqlite_schema")
         let result = Result {
             let backup = try Backup(from: self, to: destination)

@@ -19,7 +19,7 @@ package struct Checkpoint: Equatable, Sendable {
 }
 
 extension Connection {
-    /// Copies the WAL into the database file. Being unable to finish is a result, not an error.
+    /// Copies the WAL into the database file. A checkpoint that cannot finish is a result (`isBusy`), not an error.
     package func checkpoint(_ mode: CheckpointMode, schema: String = "main") throws -> Checkpoint {
         var frames: Int32 = -1
         var checkpointed: Int32 = -1

@@ -39,8 +39,8 @@ extension Connection {
         return size
     }
 
-    /// Copies the file on disk into a new one through SQLite's own descriptor, so that no lock is lost. Only for a file that is
-    /// held and has no sidecars.
+    /// Copies the file on disk into a new one through SQLite's own descriptor, so that no lock is lost. Only for a database
+    /// that the caller holds locked and that has no sidecars.
     package func copyFile(to copy: String, of schema: String = "main") throws {
         let file = try file(of: schema)
         let size = try fileSize(of: schema)

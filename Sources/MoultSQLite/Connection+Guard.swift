@@ -2,7 +2,8 @@ import CSQLite
 import MoultBasics
 
 extension Connection {
-    /// Opens a database that may be hostile: its own SQL must not reach anything else, and reading it must end.
+    /// Opens a database that may be hostile: SQL in its schema must not reach anything outside it, and reading it must not take
+    /// forever.
     ///
     /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are detected,
     /// nothing is memory-mapped, and sizes are limited. Statements may only read, and all of them together must end within the
@@ -14,7 +15,7 @@ extension Connection {
         let connection = try Connection(path: path, access: access, busyTimeout: busyTimeout)
         try connection.raiseGuard(deadline: deadline)
         let header = try connection.header()
-        // In WAL mode the file is complete only after a checkpoint, and the `immutable` option ignores the WAL.
+        // In WAL mode, the file may be incomplete until a checkpoint; but with `immutable`, SQLite ignores the WAL.
         if !header.isWAL || access == .immutable { try header.requireSize(connection.fileSize(), path: path) }
         // Makes SQLite read the first page, and fail if the file is not a database.
         _ = try connection.int("PRAGMA schema_version")
@@ -33,8 +34,8 @@ extension Connection {
         try raise(Authorizer(.reading))
     }
 
-    /// From here on, statements may change this database and nothing else: no other file, no transaction, no loaded code, no
-    /// lasting settings. Their deadline starts now.
+    /// Restricts statements to changes of this database: they may not touch other files, transactions or lasting settings, and
+    /// may not load code. Their deadline starts now.
     package func raiseScriptGuard(deadline: Double) throws {
         try set(.trustedSchema, false)
         try set(.defensive, true)

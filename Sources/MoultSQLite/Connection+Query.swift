@@ -20,7 +20,7 @@ extension Connection {
         return statement
     }
 
-    /// Passes each statement to the closure; each is prepared after the previous ones have run.
+    /// Passes each statement to the closure. A statement is prepared only after the previous ones have run.
     package func forEachStatement(in sql: String, _ body: (borrowing Statement) throws -> Void) throws {
         var rest = sql[...]
         while let statement = try prepare(rest) {
@@ -71,7 +71,7 @@ extension Connection {
     package var totalChanges: Int64 { get throws { sqlite3_total_changes64(try handle) } }
     package var lastInsertRowID: Int64 { get throws { sqlite3_last_insert_rowid(try handle) } }
 
-    /// Prepares a text with a single statement, binds the values, and passes it to the closure.
+    /// Prepares a text with a single statement, binds the values, and passes the statement to the closure.
     package func withOnlyStatement<R>(
         _ sql: String, _ bindings: [Value], _ body: (borrowing Statement) throws -> R
     ) throws -> R {

@@ -61,7 +61,7 @@ extension Connection {
         return now == 1
     }
 
-    /// Runs the body with a switch in this position, and restores it afterwards.
+    /// Runs the body with a switch on or off, and restores the switch afterwards.
     package func with<R>(_ which: Switch, _ on: Bool, _ body: () throws -> R) throws -> R {
         let before = try isOn(which)
         guard before != on else { return try body() }
@@ -80,7 +80,7 @@ extension Connection {
         return version
     }
 
-    /// Returns whether another file is now at this connection's path.
+    /// Returns whether the file that this connection has open is no longer at its path.
     package func hasMoved(_ schema: String = "main") throws -> Bool {
         var moved: Int32 = 0
         try check(
@@ -89,7 +89,7 @@ extension Connection {
         return moved != 0
     }
 
-    /// Returns whether the database is read-only.
+    /// Returns whether this connection can only read the database.
     package func isReadOnly(_ schema: String = "main") throws -> Bool {
         switch sqlite3_db_readonly(try handle, schema) {
         case 0: return false

@@ -18,7 +18,7 @@ package final class Connection {
     var authorizer: Authorizer?
     /// The VFS of this connection, if it is not the system default.
     var vfs: SandboxVFS?
-    /// Observes statements as they are prepared.
+    /// Reports the actions of statements when they are prepared, if `watchUses` was called.
     var useWatch: UseWatch?
 
     /// Opens the file at the path. Whether it is a database is known only after the first read.
@@ -72,8 +72,9 @@ package final class Connection {
         try set(.fts3Tokenizer, false)
     }
 
-    /// Opens the file that the path leads to both before and after SQLite opens it, because SQLite does not return what it
-    /// opened. An overlay file system gives a file another identity when it is first opened for writing, but only once.
+    /// Opens the database, and tries again if the path leads to another file after SQLite has opened it, because SQLite does
+    /// not report which file it opened. An overlay file system changes the identity of a file once, when the file is first
+    /// opened for writing.
     private static func open(_ uri: String, _ path: String, _ file: String?, _ serialized: Bool) throws -> OpaquePointer
     {
         for _ in 0..<3 {
@@ -110,7 +111,7 @@ package final class Connection {
         guard let database else { return }
         interrupter.disarm()
         // This module's own statements and backups keep the connection alive. Statements that an app prepared through the
-        // handle may outlive the connection, and must not call its handlers then.
+        // handle may outlive the connection, and must not call the connection's handlers then.
         sqlite3_progress_handler(database, 0, nil, nil)
         sqlite3_set_authorizer(database, nil, nil)
         sqlite3_close_v2(database)
@@ -172,9 +173,9 @@ package final class Connection {
 }
 
 extension SQLiteError {
-    /// The handle's message for the code returned by its last call.
+    /// Creates the error for a result code, with the handle's message if its last call returned the code.
     init(_ code: ResultCode, on database: OpaquePointer?, path: String, sql: String? = nil) {
-        // The handle's message belongs to its last call; a code from elsewhere gets the general text.
+        // The handle's message belongs to its last call. Any other code gets SQLite's general text.
         let isLast = database != nil && sqlite3_extended_errcode(database) == code.rawValue
         let text = isLast ? sqlite3_errmsg(database) : sqlite3_errstr(code.rawValue)
         var message = text.map { String(cString: $0) } ?? "unknown error"

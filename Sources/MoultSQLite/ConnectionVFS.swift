@@ -62,8 +62,8 @@ enum ConnectionVFS {
         return base.pointee.xOpen(base, path, file, flags, outFlags)
     }
 
-    /// Returns whether a journal or WAL is a regular file, and belongs to the database next to it. SQLite would block forever on
-    /// a pipe.
+    /// Returns whether SQLite may open a journal or WAL, or create it: not if it belongs to a user who may not write to the
+    /// database, and not if it is a pipe, on which SQLite would block forever.
     private static func mayOpen(_ path: String, isSidecar: Bool) -> Bool {
         do {
             guard let facts = try Files.facts(path) else { return true }

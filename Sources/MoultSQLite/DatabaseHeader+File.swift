@@ -4,9 +4,9 @@ package import MoultFiles
 extension DatabaseHeader {
     /// Reads the header of a file that only this process uses, and checks that the file's size matches its page count.
     ///
-    /// **Never for a file that this process has open through SQLite:** POSIX locks belong to the process and the inode. Closing
-    /// any other descriptor of the file drops SQLite's locks on it, and another process may then write in the middle of this
-    /// process's transaction (sqlite.org/howtocorrupt.html, 2.2). For such a file use `Connection.header()`.
+    /// **Never use this for a file that this process has open through SQLite:** POSIX locks belong to the process and the
+    /// inode. Closing any other descriptor of the file drops SQLite's locks on it, and another process may then write in the
+    /// middle of this process's transaction (sqlite.org/howtocorrupt.html, 2.2). For such a file use `Connection.header()`.
     package init(ofOwnFile path: String) throws {
         let file = try Descriptor(path, .read)
         try self.init(of: file)

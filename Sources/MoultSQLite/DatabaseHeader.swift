@@ -30,7 +30,7 @@ package struct DatabaseHeader: Equatable, Sendable {
     package var changeCounter: UInt32
     /// The number of pages; valid only if `hasPageCount`, because SQLite before 3.7 did not write it.
     package var pageCount: UInt32
-    /// The text encoding; nil in a database in which nothing was created yet.
+    /// The text encoding; nil if nothing was created in the database yet.
     package var encoding: TextEncoding?
     package var userVersion: Int32
     package var applicationID: Int32

@@ -3,14 +3,14 @@ import MoultBasics
 import MoultLibc
 import Synchronization
 
-/// The state of a progress handler that stops a connection after a time limit.
+/// The state of a progress handler that stops a connection's statements after a time limit.
 final class DeadlineWatch {
     let seconds: Double
     private let end: UInt64
     private let processorEnd: UInt64
     private(set) var expired = false
 
-    /// Ends after this many seconds, and never later than the outer watch.
+    /// Creates a watch that ends after this many seconds, but not later than the outer watch.
     init(seconds: Double, within outer: DeadlineWatch? = nil) {
         let whole = UInt64(max(0, min(seconds, 1e9)) * 1e9)
         let end = DeadlineClock.now() + whole
@@ -42,17 +42,18 @@ final class DeadlineWatch {
 package enum DeadlineClock {
     private static let countsProcessor = Atomic(false)
 
-    /// From here on, deadlines count this process's processor time: for a process that does nothing but check databases.
+    /// Makes deadlines count this process's processor time from now on. Only for a process that does nothing but check
+    /// databases.
     package static func countProcessorTime() { countsProcessor.store(true, ordering: .relaxed) }
 
     static func now() -> UInt64 { read(CLOCK_MONOTONIC) }
 
-    /// Returns nil unless processor time counts.
+    /// Returns this process's processor time in nanoseconds; nil unless deadlines count it.
     static func processorTime() -> UInt64? {
         countsProcessor.load(ordering: .relaxed) ? read(CLOCK_PROCESS_CPUTIME_ID) : nil
     }
 
-    /// Returns nanoseconds. Reading these clocks never fails on Linux.
+    /// Returns the time of a clock in nanoseconds. Reading these clocks never fails on Linux.
     private static func read(_ clock: clockid_t) -> UInt64 {
         var now = timespec()
         clock_gettime(clock, &now)

@@ -3,7 +3,7 @@ import MoultFiles
 
 /// Whether the database at a path can be used in its current state, determined without changing it.
 package enum Fitness: Sendable {
-    /// Usable; some parts may not have been checked, each with the reason.
+    /// Usable. `notChecked` has the parts that could not be checked, each with the reason.
     case fits(notChecked: [String])
     /// Neither the file nor a sidecar exists.
     case missing
@@ -15,7 +15,7 @@ package enum Fitness: Sendable {
     /// The pages to read in addition to those of the schema.
     package enum Pages: Sendable {
         case none
-        /// All pages if a process was killed while it had the database open: its sidecars may belong to another file.
+        /// All pages if a process that was killed has left sidecars, because these may belong to another file; otherwise none.
         case ifLeftOpen
         /// All pages, with SQLite's quick_check.
         case quick
@@ -23,7 +23,7 @@ package enum Fitness: Sendable {
         case full
     }
 
-    /// Examines the database. `judge` returns its fault, or nil.
+    /// Examines a database. `judge` returns a fault of the database, or nil.
     package static func of(
         _ path: String, deadline: Double = 60, pages: Pages = .ifLeftOpen, judge: (Connection) throws -> String?
     ) throws -> Fitness {

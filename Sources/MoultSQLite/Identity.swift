@@ -1,5 +1,4 @@
-/// The identity that a database claims. Two releases of the same data have the same identity, because it identifies the kind of
-/// data and not its content.
+/// The properties of a database that identify the kind of its data, without the data itself.
 package struct Identity: Equatable, Sendable {
     package var applicationID: Int32
     package var userVersion: Int32

@@ -1,7 +1,7 @@
 import CSQLite
 import Synchronization
 
-/// Interrupts the statements of a connection from any thread, even if the connection has been closed.
+/// Interrupts the statements of a connection from any thread. Does nothing once the connection is closed.
 package final class Interrupter: Sendable {
     private let database: Mutex<UInt>
 

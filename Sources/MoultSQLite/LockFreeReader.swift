@@ -5,7 +5,7 @@ import MoultLibc
 
 /// Reads a database that other processes may have open, and changes nothing: no byte, no sidecar, no mtime or ctime.
 ///
-/// For processes without a connection of their own to the database: two of the methods close a descriptor of the file without
+/// Only for processes that do not have the database open otherwise: two of the methods close a descriptor of the file without
 /// SQLite noticing, which releases every POSIX lock of the process on that file.
 package enum LockFreeReader {
     /// The method of reading the database, which depends on its sidecars.
@@ -58,9 +58,10 @@ package enum LockFreeReader {
             if let deadline { try connection.raiseGuard(deadline: deadline) }
             do { try readFirstPage(of: connection) } catch {
                 guard way == .sharedMemory, let code = error.sqlite?.resultCode else { throw error }
-                // The last process that had the database open has removed the sidecars in the meantime.
+                // Whether the last process that had the database open has removed the sidecars in the meantime.
                 let isGone = try code.primary == .cannotOpen && before != Sidecars.of(path)
-                // A writer was updating the index, and its locks do not allow waiting for it.
+                // The code `readOnlyRecovery` means that a writer was updating the WAL's index. A read-only connection cannot
+                // wait for that.
                 if isGone || code == .readOnlyRecovery { throw changed(path) }
                 throw error
             }
@@ -133,7 +134,8 @@ extension Connection {
     /// Takes SQLite's SHARED lock manually, without the check for sidecars that a statement would make.
     fileprivate func lockShared(within milliseconds: Int32) throws {
         let file = try file(of: "main")
-        // SQLite's own waiting applies only to statements. The last process to close a WAL database locks others out briefly.
+        // SQLite's busy timeout applies only to statements. The last process to close a WAL database briefly locks out all
+        // others.
         let end = ContinuousClock.now + .milliseconds(Int(milliseconds))
         while true {
             let code = file.pointee.pMethods?.pointee.xLock?(file, SQLITE_LOCK_SHARED) ?? SQLITE_MISUSE

@@ -24,15 +24,15 @@ package enum NonInvasiveReader {
             do { return try naming(path) { try attempt(path, deadline, busyTimeout, body) } } catch let error
                 as MoultError
             {
-                // A process opened or wrote the database at that moment. That is not a fault of the database, and the next
-                // attempt may succeed.
+                // A process opened the database or wrote to it at that moment. This is not a fault of the database, and the
+                // next attempt may succeed.
                 guard error.code == .databaseBusy, error.sqlite == nil, ContinuousClock.now < end else { throw error }
                 usleep(1000)
             }
         }
     }
 
-    /// Names the processes that hold the database, as far as this user may see them.
+    /// Adds to a lock error the processes that have the database open, as far as this user may see them.
     private static func naming<R>(_ path: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as MoultError where error.sqlite != nil && error.outcome == .busy {
             let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)

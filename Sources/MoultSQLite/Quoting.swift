@@ -3,8 +3,8 @@ package func quoteIdentifier(_ name: String) -> String {
     "\"\(name.replacing("\"", with: "\"\""))\""
 }
 
-/// Returns a table for a FROM clause that reads the rows themselves: an index may lack entries, or be ordered by a collation
-/// that only the app has, and then it would hide rows.
+/// Returns a table for a FROM clause, to be read without any index: an index may lack entries, or be ordered by a collation
+/// that only the app has, and would then hide rows.
 package func unindexedTable(_ name: String, schema: String = "main") -> String {
     "\(quoteIdentifier(schema)).\(quoteIdentifier(name)) NOT INDEXED"
 }
@@ -15,7 +15,7 @@ package func unindexedTable(_ name: String, schema: String = "main") -> String {
 package func quoteLiteral(_ value: Value) -> String {
     switch value {
     case .null: "NULL"
-    // The parser reads the digits before the sign, and 2^63 does not fit.
+    // SQLite's parser reads the digits without the sign, and 2^63 does not fit into an integer.
     case .integer(.min): "(-9223372036854775807 - 1)"
     case .integer(let number): "\(number)"
     case .real(let number) where number.isNaN: "NULL"

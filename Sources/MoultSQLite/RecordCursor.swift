@@ -26,7 +26,7 @@ package struct RecordCursor: ~Copyable {
     /// The current record in its leaf; nil if it continues on other pages.
     private var record: UnsafeRawBufferPointer?
 
-    /// A buffer for pages read in one go after the page before them was requested: leaves are mostly consecutive.
+    /// A buffer for the pages that are read ahead when two consecutive pages are requested: most leaves are consecutive.
     private let ahead: UnsafeMutableRawPointer
     private var aheadPages: Range<Int64> = 0..<0
     private static let pagesAhead: Int64 = 32
@@ -103,8 +103,9 @@ package struct RecordCursor: ~Copyable {
         return memcmp(one, two, record.count) == 0
     }
 
-    /// If both are at the first row of leaf pages with the same bytes, moves both to their last row; otherwise returns false.
-    /// Pages with rows that continue on other pages do not qualify, because those may differ.
+    /// If both cursors are at the first row of leaf pages with the same bytes, moves both to the last row of their page and
+    /// returns true; otherwise returns false. Pages with rows that continue on other pages do not qualify, because those pages
+    /// may differ.
     package mutating func skipLeaf(ifSameAs other: inout RecordCursor) throws -> Bool {
         guard let leaf = path.last, let otherLeaf = other.path.last, leaf.next == 1, otherLeaf.next == 1,
             leaf.header == otherLeaf.header, leaf.cells == otherLeaf.cells, pageSize == other.pageSize,
@@ -178,7 +179,7 @@ package struct RecordCursor: ~Copyable {
         defer { lastPage = number }
         let header = number == 1 ? 100 : 0
         if !aheadPages.contains(number), number == lastPage + 1 {
-            // Near the end of the file, fewer pages are left.
+            // Near the end of the file, fewer pages are left, and none are read ahead.
             let isRead = try connection.reads(
                 file, ahead, pageSize * Int(Self.pagesAhead), at: (number - 1) * Int64(pageSize))
             aheadPages = isRead ? number..<number + Self.pagesAhead : 0..<0
@@ -223,7 +224,7 @@ extension Connection {
         if try !reads(file, bytes, count, at: offset) { throw RecordCursor.Unreadable() }
     }
 
-    /// Returns false if fewer bytes exist.
+    /// Reads bytes of a file; returns false if the file ends before them.
     fileprivate func reads(
         _ file: UnsafeMutablePointer<sqlite3_file>, _ bytes: UnsafeMutableRawPointer, _ count: Int, at offset: Int64
     ) throws -> Bool {

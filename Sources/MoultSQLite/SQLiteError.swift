@@ -1,7 +1,7 @@
 package import MoultBasics
 internal import MoultFiles
 
-/// SQLite's own message: the cause of the `MoultError` thrown by every call of this module.
+/// An error with SQLite's own message: the cause of the `MoultError` that this module throws for a failed call.
 ///
 /// Never contains values bound to the statement, because they may be user data.
 package struct SQLiteError: Error, Sendable, CustomStringConvertible {
@@ -29,8 +29,8 @@ extension SQLiteError {
 }
 
 extension MoultError {
-    /// Whether the error concerns the access to a database, such as a lock, a permission or a failing disk, and so says
-    /// nothing about its content. It is never a reason to set the database aside.
+    /// Whether the error concerns the access to a database, such as a lock, a permission or a failing disk, and so says nothing
+    /// about its content. Such an error is never a reason to set the database aside.
     package var isAboutAccess: Bool {
         outcome == .busy || Files.isDenied(self) || [.databaseReadOnly, .databaseIO, .interrupted].contains(code)
     }
@@ -60,9 +60,9 @@ extension MoultError.Code {
 }
 
 extension MoultError {
-    /// Formats SQLite's message for humans: `cannot <doing>`, the reason, and the next step.
+    /// Creates an error from SQLite's: `cannot <doing>`, the reason, and the next step.
     ///
-    /// A file that this user may not open is reported as a missing permission, which says nothing about its content.
+    /// If this user may not open a file, the error is about the missing permission, and not about the content of the file.
     package init(_ error: SQLiteError, doing: String) {
         if let need = error.missingPermission {
             self = Errno.denied.error("cannot \(doing)", need)
@@ -96,7 +96,7 @@ extension MoultError {
             )
         case .readOnly: (.databaseReadOnly, .failed, nil)
         case .full: (.databaseIO, .failed, "Free some space on the file system of \(error.path), then try again.")
-        // SQLite has no separate code for this, and does not keep the system's.
+        // SQLite has no separate code for an exceeded size limit, and does not keep the system's error code.
         case .ioErrorWrite where Subprocess.hasFileSizeLimit: (.databaseIO, .failed, Errno.fileSizeAdvice)
         case .ioError: (.databaseIO, .failed, nil)
         case .cannotOpen: (.cannotOpenDatabase, .failed, nil)
@@ -106,7 +106,7 @@ extension MoultError {
         }
     }
 
-    /// Returns whether the statement is moult's own, and not written by the reader of the error.
+    /// Returns whether moult wrote the statement, rather than the reader of the error.
     private static func isOwn(_ sql: String) -> Bool {
         let first = sql.prefix { $0.isLetter }.uppercased()
         return ["ATTACH", "BEGIN", "COMMIT", "DETACH", "PRAGMA", "RELEASE", "ROLLBACK", "SAVEPOINT", "VACUUM"].contains(

@@ -4,9 +4,8 @@ import MoultFiles
 
 /// The environment of a connection: the base directory of relative names, the files that it may read or write, and the time.
 ///
-/// A SQLite VFS that checks each call and passes it to the system's own, so its rules also apply to files that SQL opens
-/// (`ATTACH`,
-/// `VACUUM INTO`) and to every function that reads the time.
+/// As a SQLite VFS, it checks calls before it passes them to the system's VFS, so its rules also apply to files that SQL opens
+/// (`ATTACH`, `VACUUM INTO`) and to every function that reads the time.
 package final class SandboxVFS {
     /// The base directory of relative names.
     let directory: String
@@ -14,7 +13,7 @@ package final class SandboxVFS {
     let writable: String
     /// The fixed time in seconds since 1970; nil for the real time.
     package let clock: Int64?
-    /// Called with the full path before any file outside `writable` is opened.
+    /// Returns whether a file outside `writable` may be opened; called with its full path.
     let mayRead: (String) -> Bool
 
     /// How often the clock was read.
@@ -61,7 +60,7 @@ package final class SandboxVFS {
         vfsName.deallocate()
     }
 
-    // The base VFS's own methods receive the base, because its private data belongs to it.
+    // The methods of the base VFS receive the base VFS as their argument, because they use its private data.
     private func install() {
         vfs.pointee.xOpen = { vfs, path, file, flags, outFlags in
             guard let here = SandboxVFS.of(vfs) else { return SQLITE_MISUSE }

@@ -13,7 +13,7 @@ package struct Sidecars: Equatable, Sendable {
     package var sharedMemory: Sidecar?
     package var journal: Sidecar?
 
-    /// Returns the paths of the sidecars that SQLite may create next to a path.
+    /// Returns the paths of the sidecars that SQLite may create for a database.
     package static func beside(_ path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
 
     /// Returns the existing sidecars. A database reached through symlinks has its sidecars next to the file itself.
@@ -30,8 +30,8 @@ package struct Sidecars: Equatable, Sendable {
         for file in try [path] + of(path).paths { try Permission.write(file).requireReadable() }
     }
 
-    /// Returns a sidecar that SQLite must not use, as a sentence, and the command that moves it away: something other than a
-    /// file, or a file of a user who may not write to the database; otherwise nil.
+    /// Finds a sidecar that SQLite must not use: something other than a file, or a file of a user who may not write to the
+    /// database. Returns a sentence about it, and the command that moves it away; nil if SQLite may use all sidecars.
     package static func intruder(at path: String) throws -> (why: String, command: [String])? {
         let sidecars = try of(path)
         let database = try Files.factsThroughLinks(path)
@@ -50,14 +50,14 @@ package struct Sidecars: Equatable, Sendable {
             now: "Find out which program created it, then move it away: \(shellLine(intruder.command))")
     }
 
-    /// Returns whether a sidecar belongs to a user who may not write to the database: through the sidecar, that user would
+    /// Returns whether a sidecar belongs to a user who may not write to the database: through the sidecar, that user could
     /// change the database.
     static func isForeign(_ sidecar: FileFacts, to database: FileFacts) -> Bool {
         ![0, geteuid(), database.owner].contains(sidecar.owner) && database.mode & 0o022 == 0
     }
 
-    /// Returns whether a journal exists that may have to be rolled back. A journal with an empty or zeroed header is finished;
-    /// SQLite leaves those in some of its modes.
+    /// Returns whether a journal exists that may have to be rolled back. A journal with an empty or zeroed header belongs to a
+    /// finished transaction; SQLite leaves such journals in some modes.
     package func hasHotJournal() throws -> Bool {
         guard let journal, journal.facts.size > 0, let file = try Descriptor.ifThere(journal.path, .read) else {
             return false
@@ -68,7 +68,7 @@ package struct Sidecars: Equatable, Sendable {
         return count == 1 && first != 0
     }
 
-    /// Returns whether a hot journal has a valid header, and belongs to the file; true without a journal.
+    /// Returns whether a hot journal has a valid header that fits the database; true without a hot journal.
     package func hasValidJournal(of path: String) throws -> Bool {
         guard let journal, try hasHotJournal() else { return true }
         let bytes = try Self.start(of: journal, 28)
@@ -77,17 +77,17 @@ package struct Sidecars: Equatable, Sendable {
         }
         func number(at offset: Int) -> Int { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } }
         let pageSize = try Connection.header(ofFileAt: path).pageSize
-        // A transaction may make a file longer before it ends, but never shorter.
+        // During a transaction, the file may become longer, but never shorter.
         let pages = try (Files.factsThroughLinks(path)?.size ?? 0) / max(1, Int(pageSize))
         return number(at: 24) == Int(pageSize) && number(at: 16) <= pages
     }
 
-    /// Returns whether a WAL has a valid header, and its first frame belongs to it; true without a WAL.
+    /// Returns whether a WAL has a valid header that fits its first frame; true without a WAL.
     package func hasValidWAL() throws -> Bool {
         guard let wal, wal.facts.size > 0 else { return true }
         let bytes = try Self.start(of: wal, 56)
         guard bytes.count >= 32, bytes.starts(with: [0x37, 0x7f, 0x06]), bytes[3] & 0xfe == 0x82 else { return false }
-        // The salts of the header are repeated in each of its frames.
+        // Each frame repeats the salts of the header.
         return bytes.count < 56 || bytes[16..<24] == bytes[40..<48]
     }
 

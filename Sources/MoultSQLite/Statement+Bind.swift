@@ -5,7 +5,7 @@ extension Statement {
     /// The number of parameters in the statement.
     package var parameterCount: Int32 { sqlite3_bind_parameter_count(pointer) }
 
-    /// Returns the number of the parameter with this name (including its `:`, `@` or `$`), if it exists.
+    /// Returns the number of the parameter with this name (including its `:`, `@` or `$`); nil if it does not exist.
     package func parameter(named name: String) -> Int32? {
         let index = sqlite3_bind_parameter_index(pointer, name)
         return index == 0 ? nil : index
@@ -57,7 +57,7 @@ extension Statement {
         try bindText(bytes, at: index, moult_sqlite_transient())
     }
 
-    /// Binds a blob without copying it; the bytes must stay valid as for `bindText(borrowing:at:)`.
+    /// Binds a blob without copying it; the bytes must stay valid as long as for `bindText(borrowing:at:)`.
     package func bindBlob(borrowing bytes: UnsafeRawBufferPointer, at index: Int32) throws {
         try bindBlob(bytes, at: index, nil)
     }

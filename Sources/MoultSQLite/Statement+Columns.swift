@@ -27,7 +27,7 @@ extension Statement {
     package func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }
     package func double(_ column: Int32) -> Double { sqlite3_column_double(pointer, column) }
 
-    /// Passes the column's text as UTF-8 to the closure, without a copy; the bytes are valid only inside it.
+    /// Passes the column's text as UTF-8 to the closure, without a copy; the bytes are valid only in the closure.
     package func withText<R>(_ column: Int32, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         guard let start = sqlite3_column_text(pointer, column) else {
             if !isNull(column) { throw failure(SQLITE_NOMEM) }
@@ -36,10 +36,10 @@ extension Statement {
         return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))
     }
 
-    /// Passes the column's bytes to the closure, without a copy; they are valid only inside it.
+    /// Passes the column's bytes to the closure, without a copy; they are valid only in the closure.
     package func withBlob<R>(_ column: Int32, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         guard let start = sqlite3_column_blob(pointer, column) else {
-            // An empty blob has no address, and neither has a blob for which allocation failed.
+            // SQLite returns no address for an empty blob, and also none if an allocation failed.
             if sqlite3_errcode(sqlite3_db_handle(pointer)) == SQLITE_NOMEM { throw failure(SQLITE_NOMEM) }
             return try body(UnsafeRawBufferPointer(start: nil, count: 0))
         }

@@ -20,7 +20,7 @@ extension Statement {
         return 0
     }
 
-    /// Does the same for these columns of this row and those of the other.
+    /// Compares these columns of this row with those of the other row, in the same way.
     func order(_ columns: [Int32], against other: borrowing Statement, _ otherColumns: [Int32]) throws -> Int {
         for (column, otherColumn) in zip(columns, otherColumns) {
             let order = try order(column, other, otherColumn)
@@ -115,7 +115,7 @@ extension Statement {
         one < two ? -1 : one > two ? 1 : 0
     }
 
-    /// Compares an integer and a real by their exact values: not every integer is a Double.
+    /// Compares an integer and a real by their exact values: not every integer can be represented as a Double.
     static func order(_ integer: Int64, _ real: Double) -> Int {
         if real >= 0x1p63 { return -1 }
         if real < -0x1p63 { return 1 }

@@ -38,14 +38,14 @@ package struct Statement: ~Copyable {
     /// The text of the statement, without values.
     package var sql: String { sqlite3_sql(pointer).map { String(cString: $0) } ?? "" }
 
-    /// The text including bound values, so not for errors or logs. Nil beyond SQLite's limits.
+    /// The text including bound values, which must not appear in errors or logs. Nil if it exceeds SQLite's limits.
     package var expandedSQL: String? {
         guard let text = sqlite3_expanded_sql(pointer) else { return nil }
         defer { sqlite3_free(text) }
         return String(cString: text)
     }
 
-    /// Whether the statement directly changes no database file.
+    /// Whether the statement makes no direct change to a database file.
     package var isReadOnly: Bool { sqlite3_stmt_readonly(pointer) != 0 }
 
     func failure(_ code: Int32) -> MoultError {
@@ -63,7 +63,7 @@ package enum Value: Sendable {
 }
 
 extension Value: Equatable {
-    /// Texts are equal if their bytes are: Swift would treat the two encodings of é as equal.
+    /// Texts are equal only if their bytes are equal: Swift would treat the two encodings of é as equal.
     package static func == (one: Value, other: Value) -> Bool {
         switch (one, other) {
         case (.null, .null): true

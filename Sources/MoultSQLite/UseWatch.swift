@@ -1,6 +1,6 @@
 import CSQLite
 
-/// An action of a statement, reported when it is prepared. Includes actions of its triggers, defaults and views.
+/// An action of a statement, or of its triggers, defaults and views, reported when the statement is prepared.
 package enum StatementUse: Equatable, Sendable {
     /// The statement calls the function.
     case function(String)
@@ -33,8 +33,8 @@ final class UseWatch {
                     watch.report(.overwriting)
                     return SQLITE_OK
                 case SQLITE_ATTACH:
-                    // A URI that names a VFS could open a file outside the connection's environment, and the value of an
-                    // expression is not known here.
+                    // A URI that selects a VFS could open a file outside the connection's environment. If the file name is an
+                    // expression, its value is not known here.
                     guard let first else { return SQLITE_DENY }
                     return String(cString: first).contains("vfs=") ? SQLITE_DENY : SQLITE_OK
                 default: return SQLITE_OK

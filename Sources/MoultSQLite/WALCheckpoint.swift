@@ -3,7 +3,7 @@ import MoultFiles
 
 /// Moves the content of an unused database's sidecars into the main file, and removes them.
 package enum WALCheckpoint {
-    /// Rolls back or checkpoints, switches to rollback mode, and verifies that no sidecar remains.
+    /// Rolls back a hot journal, checkpoints the WAL, switches to rollback mode, and verifies that no sidecar remains.
     ///
     /// Sidecars are never deleted directly: a `-wal` may contain committed rows, and a `-journal` may be the only way to roll
     /// back.
@@ -39,7 +39,8 @@ package enum WALCheckpoint {
         try connection.close()
     }
 
-    /// Names the process that holds the lock, if this user may see it.
+    /// Returns the error for a database in use. Its reason lists the processes that have the database open, as far as this user
+    /// may see them.
     private static func busy(_ path: String, _ why: String, cause: (any Error)? = nil) throws -> MoultError {
         let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)
         return MoultError(

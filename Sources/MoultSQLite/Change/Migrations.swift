@@ -40,7 +40,7 @@ package struct Migrations: Sendable {
     /// Runs the pending scripts and checks the result. **The transaction stays open**, for the caller to commit or roll back. On
     /// an error it is rolled back, and the file is unchanged.
     ///
-    /// `before` is called when the database is locked and nothing has changed yet.
+    /// `before` is called once the database is locked, before anything changes.
     package func begin(on connection: Connection, before: () throws -> Void = {}) throws {
         // As in SQLite's procedure for changing tables, foreign keys are checked at the end. They cannot be turned off inside
         // the transaction.
@@ -68,7 +68,7 @@ package struct Migrations: Sendable {
             version = script.number
         }
         try connection.lowerScriptGuard()
-        // References of the user's rows that were dangling before do not block the release.
+        // References that were dangling before the scripts ran do not block the release.
         let findings = try connection.references(limit: Self.maxFindings).findings
         if let finding = Soundness.added(findings, since: dangling).first {
             throw Self.failed("they leave a broken foreign key", finding, path: path)
@@ -116,7 +116,8 @@ package struct Migrations: Sendable {
         failed("they lose rows", loss, path: path)
     }
 
-    /// Returns an error that also covers a misspelled function, which SQLite cannot tell from one that the app would register.
+    /// Returns the error for a script that needs something from the app. It also covers a misspelled function, which SQLite
+    /// cannot tell from a function that the app would register.
     private static func needsApp(_ need: AppNeed, _ script: Script, _ error: any Error, path: String) -> MoultError {
         MoultError(
             .migration, .refused, what: "the migration \(script.name) cannot run on \(path)",

@@ -6,7 +6,7 @@ package struct RowCounts: Equatable, Sendable {
 
     package init(_ tables: [SQLName: Int]) { self.tables = tables }
 
-    /// Counts ordinary tables, without those that belong to SQLite or the modules of virtual tables.
+    /// Counts the rows of ordinary tables, except tables of SQLite or of the modules of virtual tables.
     package init(of connection: Connection) throws {
         var tables: [SQLName: Int] = [:]
         for table in try TableKinds(of: connection, ignoring: []).all.values where table.type == "table" {
@@ -15,10 +15,10 @@ package struct RowCounts: Equatable, Sendable {
         self.tables = tables
     }
 
-    /// Returns the lost rows, as a sentence; nil if none are lost.
+    /// Returns a sentence about the lost rows; nil if none are lost.
     ///
     /// A table may be renamed, split or merged: rows of a removed table may be in a new one. A table that remains must not
-    /// shrink.
+    /// shrink, unless `mayShrink` allows it.
     package func loss(since before: RowCounts, mayShrink: (String, Int, Int) -> Bool) -> String? {
         var homeless = 0
         var gone: [String] = []

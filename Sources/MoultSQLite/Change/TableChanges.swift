@@ -3,7 +3,7 @@ import MoultBasics
 /// The tables that differ between two databases, in their definition or in a row.
 package enum TableChanges {
     /// Returns the names of the tables that differ, sorted. A virtual table always counts as different, because only its module
-    /// could tell.
+    /// could compare its content.
     package static func between(_ old: Connection, and new: Connection, ignoring: Set<String> = []) throws -> [String] {
         let (before, after) = (try tables(of: old, ignoring), try tables(of: new, ignoring))
         var changed: Set<SQLName> = []
@@ -37,7 +37,7 @@ package enum TableChanges {
         return tables
     }
 
-    /// Reads both tables side by side in key order, up to the first row that differs.
+    /// Returns whether both tables have the same rows. Reads them side by side in key order, up to the first difference.
     private static func hasSameRows(_ name: String, _ old: Connection, _ new: Connection) throws -> Bool {
         let sql = "SELECT * FROM main.\(quoteIdentifier(name))"
         return try old.withStatement(sql) { before in

@@ -15,7 +15,7 @@ package struct AppNeed: Equatable, Sendable, CustomStringConvertible {
         self.init(message: error.message)
     }
 
-    /// SQLite reports this only as text, without a result code: `error in index i: no such collation sequence: de`.
+    /// SQLite reports such a need only as text, without a result code: `error in index i: no such collation sequence: de`.
     init?(message: String) {
         let beginnings: [(String, Kind)] = [
             ("no such collation sequence: ", .collation), ("unknown function: ", .function),

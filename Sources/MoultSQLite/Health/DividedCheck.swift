@@ -11,12 +11,12 @@ package struct DividedCheck {
     /// The time limit for each thread, in seconds.
     let deadline: Double
     let threads: Int
-    /// The size below which a database is not divided, because its check takes no longer than starting a thread.
+    /// The size in bytes below which the check of a database is not divided, because it is so short.
     let smallest: Int
 
-    /// The part of the file that must be outside the largest table: one in this many.
+    /// At least one in this many pages must be outside the largest table.
     private static let minShare = 8
-    /// The limit on tables, because SQLite reads the whole schema for each.
+    /// The maximum number of tables: SQLite reads the whole schema to check each of them.
     private static let maxTables = 1000
 
     package init(
@@ -31,7 +31,7 @@ package struct DividedCheck {
         case table(String)
     }
 
-    /// Returns true if nothing is unusual, so that `quickCheck` would find no fault.
+    /// Returns true if nothing is unusual, which means that `quickCheck` would find no fault.
     package func isSound(_ connection: Connection) throws -> Bool {
         guard threads > 1, try connection.fileSize() >= smallest else { return false }
         do {
@@ -59,7 +59,7 @@ package struct DividedCheck {
             guard case .text(let table)? = row.first, case .integer(let root)? = row.last else {
                 throw RawPages.NeedsFullCheck()
             }
-            // A virtual table has no separate tree.
+            // A virtual table has no tree of its own.
             let size = root == 0 ? 0 : try pages.estimate(Int(root))
             if root != 0 { roots.append(Int(root)) }
             sizes[table, default: 0] += size
@@ -80,7 +80,7 @@ package struct DividedCheck {
             do {
                 if try connection.quickCheck(ofTable: name).isEmpty { return }
             } catch let error where error.sqlite?.resultCode.primary == .error {
-                // SQLite does not find one of the names in the schema.
+                // SQLite cannot find a name that the schema mentions.
             }
             throw RawPages.NeedsFullCheck()
         }

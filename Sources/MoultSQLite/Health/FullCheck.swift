@@ -1,9 +1,10 @@
 extension Connection {
     /// Finds everything that `integrityCheck` finds, in most cases without looking each row up in each index.
     ///
-    /// `quickCheck` verifies the structure and every single row; scans of table and index then verify that they agree. SQLite
-    /// checks the parts that scans do not cover, and repeats everything after a fault, so that the findings are its own.
-    /// `isQuicklySound` means that `quickCheck` would find nothing.
+    /// `quickCheck` verifies the structure and every single row; scans of each table and its indexes then verify that they
+    /// agree. SQLite's `integrity_check` covers the tables that scans cannot compare, and runs for the whole database after a
+    /// fault, so that the findings are SQLite's own. With `isQuicklySound`, the caller knows that `quickCheck` would find
+    /// nothing.
     package func fullCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false
     ) throws -> [String] {

@@ -4,9 +4,9 @@ extension Connection {
     /// Checks the structure of the whole file, without looking each row up in each index. Returns the findings; empty if there
     /// are none.
     ///
-    /// SQLite must check the file as a whole to detect a page that two tables share, or that none has. **CHECK constraints are
-    /// checked only if the database is open read-write:** SQLite does not even load the constraints of a database that it
-    /// cannot write to.
+    /// SQLite must check the file as a whole to detect a page that two tables share, or that belongs to none. **CHECK
+    /// constraints are checked only if the database is open read-write:** SQLite does not even load the constraints of a
+    /// database that it cannot write to.
     package func quickCheck(schema: String = "main", limit: Int = 100, deadline: Double? = nil) throws -> [String] {
         try findings("PRAGMA \(quoteIdentifier(schema)).quick_check(\(limit))", deadline)
     }
@@ -30,7 +30,7 @@ extension Connection {
         try foreignKeyCheck("PRAGMA \(quoteIdentifier(schema)).foreign_key_check", limit, deadline)
     }
 
-    /// Does the same for the references of one table.
+    /// Finds rows of one table that refer to a missing row, and returns the findings.
     func foreignKeyCheck(ofTable table: String, limit: Int) throws -> [String] {
         try foreignKeyCheck("PRAGMA main.foreign_key_check(\(quoteLiteral(.text(table))))", limit, nil)
     }
@@ -61,7 +61,7 @@ extension Connection {
         }
     }
 
-    /// Collects findings. Damage that stops the check itself is a finding too.
+    /// Runs a check and returns its findings. Damage that stops the check itself is a finding too.
     func collect(_ deadline: Double?, _ body: (inout [String]) throws -> Void) throws -> [String] {
         var findings: [String] = []
         do {

@@ -63,7 +63,7 @@ struct IndexKey: ~Copyable {
             if order != 0 { return order < 0 ? .before : .behind }
         }
         guard rowID < id else { return .behind }
-        // NULLs are distinct where keys must be unique.
+        // In a unique index, NULLs count as different from each other.
         return nextFields.contains { if case .null = $0 { true } else { false } } ? .before : .same
     }
 

@@ -1,6 +1,6 @@
 /// Verifies that each page of a database file belongs to exactly one tree, overflow chain or list of free pages.
 ///
-/// SQLite's checks of single tables do not detect a page that two tables share, or that no table has. The accounting only
+/// SQLite's checks of single tables do not detect a page that two tables share, or that belongs to none. The accounting only
 /// detects that something is unusual; SQLite's check of the whole file reports the fault, if any.
 struct PageAccounting {
     private let pages: RawPages
@@ -33,7 +33,7 @@ struct PageAccounting {
                 if node.isInterior {
                     try waiting.append(taking(pages.number(place)))
                     place += 4
-                    // An inner cell of a table has no content.
+                    // An interior cell of a table has no content.
                     if node.isTable { continue }
                 }
                 guard let chain = try pages.overflow(at: place, isTable: node.isTable) else { continue }

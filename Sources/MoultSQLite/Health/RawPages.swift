@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// Reads the raw pages of a database file one at a time, and the references in their trees.
+/// Reads the raw pages of a database file one at a time, and the page numbers in them.
 ///
 /// Nothing is trusted: anything unusual or unknown throws `NeedsFullCheck`.
 final class RawPages {
@@ -8,12 +8,12 @@ final class RawPages {
 
     let count: Int
     let size: Int
-    /// The usable size of a page.
+    /// The size of a page without the space that extensions reserve at its end.
     let usable: Int
     private let file: Descriptor
     private let page: UnsafeMutableRawBufferPointer
 
-    /// Opens the file. Deinitialization closes it, which drops every lock that this process has on it.
+    /// Opens the file. Deinitialization closes it, which drops every lock that this process has on the file.
     init(_ path: String) throws {
         let file = try Descriptor(path, .read)
         let header = try DatabaseHeader(of: file)
@@ -22,7 +22,7 @@ final class RawPages {
         try RawPages.fill(page, 1, of: file)
         usable = size - Int(page[20])
         self.file = file
-        // Auto-vacuum databases have an additional map of pages, which is not read here.
+        // Auto-vacuum databases also have pages with a map of all pages, which this class does not read.
         guard header.hasPageCount, usable >= 480, number(52) == 0, number(64) == 0 else { throw NeedsFullCheck() }
     }
 

@@ -2,26 +2,26 @@
 package struct Soundness: Equatable, Sendable {
     package var findings: [String] = []
     /// The parts that could not be checked, each with the reason, for example an index with a collation that only the app has.
-    /// Such a part is not a fault.
+    /// This is not a fault.
     package var notChecked: [String] = []
 
     package init(findings: [String] = [], notChecked: [String] = []) {
         (self.findings, self.notChecked) = (findings, notChecked)
     }
 
-    /// Faults of the file itself, rather than of a value in it.
+    /// The findings about the file itself, rather than about a value in it.
     package var damage: [String] { findings.filter { !Self.isViolation($0) } }
 
     /// Returns whether a finding says that a row violates the rules of its own table. The file itself is then intact.
     package static func isViolation(_ finding: String) -> Bool {
         if finding.hasPrefix("CHECK constraint failed in ") || finding.hasPrefix("NULL value in ") { return true }
-        // `TEXT value in t.c`, `non-INT value in t.c`: a column that is STRICT, or whose type was changed.
+        // `TEXT value in t.c`, `non-INT value in t.c`: a value in a column that is STRICT, or whose type was changed.
         guard let place = finding.split(separator: " ").dropFirst().first, place == "value" else { return false }
         return finding.split(separator: " ").dropFirst(2).first == "in"
     }
 
-    /// Returns the findings that a change added. A finding with a different name in it counts as the same if one of its kind
-    /// has disappeared: the change renamed a table or moved its rows.
+    /// Returns the findings that a change added. A new finding does not count if an old one of the same kind has disappeared:
+    /// the change may have renamed a table or moved its rows.
     package static func added(_ after: [String], since before: [String]) -> [String] {
         var old: [String: Int] = [:]
         for finding in before { old[finding, default: 0] += 1 }
@@ -90,7 +90,7 @@ extension Connection {
                 try readingWithStandIns { try quickCheck(limit: limit) }
             }
             soundness.findings += structure.filter { finding in
-                // Only the app's collation knows the order of the rows.
+                // Only the app's collation defines the order of these rows.
                 !soundness.findings.contains(finding)
                     && !unordered.contains { finding.hasSuffix("row not in PRIMARY KEY order for \($0)") }
             }

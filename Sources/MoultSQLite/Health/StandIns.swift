@@ -3,7 +3,7 @@ import MoultBasics
 import MoultLibc
 
 extension Connection {
-    /// Runs a body that only reads, with a substitute for each missing collation that only the app has.
+    /// Runs `body`, which only reads, with a substitute for each collation that only the app has.
     ///
     /// SQLite needs the collations of all indexes of a table even to read it row by row. The substitutes compare bytes, so they
     /// must not be used for look-ups, and a write would corrupt the app's indexes: the connection cannot write until the body
@@ -32,8 +32,8 @@ extension Connection {
         return try result.get()
     }
 
-    /// Returns the collations of indexes that are not built into SQLite. (A pragma lists them, but also those that have been
-    /// removed.)
+    /// Returns the collations of indexes that are not built into SQLite. (PRAGMA collation_list does not serve, because it also
+    /// lists collations that have been removed.)
     private func missingCollations(of table: String? = nil) throws -> [String] {
         let used = try query(
             """
@@ -88,8 +88,8 @@ extension Connection {
         }
     }
 
-    /// Provides substitutes for functions and collations that only the app has, so that statements which mention them can be
-    /// prepared. No index may depend on them: the caller verifies that before it writes.
+    /// Runs `body` with substitutes for functions and collations that only the app has, so that statements that mention them
+    /// can be prepared. No index may depend on them: the caller verifies that before it writes.
     func declaringStandIns<R>(_ body: () throws -> R) throws -> R {
         var collations: [String] = []
         var functions: Set<String> = []

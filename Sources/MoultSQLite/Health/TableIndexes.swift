@@ -77,14 +77,14 @@ struct TableIndexes {
         return "SELECT \(names.joined(separator: ", ")) FROM \(source) INDEXED BY \(quoteIdentifier(index.name))"
     }
 
-    /// Returns whether SQLite runs the scan of an index as intended, according to its query plan.
+    /// Returns whether SQLite's plan for the scan of an index reads only the index.
     private func isCovered(_ index: Index, _ connection: Connection) throws -> Bool {
         let plan = try connection.query("EXPLAIN QUERY PLAN \(scan(of: index))")
         guard plan.count == 1, case .text(let detail)? = plan.first?.last else { return false }
         return detail.hasPrefix("SCAN ") && detail.hasSuffix(" USING COVERING INDEX \(index.name)")
     }
 
-    /// Describes each disagreement between the table and its indexes, in a few words.
+    /// Returns a short description of the first disagreement between the table and each of its indexes.
     func disagreements(in connection: Connection) throws -> [String] {
         let wanted = try connection.withStatement(tableScan) { statement in
             var sums = [RowSum](repeating: RowSum(), count: indexes.count)

@@ -77,7 +77,7 @@ extension Salvage.Reader {
         }
         let taken = Set(columns.map { SQLName($0.name) })
         let id = ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
-        // The row number identifies a row that is read from both ends.
+        // The row number identifies a row that is read twice, once from each end of the table.
         guard let id, try hasRowID(table, id) else {
             let key = columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map {
                 "\(quoteIdentifier($0.name)) DESC"
@@ -107,7 +107,7 @@ extension Salvage.Reader {
         let name = table.object.name
         if case .own(let content) = table.content {
             do { return try copyContent(table, content) } catch {
-                // The rows matter more than the index, so their tables are copied unchanged.
+                // The rows matter more than the index, so the table with the rows is copied unchanged.
                 let why = try Self.reason(error)
                 if try target.isInTransaction { try target.execute("ROLLBACK") }
                 let made = Salvage.Schema.Object(
@@ -133,7 +133,7 @@ extension Salvage.Reader {
             why: "only its definition was recovered: salvage cannot read the rows of this \(table.module) table")
     }
 
-    /// Fills a full-text table from the table in which its module keeps the rows: the first column is the row number.
+    /// Fills a full-text table from the table in which its module keeps the rows, whose first column is the row number.
     private func copyContent(_ table: Salvage.Schema.Virtual, _ content: String) throws -> Outcome {
         let name = table.object.name
         try create(table.object.sql)
@@ -156,7 +156,7 @@ extension Salvage.Reader {
                 reverse: "\(stored[0]) DESC", stored: (content, stored)))
     }
 
-    /// Rebuilds a full-text index of another table's content, or a table that only presents other tables.
+    /// Recreates a virtual table without rows of its own, and rebuilds it if it is a full-text index of another table.
     func rebuild(_ table: Salvage.Schema.Virtual) throws -> Outcome {
         try create(table.object.sql)
         if table.content == .elsewhere {
@@ -187,12 +187,12 @@ extension Salvage.Reader {
                 outcome.why = "some values are stored in a different form than in the damaged file"
             }
         }
-        // With another database's journal or WAL, the rows belong to that database, and do not fit.
+        // Any reason counts as damage: rows from another database's journal or WAL, for example, do not fit the table.
         outcome.isDamaged = outcome.why != nil
         return outcome
     }
 
-    /// Copies rows until the end, or until one cannot be read.
+    /// Copies rows up to the end of the table, or up to a row that cannot be read.
     private func pass(_ way: Way, order: String?) throws -> (rows: Int, rejected: Int, isAll: Bool) {
         var (count, rejected) = (0, 0)
         return try target.withStatement(way.insert) { insert in
@@ -210,7 +210,8 @@ extension Salvage.Reader {
                     }
                 }
             } catch let error as MoultError {
-                // The target is intact, so the source is damaged; any other error ends the attempt.
+                // Errors of the target have another type, so these codes mean that the source is damaged. Any other error ends
+                // the attempt.
                 guard error.code == .databaseCorrupt || error.sqlite?.resultCode.primary == .ioError else {
                     throw error
                 }
@@ -219,7 +220,7 @@ extension Salvage.Reader {
         }
     }
 
-    /// Returns false for a row that the table rejects: it already exists, or violates the table's rules.
+    /// Stores a row. Returns false if the table rejects it, because it already exists or violates the table's rules.
     private func store(_ insert: borrowing Statement) throws -> Bool {
         do { try insert.run() } catch {
             insert.reset()

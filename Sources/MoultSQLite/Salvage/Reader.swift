@@ -1,7 +1,7 @@
 import MoultBasics
 
 extension Salvage {
-    /// The new file could not be written, for instance because the disk is full. Not a fault of the source.
+    /// An error while the new file was written, for instance because the disk is full. It is not a fault of the source.
     struct TargetFailure: Error {
         let error: MoultError
     }
@@ -11,7 +11,7 @@ extension Salvage {
         let source: Connection
         let target: Connection
 
-        /// Limits the time that a malicious file can take.
+        /// The time limit in seconds, because the file may be malicious.
         private static let deadline: Double = 300
 
         init(_ path: String, into target: String) throws {
@@ -69,7 +69,7 @@ extension Salvage {
         }
 
         private func prepareTarget() throws {
-            // Before the first table: text in another encoding would be converted.
+            // This must precede the first table: text in another encoding would be converted.
             if case .text(let encoding)? = try source.scalar("PRAGMA encoding") {
                 try target.execute("PRAGMA encoding = \(quoteLiteral(.text(encoding)))")
             }
@@ -86,7 +86,7 @@ extension Salvage {
         private func attempt(_ salvage: () throws -> Outcome) throws -> Outcome {
             do { return try salvage() } catch {
                 if try target.isInTransaction { try target.execute("ROLLBACK") }
-                // The other methods of reading the files lack the app's functions too, but may yield everything else.
+                // A missing function of the app is not damage: the other methods of reading the file would not have it either.
                 return Outcome(isDamaged: AppNeed(error) == nil, why: try Self.reason(error))
             }
         }

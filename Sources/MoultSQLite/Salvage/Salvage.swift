@@ -2,12 +2,12 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Copies the readable content of a database that cannot be loaded into a separate file.
+/// Copies the readable content of a damaged database into a separate file.
 ///
-/// Works on copies: the damaged set stays unchanged. Several methods are tried, because it is unknown which part of the set is
-/// damaged: with its sidecars, without them, and with the header of a valid file of the same kind.
+/// Works on copies: the database and its sidecars stay unchanged. Several methods are tried, because it is unknown which of
+/// these files is damaged: with the sidecars, without them, and with the header of a valid file of the same kind.
 package enum Salvage {
-    /// Salvages into the new file `target`, which exists afterwards only if anything was found. `scratch` is an empty directory
+    /// Salvages into the new file `target`, which exists afterwards only if rows were found. `scratch` is an empty directory
     /// for copies, and `template` a valid file from which the database was created, if one exists.
     package static func run(_ path: String, template: String?, to target: String, scratch: String) throws -> Report {
         guard try Files.factsThroughLinks(path)?.kind == .file else {
@@ -16,8 +16,8 @@ package enum Salvage {
             return report
         }
         let known = Self.tables(of: template)
-        /// Returns a value for comparing results. Another database's sidecar yields that database's tables, so tables in the
-        /// template count first.
+        /// Returns a value for comparing reports. A sidecar of another database yields that database's tables, so rows in
+        /// tables of the template count first.
         func value(_ report: Report) -> (Int, Int) {
             (report.tables.reduce(0) { $0 + (known.contains($1.name) ? $1.rows : 0) }, report.rows)
         }
@@ -53,7 +53,8 @@ package enum Salvage {
         return best
     }
 
-    /// Returns whether a copy could not be written because the disk is full or the user's quota is exhausted.
+    /// Returns whether the cause of an error is outside the files, such as a full disk, an exhausted quota or too many open
+    /// files.
     static func isCausedOutsideTheFiles(_ error: any Error) -> Bool {
         if error is TargetFailure || error.sqlite?.resultCode.primary == .full { return true }
         let code = ((error as? MoultError)?.cause as? Errno)?.code
@@ -87,7 +88,7 @@ package enum Salvage {
         return ways
     }
 
-    /// Replaces the header. If only the first bytes are damaged, those of another file of the same kind make the rest readable.
+    /// Replaces the header with the template's. If only the first bytes are damaged, this makes the rest of the file readable.
     private static func giveHeader(of template: String, to path: String) throws {
         let sound = try Descriptor(template, .read)
         var header = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
@@ -100,7 +101,7 @@ package enum Salvage {
             for index in 0..<4 { header[offset + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
         }
         put(pages, at: 28)
-        // The header's list of free pages is the other file's, so it is cleared.
+        // The list of free pages in the header is the template's, so it is cleared.
         put(0, at: 32)
         put(0, at: 36)
         put(facts.changeCounter, at: 92)

@@ -34,7 +34,7 @@ struct SQLNormalizer {
 }
 
 extension ArraySlice<SQLToken> {
-    /// Returns the index of the parenthesis that closes the one at `open`; the end if it is missing.
+    /// Returns the index of the parenthesis that closes the one at `open`; `endIndex` if it is missing.
     func closingParenthesis(of open: Int) -> Int {
         var depth = 0
         for index in open..<endIndex {

@@ -11,15 +11,15 @@ struct SQLToken: Equatable {
     }
 
     var kind: Kind
-    /// A word in lower case, a name without its quotes, a string with them.
+    /// A word is in lower case, a name is without its quotes, and a string includes them.
     var text: String
 
-    /// Returns whether it is this keyword or name, without quotes.
+    /// Returns whether the token is this keyword or unquoted name.
     func isWord(_ word: String) -> Bool { kind == .word && text == word }
     func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
 }
 
-/// Splits SQL as SQLite's own tokenizer does, dropping white space and comments.
+/// Splits SQL into tokens as SQLite's own tokenizer does, without white space and comments.
 func sqlTokens(_ sql: String) -> [SQLToken] {
     var scanner = Scanner(bytes: Array(sql.utf8))
     var tokens: [SQLToken] = []
@@ -74,7 +74,7 @@ private struct Scanner {
         }
     }
 
-    /// Moves past the closing quote; a doubled quote stands for one. The range includes the quotes.
+    /// Moves past the closing quote, and returns the range of the text with its quotes. A doubled quote is part of the text.
     private mutating func quoted(by close: UInt8) -> Range<Int> {
         let start = position
         position += 1

@@ -31,7 +31,7 @@ struct SchemaColumn {
         return facts.joined(separator: " ")
     }
 
-    /// Returns the type in one spelling: `varchar ( 10 )` and `VARCHAR(10)` are the same type.
+    /// Returns the type in a normalized spelling: `varchar ( 10 )` and `VARCHAR(10)` are the same type.
     private static func spelling(of type: String) -> String {
         sqlTokens(type).map(\.text).joined(separator: " ").uppercased()
     }

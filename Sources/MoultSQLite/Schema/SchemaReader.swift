@@ -10,13 +10,13 @@ extension SchemaShape {
         self = try connection.isInTransaction ? read() : connection.transaction(.deferred, read)
     }
 
-    /// The shape without moult's own tables, for comparing a database with the file of a release: both sides are read by this
+    /// Returns the shape without moult's own tables. A comparison of a database with a release's file reads both with this
     /// function, because either may have these tables.
     package static func ofContent(_ connection: Connection) throws -> SchemaShape {
         try SchemaShape(of: connection, ignoring: ownTables)
     }
 
-    /// The shape that these statements create in an empty database.
+    /// Creates the shape of an empty database in which these statements have run.
     package init(madeBy sql: String) throws {
         let connection = try Connection.inMemory()
         try connection.execute(sql)
@@ -149,7 +149,7 @@ private struct SchemaReader {
             func names(_ column: Int) -> String {
                 rows.map { quoteIdentifier(asciiLowercased($0[column].string)) }.joined(separator: ", ")
             }
-            // Without parent columns, the key refers to the primary key.
+            // Without parent columns, the foreign key refers to the parent's primary key.
             let parent = first[4] == .null ? "" : " (\(names(4)))"
             // SQLite numbers foreign keys from last to first.
             let place = keys.count - 1 - Int(id)
@@ -170,7 +170,7 @@ private struct SchemaReader {
             + "(\(try keys(of: entry.name, parts)))\(predicate.isEmpty ? "" : " \(predicate)")"
     }
 
-    /// Returns the key columns of an index with order and collation; `parts` has the text of each, if any.
+    /// Returns the key columns of an index with order and collation; `parts` has the text of each column of a CREATE INDEX.
     private func keys(of index: String, _ parts: [ArraySlice<SQLToken>] = []) throws -> String {
         try connection.query("PRAGMA \(quoted).index_xinfo(\(quoteIdentifier(index)))")
             .filter { $0[5] == .integer(1) }
@@ -186,7 +186,7 @@ private struct SchemaReader {
             .joined(separator: ", ")
     }
 
-    /// Returns an index expression without its order and collation, which SQLite reports.
+    /// Returns an index expression without its order and collation, which SQLite reports separately.
     private func expression(_ part: ArraySlice<SQLToken>) -> String {
         var part = part
         if let last = part.last, last.isWord("asc") || last.isWord("desc") { part = part.dropLast() }

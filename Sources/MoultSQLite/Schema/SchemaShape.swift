@@ -33,8 +33,8 @@ package struct SchemaShape: Equatable, Sendable {
     /// Sorted by kind and name.
     package var items: [Item]
 
-    /// The shape as text, one fact per line. Equal shapes have equal text in every version of this format (the first line has the
-    /// version number): its digest is the schema's fingerprint.
+    /// The shape as text, one fact per line. Equal shapes have equal text. The first line has the version of this format. The
+    /// digest of the text is the schema's fingerprint.
     package var canonicalText: String {
         var lines = ["moult schema 1"]
         for table in tables {

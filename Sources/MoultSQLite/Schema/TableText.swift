@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Facts in the text of a CREATE TABLE that SQLite's pragmas do not report.
+/// Facts in the text of a CREATE TABLE statement that SQLite's pragmas do not report.
 struct TableText {
     /// The expressions of generated columns, by column.
     var generated: [SQLName: String] = [:]
