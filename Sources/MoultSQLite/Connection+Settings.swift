@@ -80,7 +80,7 @@ extension Connection {
         return version
     }
 
-    /// Returns whether the file that this connection has open is no longer at its path.
+    /// Returns whether the file that this connection has open was moved, replaced or deleted.
     package func hasMoved(_ schema: String = "main") throws -> Bool {
         var moved: Int32 = 0
         try check(

@@ -1,7 +1,7 @@
 package import MoultBasics
 
-/// The content that an app has added to a database, apart from the rows selected by rules: everything that is not in the
-/// original database. Rows deleted by the app are not content.
+/// The content of a database that an app has added or changed, apart from rows selected by rules: everything that is not in the
+/// original database. Rows that the app has deleted do not count.
 package struct AppContent: Equatable, Sendable {
     package struct Item: Hashable, Comparable, Sendable {
         /// `index`, `trigger`, `view` or `table` (a virtual one).
@@ -94,8 +94,8 @@ package struct AppContent: Equatable, Sendable {
         let sql: [UInt8]
     }
 
-    /// Returns the definitions of indexes, triggers and views. An index of a constraint has no text, because it belongs to its
-    /// table. Items of ignored tables count as the app's.
+    /// Returns the definitions of indexes, triggers, views and virtual tables. The index of a constraint has no text, because
+    /// it belongs to its table. Items of ignored tables are included.
     private static func definitions(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
         let sql = """
             SELECT type, name, tbl_name, sql FROM main.sqlite_schema
@@ -118,7 +118,7 @@ private final class SelectedRows {
 
     init(_ conditions: [String?], _ side: RowSearch.Side) throws {
         let layout = side.layout
-        // A table WITHOUT ROWID is queried by its primary key; the columns begin at 1.
+        // A table WITHOUT ROWID is queried by its primary key. The stored columns of a row begin at 1.
         keyColumns = layout.isWithoutRowID ? layout.primaryKey.map { Int32($0 + 1) } : [0]
         let identity = layout.identity.isEmpty ? ["NULL"] : layout.identity
         let key = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")

@@ -2,14 +2,15 @@ import MoultBasics
 
 /// Evaluates the default of a column as SQLite does when it inserts a row.
 ///
-/// The same text may mean something else in a query: in `DEFAULT "unit"` and `DEFAULT unit` it is a string, in a query a column.
+/// The same text may mean something else in a query: after DEFAULT, `"unit"` and `unit` are strings; in a query, they are
+/// columns.
 enum ColumnDefault {
     /// Returns the value as an SQL literal; nil if it may differ from row to row, or cannot be evaluated.
     static func literal(of text: String) throws -> String? {
         // Functions may return a different value for each row.
         if text.contains("(") || text.uppercased().contains("CURRENT_") { return nil }
         let scratch = try Connection.inMemory()
-        // An expression is valid only in parentheses; a name, which is then a string, only without them.
+        // An expression is valid only in parentheses. A name is valid only without them, and is then a string.
         let literal = try value(of: "(\(text)\n)", in: scratch) ?? value(of: text, in: scratch)
         try scratch.close()
         return literal

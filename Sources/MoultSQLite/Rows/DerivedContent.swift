@@ -22,7 +22,7 @@ enum SearchIndexes {
         }
     }
 
-    /// Returns the value of the option `content`; nil if this is not a full-text index or has no such option.
+    /// Returns the value of the option `content`; nil if the SQL does not create a full-text index, or has no such option.
     static func content(ofIndexMadeBy sql: String) -> String? {
         let tokens = sqlTokens(sql)[...]
         guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.endIndex,

@@ -1,7 +1,7 @@
 import MoultBasics
 
-/// The rows of a new table that no key identifies, looked up by their content: the table has no key, or its keys have a NULL,
-/// and NULLs never conflict.
+/// Looks up by content the rows of a new table that no key identifies, because the table has no key, or because a row has a
+/// NULL in each key, and NULLs never conflict.
 final class EqualRows {
     private let map: ColumnMap
     private let rows: StoredRows
@@ -9,7 +9,7 @@ final class EqualRows {
     /// Reads an old row a second time, because hashing converts the text of UTF-16 databases in place.
     private let old: StoredRows
     private let identity: [Int32]
-    /// The columns of an old row for each unique key of the new table, if the row has all of them.
+    /// The columns of an old row for each unique key of the new table; empty if the row does not have all of them.
     private let keys: [[Int32]]
     /// The rowids by a digest of the mapped columns; nil until first needed.
     private var rowIDs: [KeyDigest: [Int64]]?
@@ -28,8 +28,8 @@ final class EqualRows {
         identity = old.isWithoutRowID ? old.primaryKey.map { Int32($0 + 1) } : [0]
     }
 
-    /// Removes from the index, and returns, the rowid of a new row with the same digest as this old row; the caller must compare
-    /// the content. Nil if none is left, or if a key identifies the old row.
+    /// Finds a new row with the same digest as this old row, removes it from the index, and returns its rowid. The caller must
+    /// compare the content. Returns nil if no such row is left, or if a key identifies the old row.
     func next(_ row: borrowing Statement) throws -> Int64? {
         for key in keys where !key.isEmpty {
             var hasNull = false
@@ -48,7 +48,7 @@ final class EqualRows {
         let layout = rows.layout
         let columns = layout.identity + map.pairs.map { layout.columnsSQL[$0.new] }
         var all: [KeyDigest: [Int64]] = [:]
-        // A key that is not one of columns may be NULL for any row.
+        // A key with an expression or a generated column may be NULL for any row.
         let keyless = layout.uniqueKeys.filter { !$0.isEmpty }.map { key in
             "(\(key.map { "\(layout.columnsSQL[$0]) IS NULL" }.joined(separator: " OR ")))"
         }

@@ -41,7 +41,7 @@ struct ForeignKeys {
         Set(references.filter { parents.contains($0.parent) }.map(\.child))
     }
 
-    /// Returns the rows of all tables that refer to a missing row.
+    /// Returns digests of all rows that refer to a missing row, by table.
     func dangling(_ connection: Connection) throws -> [SQLName: Set<KeyDigest>] {
         var all: [SQLName: Set<KeyDigest>] = [:]
         for child in children {
@@ -52,8 +52,8 @@ struct ForeignKeys {
         return all
     }
 
-    /// Returns the rows that refer to a missing row, each once; none if a foreign key of the table does not match a key of its
-    /// parent, because SQLite cannot look up any row then.
+    /// Returns the rows of a table that refer to a missing row, each once. Returns none if a foreign key of the table does not
+    /// match a key of its parent, because SQLite then cannot look up any row.
     func violations(in rows: StoredRows, _ connection: Connection) throws -> [Violation] {
         let table = rows.layout
         let check = "PRAGMA main.foreign_key_check(\(quoteIdentifier(table.name)))"
@@ -93,8 +93,8 @@ struct ForeignKeys {
         return found
     }
 
-    /// Returns the primary keys of the children without a parent. The parent's column is first in each comparison, because its
-    /// collation applies.
+    /// Returns a statement that selects the primary keys of the children without a parent. In each comparison, the parent's
+    /// column comes first, so that its collation applies.
     private func orphans(_ reference: Reference, _ child: TableLayout, _ connection: Connection) throws -> String {
         let identity = child.identity.map { "c.\($0)" }.joined(separator: ", ")
         let isGiven = reference.columns.map { "c.\(quoteIdentifier($0.child)) IS NOT NULL" }

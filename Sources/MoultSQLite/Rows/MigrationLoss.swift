@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// The values that migrations removed from a database. If that is unknown, values count as changed.
+/// The values that migrations removed or changed in a database. A value counts as changed if that is unknown.
 package struct MigrationLoss: Equatable, Sendable {
     package struct Table: Equatable, Sendable {
         package let name: String
@@ -71,7 +71,7 @@ package struct MigrationLoss: Equatable, Sendable {
         Int(try side.connection.int("SELECT count(*) FROM \(side.layout.rowsSQL)"))
     }
 
-    /// Returns whether a new table contains all rows of a removed one.
+    /// Returns whether a new table contains all rows of a removed table.
     private static func holds(_ side: RowSearch.Side, _ table: SQLName, _ after: Connection) throws -> Bool {
         guard let layout = try TableLayout.of(table, in: after) else { return false }
         let pairs = RowSearch.pairs(side.layout, layout)
@@ -87,7 +87,7 @@ package struct MigrationLoss: Equatable, Sendable {
         let search = try RowSearch(side, in: other, pairs: named + renamed)
         let kept = Set(search.pairs.map(\.row))
         let gone = side.layout.columns.indices.filter { !kept.contains($0) }
-        // Missing rows are not counted again for their columns.
+        // The missing rows that have a value in a removed column: they count as dropped, and not again as cut.
         var goneAndCut = 0
         try search.forEachUnmatched { row, there, isThere in
             var (isCut, isChanged) = (false, false)
@@ -115,8 +115,8 @@ package struct MigrationLoss: Equatable, Sendable {
         return loss
     }
 
-    /// Returns the columns that may have been renamed: as many were removed as added. Comparing their values shows whether they
-    /// were.
+    /// Pairs the removed columns with the added ones, if there are as many: they may have been renamed. A comparison of their
+    /// values shows whether they were.
     private static func renamedColumns(
         _ before: TableLayout, _ after: TableLayout, _ named: [(row: Int, other: Int)]
     ) -> [(row: Int, other: Int)] {

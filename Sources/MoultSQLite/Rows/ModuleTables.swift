@@ -1,7 +1,7 @@
 import MoultBasics
 
-/// Distinguishes the tables in which the modules of virtual tables keep their parts from an app's own tables. SQLite lists both
-/// as "shadow", because it looks only at the name: `docs_content` is an app's table if `docs` is an index of its text.
+/// Distinguishes the tables in which modules keep the content of virtual tables from an app's own tables. SQLite lists both as
+/// "shadow", because it looks only at the name: `docs_content` is an app's table if `docs` is an index of its text.
 enum ModuleTables {
     /// The first columns of each part, by module and by the end of the part's name.
     private static let parts: [String: [String: [String]]] = {
@@ -29,7 +29,7 @@ enum ModuleTables {
         return isPart(table, madeBy: made, ofTableMadeBy: virtual) ?? true
     }
 
-    /// Returns the name of the virtual table whose part a table would be.
+    /// Returns the name of the virtual table of which a table would be a part, according to the table's name.
     static func owner(of table: String) -> String? { split(table)?.owner }
 
     /// Returns whether a table is a part of its owner, judging by the SQL of both; nil if the owner's module is not in `parts`.
@@ -64,8 +64,8 @@ enum ModuleTables {
         }
     }
 
-    /// Returns whether this is a column of the virtual table itself, such as `c0`, `c0body`, `l1` and `a2`, or one of two that
-    /// a module adds.
+    /// Returns whether a column has the content of a column of the virtual table, such as `c0`, `c0body`, `l1` and `a2`, or is
+    /// one of the two that a module adds.
     private static func isNumbered(_ column: String) -> Bool {
         if ["langid", "origin"].contains(column) { return true }
         let bytes = Array(column.utf8.prefix(2))

@@ -29,7 +29,7 @@ package struct RejectTable: Sendable {
         return Int(try connection.int("SELECT count(*) FROM \(layout.rowsSQL) WHERE \(values)"))
     }
 
-    /// Returns a column that an existing table with this name lacks, if any: such a table is an app's own.
+    /// Returns a column that an existing table with this name lacks, which shows that the table is an app's own; otherwise nil.
     package func missingColumn(in connection: Connection) throws -> String? {
         guard let layout = try TableLayout.of(SQLName(name), in: connection) else { return nil }
         return Self.columns.first { layout.place(of: $0) == nil }
@@ -43,7 +43,7 @@ final class RejectWriter {
     private let table: RejectTable
     private let connection: Connection
     private var isThere: Bool
-    /// The number of records in the new database not yet matched with a record of the old one.
+    /// The number of equal records in the new database that are not yet matched with a record of the old one.
     private var unclaimed: [KeyDigest: Int] = [:]
     /// The digests of all records, computed without the label column.
     private var contents: Set<KeyDigest> = []
@@ -68,7 +68,7 @@ final class RejectWriter {
         guard try Self.isThere(table, old) else { return }
         try old.withStatement(table.selectSQL) { row in
             while try row.step() {
-                // These records do not belong to the rows to carry over.
+                // The old database's records are not about the rows to carry over.
                 if table.isRepeatable, let digest = try rowDigest(row) { rows[digest, default: 0] -= 1 }
                 if try claim(KeyDigest(of: row, 0..<4)) { continue }
                 try create()
@@ -87,8 +87,8 @@ final class RejectWriter {
         return true
     }
 
-    /// Writes a record even if an equal one exists, because each row has its own. Returns false if an earlier run of the
-    /// transfer already wrote the row's record.
+    /// Writes a record even if an equal one exists, because each rejected row has its own record. Returns false if an earlier
+    /// run of the transfer already wrote the row's record.
     @discardableResult
     func write(_ row: String, of source: String, because reason: String) throws -> Bool {
         if table.isRepeatable, try takeRecord(row, source) { return false }

@@ -27,7 +27,8 @@ extension Connection {
 }
 
 extension SQLiteError {
-    /// A part of the schema that this SQLite lacks; nil for any other error. SQLite has no result code for these.
+    /// The extension that the schema needs and this SQLite lacks; nil for any other error. SQLite has no result code for
+    /// missing extensions.
     var missingExtension: String? {
         let kinds = [
             ("no such function: ", "the function"), ("unknown function: ", "the function"),

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Inserts old rows into a new table one at a time, and reports obstacles.
+/// Inserts old rows into a new table one at a time, and reports why a row cannot be inserted.
 final class RowInserter {
     enum Attempt {
         case inserted(StoredRows.Key)
@@ -47,18 +47,18 @@ final class RowInserter {
                 + "VALUES(\(columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))"
         }
         // Only SQLite can find the row with the same key, because indexes have collations, expressions and conditions. Without
-        // a target, this upsert finds the row through any index, and writes a value that the row already has.
+        // a target, this upsert finds the row through any index, and sets a column to the value that it already has.
         let column = targets.first ?? ""
         let findConflict = " ON CONFLICT DO UPDATE SET \(column) = \(column)\(returning)"
         plain = try connection.statement(insert(targets) + (new.isWithoutRowID ? returning : ""))
         plainConflict = try connection.statement(insert(targets) + findConflict)
-        // Never run for a table without rowids.
+        // This statement is never run for a table without rowids.
         let all = new.rowIDName.map { $0 == column || isRowIDMapped ? targets : targets + [$0] } ?? targets
         withRowID = try connection.statement(insert(all))
         rowIDConflict = try connection.statement(insert(all) + findConflict)
     }
 
-    /// Tries to insert the row. A rowid that is carried over is used unless `anyRowID` is set.
+    /// Tries to insert the row. With `anyRowID`, SQLite assigns the rowid even if the old rowid should be carried over.
     func insert(_ row: borrowing Statement, anyRowID: Bool) throws -> Attempt {
         let carriesRowID = rowID != .notCarried && !anyRowID
         if carriesRowID {
@@ -70,7 +70,7 @@ final class RowInserter {
         return try run(plain, carriesRowID: false)
     }
 
-    /// Returns the identity of a row that shares a key with this one, if any.
+    /// Returns the identity of an existing row that has a key in common with this row; nil if no row has.
     func conflict(_ row: borrowing Statement, anyRowID: Bool) throws -> StoredRows.Key? {
         if rowID != .notCarried, !anyRowID {
             try bind(row, to: rowIDConflict)

@@ -35,7 +35,7 @@ package struct RowRule: Sendable {
     }
 }
 
-/// The fate of the selected rows of one table. `selected` is always `carried + rejected + unplaced + shipped`.
+/// The results for the selected rows of one table. `selected` is always `carried + rejected + unplaced + shipped`.
 package struct TableOutcome: Equatable, Sendable {
     package var table: String
     /// Rows of the old database selected by the rule.

@@ -21,13 +21,13 @@ final class RowSearch {
             isUTF16 = try connection.isUTF16
         }
 
-        /// The rowid or NULL, then all stored columns.
+        /// Selects the rowid or NULL, followed by all stored columns.
         fileprivate var selectSQL: String {
             let columns = [layout.rowIDName ?? "NULL"] + layout.columnsSQL
             return "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rowsSQL)"
         }
 
-        /// The same, looked up by a key that is not the rowid.
+        /// Selects the same columns, but may use an index to look up a key other than the rowid.
         fileprivate var lookUpSQL: String { selectSQL.replacing(layout.rowsSQL, with: layout.sql) }
 
         fileprivate var rootPage: Int64 {
@@ -43,12 +43,12 @@ final class RowSearch {
     private let side: Side
     private let otherSide: Side
     private let encodingsDiffer: Bool
-    /// The row of this side with a given rowid.
+    /// Selects the row of this side with a given rowid.
     private let row: Statement
-    /// The row of the other side with a given rowid, and with a given primary key.
+    /// Select the row of the other side with a given rowid, or with a given primary key.
     private let otherByRowID: Statement
     private let otherByKey: Statement
-    /// The columns of a row that contain the other table's primary key, unless that is the rowid.
+    /// The columns of a row that contain the other table's primary key; empty if that is the rowid or not in the row.
     private let keyColumns: [Int32]
     private let haveRowIDs: Bool
     /// Whether one of the tables is stored in an order that only the app knows.
@@ -213,7 +213,7 @@ final class RowSearch {
         try row.stores(Int32(pair.row + 1), as: other, Int32(pair.other + 1), encodingsDiffer: encodingsDiffer)
     }
 
-    /// Returns the number of rows that have no equal row.
+    /// Returns the number of rows that have no equal row in the other table.
     func countUnmatched() throws -> Int {
         var count = 0
         try forEachUnmatched { _, _, _ in count += 1 }
@@ -222,8 +222,8 @@ final class RowSearch {
 }
 
 extension Connection {
-    /// Whether the file alone contains everything that this connection reads: nothing is in a WAL, or unwritten. Valid only
-    /// during a read transaction.
+    /// Whether the file alone contains everything that this connection reads: nothing is in a WAL, or waits to be written.
+    /// Valid only during a read transaction.
     var isWholeFile: Bool {
         get throws {
             // The transaction takes its lock only when a statement reads.
@@ -236,7 +236,7 @@ extension Connection {
         }
     }
 
-    /// Runs the body in a read transaction, or in the current transaction.
+    /// Runs the body in the current transaction, or otherwise in a read transaction.
     func reading<R>(_ body: () throws -> R) throws -> R {
         try isInTransaction ? body() : transaction(.deferred, body)
     }

@@ -14,7 +14,7 @@ package struct RowTransfer {
     let rejects: RejectTable
     /// Databases with shipped rows. An old row that equals one of these is left out.
     let shipped: [Connection]
-    /// Whether the new database is in use: rows of it that violate a foreign key already are no reason to refuse.
+    /// Whether the new database is the app's: rows in it that already violate a foreign key are then no reason to refuse.
     let isLive: Bool
 
     static let orphaned = "its foreign key refers to a row that a carried row replaced"
@@ -23,7 +23,8 @@ package struct RowTransfer {
         (self.rules, self.rejects, self.shipped, self.isLive) = (rules, rejects, shipped, isLive)
     }
 
-    /// Runs inside a transaction of the new database; only reads the old one. If it throws, nothing has changed.
+    /// Carries the rows over in the current transaction of the new database, and only reads the old one. If it throws, nothing
+    /// has changed.
     ///
     /// Outcomes are in the order of the rules, one for each table that the old database has.
     package func run(from old: Connection, to new: Connection) throws -> [TableOutcome] {
@@ -36,7 +37,8 @@ package struct RowTransfer {
             // Without this, SQLite would treat a misspelled column in double quotes as text.
             try old.with(.doubleQuotedStringsInDML, false) {
                 try old.namingAppExtensions(doing) {
-                    // Without a condition, the order of an index does not matter.
+                    // A transfer to the app's database has no condition, so substitutes for missing collations do not change
+                    // what it selects.
                     try isLive ? old.readingWithStandIns { try carry(old, new) } : carry(old, new)
                 }
             }
@@ -86,8 +88,8 @@ package struct RowTransfer {
         }
     }
 
-    /// Repeats the transfer without the rows that violate a foreign key, until none does. This also restores the rows that they
-    /// replaced.
+    /// Repeats the transfer without the carried rows that violate a foreign key, until none does. This also restores the rows
+    /// that they replaced.
     private func repeatUntilClean(_ old: Connection, _ new: Connection) throws -> [TableOutcome] {
         var excluded: [SQLName: [Int: String]] = [:]
         let dangling = isLive ? try ForeignKeys(new).dangling(new) : [:]

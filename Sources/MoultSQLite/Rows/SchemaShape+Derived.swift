@@ -17,7 +17,7 @@ extension SchemaShape.Column {
 }
 
 extension SchemaShape.Item {
-    /// An item found by another process.
+    /// Creates an item that another process has found.
     package init(foundAs kind: String, _ name: String, _ definition: String) {
         self.init(kind: kind, name: name, definition: definition)
     }

@@ -14,7 +14,7 @@ enum Selection {
         return parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
     }
 
-    /// Returns why a text is not a single expression inside parentheses; nil if it is.
+    /// Returns why a text, when put in parentheses, is not a single expression; nil if it is one.
     static func fault(_ condition: String) -> String? {
         if condition.utf8.contains(0) { return "it contains a NUL character" }
         let tokens = sqlTokens(condition)
@@ -47,7 +47,7 @@ package struct RowSelection: Sendable {
 
     package init(table: String, conditions: [String?]) { (self.table, self.conditions) = (table, conditions) }
 
-    /// Returns the number of selected rows in the database. A misspelled column is an error instead of text.
+    /// Returns the number of selected rows in the database. A misspelled column is an error, and not treated as text.
     package func count(in connection: Connection) throws -> Int {
         try Selection.check(conditions, of: table)
         return try connection.with(.doubleQuotedStringsInDML, false) {
@@ -63,12 +63,12 @@ package struct RowSelection: Sendable {
         case absent
         /// The number of selected rows.
         case rows(Int)
-        /// The rows cannot be selected: the table is virtual or damaged, or has no column of a condition. The number of its
-        /// rows, as far as they can be read.
+        /// The rows cannot be selected: the table is virtual or damaged, or lacks a column that a condition uses. The number is
+        /// that of its rows, as far as they can be read.
         case unselectable(Int, MoultError)
     }
 
-    /// Returns what a transfer can select. In a file that no check has passed, reads every value.
+    /// Returns what a transfer can select. Unless the file has passed a check, reads every value.
     package func reach(in connection: Connection, isChecked: Bool) throws -> Reach {
         guard try Self.hasTable(table, in: connection) else {
             guard let rows = try Self.countOfVirtual(table, in: connection) else { return .absent }

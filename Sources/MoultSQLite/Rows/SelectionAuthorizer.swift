@@ -1,7 +1,7 @@
 import CSQLite
 import MoultBasics
 
-/// Lets a condition read tables of its own database and call deterministic functions, and nothing else.
+/// Allows a condition to read tables of its own database and to call deterministic functions, but nothing else.
 final class SelectionAuthorizer {
     private let tables: Set<SQLName>
     /// The first access that was denied.
@@ -9,7 +9,7 @@ final class SelectionAuthorizer {
 
     init(tables: Set<SQLName>) { self.tables = tables }
 
-    /// Installs this authorizer for statements prepared by the body, then restores the connection's own.
+    /// Installs this authorizer for statements prepared by the body, then restores the connection's own authorizer.
     func guarding<R>(_ connection: Connection, _ body: () throws -> R) throws -> R {
         let handle = try connection.handle
         let code = sqlite3_set_authorizer(

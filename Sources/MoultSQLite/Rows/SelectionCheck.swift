@@ -1,7 +1,7 @@
 import MoultBasics
 
-/// Checks rules for rows against a schema: table, columns and condition exist, and the condition always selects the same rows of
-/// the same content.
+/// Checks row rules against a schema: the table and the columns must exist, and the condition must be valid and always select
+/// the same rows of the same content.
 package struct SelectionCheck {
     /// The part of a rule that is invalid.
     package enum Subject: Equatable, Sendable {
@@ -126,7 +126,8 @@ package struct SelectionCheck {
         }
     }
 
-    /// Returns all faults of a rule, the table's first. New names of columns are checked against this schema too.
+    /// Returns the faults of a rule; if its table is invalid, only that fault. New names of columns are checked against this
+    /// schema too.
     package func faults(in rule: RowRule) throws -> [Fault] {
         if let fault = try fault(inTable: rule.table) { return [fault] }
         let names = try fault(inNewNames: rule.columns, of: rule.table).map { [$0] } ?? []

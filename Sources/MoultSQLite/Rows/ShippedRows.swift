@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// The rows of a table as shipped by a release, which are looked up with the rows of an older or changed copy.
+/// The rows of a table as shipped by a release, to check whether they contain rows of an older or changed copy of the table.
 final class ShippedRows {
     private let find: Statement
     private let map: ColumnMap
@@ -8,7 +8,7 @@ final class ShippedRows {
     private let keyColumns: [Int32]
     /// Finds the shipped rows of a table that has no declared key; nil if it has one.
     private let equals: EqualRows?
-    /// Returns whether a copy's row has a value of its own in a column that the shipped table lacks.
+    /// Selects whether a copy's row has a value other than the default in a column that the shipped table lacks.
     private let ownValue: Statement
     /// The columns of a copy's row that contain its identity.
     private let identity: [Int32]
@@ -44,8 +44,8 @@ final class ShippedRows {
         encodingsDiffer = try copyConnection.encoding != shipped.encoding
     }
 
-    /// Returns whether exactly this row was shipped, and the app has set no further column of it. Its rowid or NULL comes first,
-    /// then all stored columns.
+    /// Returns whether exactly this row was shipped, and the app has not set any other column of it. The row has its rowid or
+    /// NULL first, then all stored columns.
     func contains(_ row: borrowing Statement) throws -> Bool { try wasShipped(row) && !hasOwnValue(row) }
 
     private func wasShipped(_ row: borrowing Statement) throws -> Bool {

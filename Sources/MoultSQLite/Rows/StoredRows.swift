@@ -9,7 +9,7 @@ final class StoredRows {
     }
 
     let layout: TableLayout
-    /// The identity, then all stored columns.
+    /// Selects a row's identity, then all stored columns.
     private let read: Statement
     private let remove: Statement
     private let isUTF16: Bool
@@ -39,7 +39,8 @@ final class StoredRows {
         return try read.step() ? body(read) : nil
     }
 
-    /// Passes the row whose primary key is in these columns of another row to the closure.
+    /// Passes to the closure the row whose key is in these columns of another row, and returns its result; nil if no such row
+    /// exists.
     func withRow<R>(
         keyIn row: borrowing Statement, _ columns: [Int32], _ body: (borrowing Statement) throws -> R
     ) throws -> R? {
@@ -54,18 +55,18 @@ final class StoredRows {
         try remove.run()
     }
 
-    /// Returns the short identity of a row passed by `withRow`.
+    /// Returns the digest of the identity of a row passed by `withRow`.
     func digest(_ row: borrowing Statement) throws -> KeyDigest {
         layout.isWithoutRowID ? try KeyDigest(of: row, 0..<first) : KeyDigest(row.int64(0))
     }
 
-    /// Returns the short identity of the row with this key.
+    /// Returns the digest of the identity of the row with this key.
     func digest(of key: Key) throws -> KeyDigest {
         if case .rowID(let number) = key { return KeyDigest(number) }
         return try withRow(key) { try digest($0) } ?? KeyDigest(0)
     }
 
-    /// Returns the identity in the first columns of any row.
+    /// Returns the identity that a row has from the given column on.
     func key(_ row: borrowing Statement, from column: Int32 = 0) throws -> Key {
         if !layout.isWithoutRowID { return .rowID(row.int64(column)) }
         var values: [OwnedValue] = []

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// The tables of a database by lower-case name, without SQLite's own and the ignored ones.
+/// The tables of a database by name, except SQLite's own and the ignored ones.
 struct TableKinds {
     struct Table {
         let name: String
@@ -48,7 +48,7 @@ extension RowSearch {
         one.columns.indices.compactMap { place in two.place(of: one.columns[place].name).map { (place, $0) } }
     }
 
-    /// Returns the number of rows in a virtual table's own tables without an equal in the other database.
+    /// Returns the number of rows in a virtual table's own tables that have no equal row in the other database.
     static func countUnmatched(
         virtual table: SQLName, _ kinds: TableKinds, _ connection: Connection, in other: Connection
     ) throws -> Int {

@@ -9,13 +9,13 @@ struct TableLayout {
         /// The SQL text of the default.
         let defaultValue: String?
         fileprivate let keyPlace: Int64
-        /// Whether the value is computed; such columns are only listed to carry their values over.
+        /// Whether the value is computed; such a column is listed only so that its values are carried over.
         var isGenerated = false
     }
 
     let name: String
     let isWithoutRowID: Bool
-    /// The stored columns; generated columns are left out.
+    /// The stored columns, without generated ones, except those that `adding` appends.
     private(set) var columns: [Column]
     /// The names of generated columns.
     let generated: [String]
@@ -23,7 +23,7 @@ struct TableLayout {
     let primaryKey: [Int]
     /// The position in `columns` of the INTEGER PRIMARY KEY.
     let rowIDColumn: Int?
-    /// The SQL expression for the rowid; nil if other columns use all of its names.
+    /// The SQL expression for the rowid; nil if the table has no rowid, or if other columns use all of its names.
     let rowIDName: String?
     /// The positions in `columns` of each unique key, other than the rowid, that covers all rows; without positions if the key
     /// has an expression or a generated column.
@@ -88,8 +88,8 @@ struct TableLayout {
         isWithoutRowID ? primaryKey.map { quoteIdentifier(columns[$0].name) } : rowIDName.map { [$0] } ?? []
     }
 
-    /// Returns this table with those generated columns, at the end of `columns`, that another table stores. `renamed` has the
-    /// new names of columns.
+    /// Returns this table with additional `columns` at the end: the generated columns that another table stores. `renamed` has
+    /// the new names of columns.
     func adding(columnsStoredIn other: TableLayout, renamed: [String: String]) -> TableLayout {
         let names = Dictionary(renamed.map { (SQLName($0), $1) }) { first, _ in first }
         var layout = self

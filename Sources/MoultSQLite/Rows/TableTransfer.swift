@@ -6,7 +6,7 @@ final class TableTransfer {
     let old: TableLayout
     let rows: StoredRows
     private(set) var outcome: TableOutcome
-    /// The old row, by number, that is assigned to each row of the new table.
+    /// The number of the old row that is assigned to a row of the new table, by the digest of the new row.
     private(set) var claims: [KeyDigest: Int] = [:]
     /// Whether this transfer has changed the content of the new table.
     private(set) var hasChanged = false
@@ -52,7 +52,7 @@ final class TableTransfer {
         }
     }
 
-    /// Carries over all rows. `excluded` lists rows, by number, that must be rejected, with the reason.
+    /// Carries over all selected rows. `excluded` lists rows, by number, that must be rejected, with the reason.
     func run(from connection: Connection, excluding excluded: [Int: String]) throws {
         try connection.withStatement(selectSQL()) { row in
             guard row.isReadOnly, row.parameterCount == 0 else {
@@ -82,8 +82,8 @@ final class TableTransfer {
         }
     }
 
-    /// Returns the rowid, all stored columns, and whether a column that the new table lacks has a value. The order is the same
-    /// each time, so that a row's number identifies it.
+    /// Returns a statement that selects the rowid, all stored columns, and whether a column that the new table lacks has a
+    /// value. The order of the rows is always the same, so that a row's number identifies the row.
     func selectSQL() throws -> String {
         let columns = try [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
         let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []
@@ -118,7 +118,8 @@ final class TableTransfer {
         }
     }
 
-    /// Returns the existing row with the same identity, if it has the same values and no other old row is assigned to it.
+    /// Returns the digest of the existing row with the same identity; nil if that row has other values, or is assigned to
+    /// another old row.
     private func identical(to row: borrowing Statement, _ columns: [Int32]) throws -> KeyDigest? {
         // `nil`: no row; `.some(nil)`: a row that is not identical.
         let found = try rows.withRow(keyIn: row, columns) { there -> KeyDigest? in
@@ -129,8 +130,8 @@ final class TableTransfer {
         return found ?? nil
     }
 
-    /// Assigns an existing row with the same values, which is not assigned to another old row yet, to this old row. For rows
-    /// that no key identifies.
+    /// Finds an existing row with the same values that is not assigned to an old row yet, and assigns this old row to it.
+    /// Returns whether such a row was found. For rows that no key identifies.
     private func claimEqual(_ row: borrowing Statement, _ number: Int) throws -> Bool {
         guard let equals else { return false }
         while let rowID = try equals.next(row) {
@@ -145,7 +146,7 @@ final class TableTransfer {
         return false
     }
 
-    /// Assigns the row that was just inserted to its old row. If their content differs, returns the difference instead.
+    /// Assigns the old row to the row that was just inserted for it. If their content differs, returns the difference instead.
     private func claim(_ key: StoredRows.Key, _ row: borrowing Statement, _ number: Int) throws -> String? {
         let changed = try rows.withRow(key) { there -> String in
             if let difference = try firstDifference(row, there) { return difference }
@@ -170,7 +171,8 @@ final class TableTransfer {
         return nil
     }
 
-    /// Handles rows with the same key.
+    /// Resolves a conflict with existing rows that have the same key. Returns true if the row is in the new table, false if it
+    /// was rejected.
     private func resolve(
         _ row: borrowing Statement, _ number: Int, _ reason: String, anyRowID: Bool
     ) throws -> Bool {
@@ -222,7 +224,7 @@ final class TableTransfer {
         case carried
         /// The existing row stays.
         case stays
-        /// The content of the replaced row, which is deleted.
+        /// The existing row is replaced, and has this content.
         case displaced(String)
     }
 
@@ -259,7 +261,7 @@ final class TableTransfer {
 
     private func undo() throws { try connection.execute("ROLLBACK TO moult_row; RELEASE moult_row") }
 
-    /// Writes the row to the reject table, or fails if the rule says so.
+    /// Writes the row to the reject table; throws if the rule requires that.
     private func reject(_ row: borrowing Statement, _ reason: String, mayBlock: Bool = true) throws {
         if mayBlock, rule.onReject == .block {
             throw MoultError(
@@ -271,13 +273,13 @@ final class TableTransfer {
         outcome.rejected += 1
     }
 
-    /// Returns the number of the old row assigned to this row of the new table; nil if no old row is.
+    /// Returns the number of the old row assigned to this row of the new table; nil if none is.
     func number(ofRow key: StoredRows.Key) throws -> Int? {
         guard let digest = try rows.withRow(key, { try rows.digest($0) }) else { return nil }
         return claims[digest]
     }
 
-    /// Deletes a row of the new content whose foreign key refers to a replaced row, and records it.
+    /// Moves to the reject table a row of the new content whose foreign key refers to a replaced row.
     func displace(_ key: StoredRows.Key) throws {
         guard let json = try rows.withRow(key, { try rows.json($0) }) else { return }
         try rejects.writeOnce(json, of: rule.table, because: RowTransfer.orphaned)

@@ -58,9 +58,9 @@ final class TransferPass {
         outcomes.append(TableOutcome(table: rule.table, selected: rows, unplaced: rows))
     }
 
-    /// Returns the carried rows that violate a foreign key, by table and number, with the reason. Other rows can violate one
-    /// only because a row they refer to was replaced; those are moved to the reject table. `dangling` lists the rows that
-    /// violated one before, by table.
+    /// Returns the carried rows that violate a foreign key, by table and number, with the reason. Other rows that violate a
+    /// foreign key because a row that they refer to was replaced are moved to the reject table; any other violation throws.
+    /// `dangling` lists, by table, the rows that violated a foreign key before; they are left alone.
     func violations(except dangling: [SQLName: Set<KeyDigest>]) throws -> [SQLName: [Int: String]] {
         let keys = try ForeignKeys(new)
         var all: [SQLName: [Int: String]] = [:]
@@ -104,7 +104,7 @@ final class TransferPass {
         orphans[SQLName(rows.layout.name), default: 0] += 1
     }
 
-    /// Completes the outcomes, and rebuilds content derived from the rows.
+    /// Completes the outcomes, rebuilds full-text indexes, and raises AUTOINCREMENT counters.
     func finish() throws {
         let changed = transfers.filter { $0.hasChanged || $0.outcome.shippedLosers > 0 }.map(\.rows.layout.name)
         outcomes = outcomes.map { outcome in
@@ -116,6 +116,6 @@ final class TransferPass {
         try RowSequences.raise(from: old, to: new)
     }
 
-    /// Closes all statements, because they would block a rollback.
+    /// Closes all statements, because open statements would block a rollback.
     func close() { transfers = [] }
 }
