@@ -130,7 +130,7 @@ import Testing
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
-    /// Returns the directory of the modules that were built with this test.
+    /// Returns the compiler options for the modules that were built with this test.
     private func modules() throws -> [String] {
         let maps = try Files.list("\(Project.root)/Sources").filter { $0.hasPrefix("C") }.compactMap { name in
             try ["\(Project.root)/Sources/\(name)", "\(Project.built)/\(name).build"].map { "\($0)/module.modulemap" }

@@ -183,7 +183,7 @@ import Testing
 }
 
 extension StepWorld {
-    /// Replaces `GRANTED` and `STORE` in a program by paths of this store, and trusts the program.
+    /// Replaces `GRANTED` and `STORE` in a program with paths of this store, and trusts the program.
     func adapt(_ program: String) throws {
         let text = String(decoding: try Files.read(program, limit: 1 << 20) ?? [], as: UTF8.self)
         let placed = text.split(separator: "GRANTED", omittingEmptySubsequences: false).joined(separator: granted)

@@ -32,7 +32,7 @@ extension Bench {
         }
     }
 
-    /// Sets members of `moult.json`.
+    /// Sets a member of `moult.json`.
     func set(_ name: String, _ value: JSON?) throws {
         let settings = path("store/moult.json")
         let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)

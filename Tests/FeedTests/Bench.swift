@@ -21,8 +21,8 @@ final class Bench: Sendable {
         try scratch.must(line)
     }
 
-    /// Runs a command that must exit with a status, and returns its error: one line, and a second one if the error has
-    /// advice.
+    /// Runs a command and returns its error: one line, and a second one if the error has advice. If the command exits with a
+    /// different status, the result begins with that status.
     func refusal(_ line: String, status: Int32) throws -> String {
         let ended = try run(line)
         guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }

@@ -48,7 +48,7 @@ struct PatchBench {
             "moult init -q store --product org.example.test && moult apply -q \(manifest(version)) --store store")
     }
 
-    /// Serves a directory. The file `served` lists the requested files and the number of bytes.
+    /// Serves a directory. The file `served` lists the requested files and their sizes.
     func serve(_ directory: String) throws -> (program: Background, url: String) {
         let script = """
             import http.server, os, sys

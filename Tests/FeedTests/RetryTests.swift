@@ -14,7 +14,7 @@ import Testing
         try bench.must("moult init -q --product org.example.test")
     }
 
-    /// Runs the command in the background, where a signal can stop the command although its parent blocks signals.
+    /// Runs the command in the background, with signals unblocked, and waits until the command tries again.
     private func waiting(_ seconds: Int) throws -> Background {
         let command = """
             import os, signal, sys

@@ -216,7 +216,7 @@ import Testing
 
     // MARK: time
 
-    /// Sets the expiry of the newest key list to the past, as if a year had passed.
+    /// Sets the expiry of a key list to the past, as if a year had passed, and publishes the list.
     private func expire(_ list: String) throws {
         try bench.must(
             #"sed -i 's/"expires": "[^"]*"/"expires": "2026-01-01T00:00:00Z"/' keys/\#(list); moult sign -q keys/\#(list) -k root.key; cp keys/\#(list)* public"#

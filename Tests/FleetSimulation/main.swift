@@ -19,7 +19,7 @@ let fleet = try Fleet(
 
 let tally = try fleet.run(machines: count)
 
-/// Returns the maximum and the mean in each span of this many seconds.
+/// Returns the maximum and the total in each span of this many seconds.
 func spans(_ values: ArraySlice<Int32>, of seconds: Int) -> [JSON] {
     stride(from: 0, to: values.count, by: seconds).map { start in
         let span = values[(values.startIndex + start)..<min(values.startIndex + start + seconds, values.endIndex)]

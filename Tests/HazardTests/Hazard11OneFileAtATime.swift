@@ -11,7 +11,7 @@ import Testing
 
     init() throws { lab = try Lab() }
 
-    /// Runs the command, and kills it before its n-th write to a file.
+    /// Runs the command, and kills it before its n-th write to a file; returns whether the command was killed.
     private func killed(_ command: [String], writing file: String, number: Int) throws -> Bool {
         try Shell.run(
             [

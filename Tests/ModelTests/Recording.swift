@@ -17,7 +17,7 @@ struct Recording {
         "symlinkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir", "fsync", "fdatasync", "syncfs", "sync", "msync",
     ]
 
-    /// Runs a command that must succeed.
+    /// Runs a command, which must succeed, and records the changes that it makes in the directory.
     init(of command: [String], in directory: String, scratch: Scratch) throws {
         let log = scratch.path("trace")
         var inodes: [UInt64: Disk.ID] = [:]

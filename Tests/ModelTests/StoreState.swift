@@ -35,7 +35,7 @@ struct StoreState: Equatable {
         names = try Self.names(store)
     }
 
-    /// Reads a copy, because opening a database may change its sidecars.
+    /// Describes the content of a database. Reads a copy, because opening a database may change its sidecars.
     private static func content(_ path: String, _ scratch: Scratch) throws -> String {
         let copy = scratch.path("look.db")
         for suffix in ["", "-wal", "-journal", "-shm"] {

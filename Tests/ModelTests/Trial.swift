@@ -49,7 +49,7 @@ struct Trial {
         return report
     }
 
-    /// Returns all possible states without duplicates, in the order of the calls.
+    /// Returns the states that a power failure may leave, without duplicates, in the order of the calls.
     private func states(_ operations: [FileOperation], _ chance: inout Chance) throws -> [State] {
         var disk = UnsyncedDisk(examination.recording.before)
         var known: Set<Int> = []
@@ -94,7 +94,7 @@ struct Trial {
         return found
     }
 
-    /// Describes the changes before the failure that were lost.
+    /// Describes the changes that were pending when the power failed, each with its result.
     private func lost(_ state: State, _ operations: [FileOperation]) throws -> String {
         var disk = UnsyncedDisk(examination.recording.before)
         for operation in operations.prefix(state.call) { try disk.perform(operation) }

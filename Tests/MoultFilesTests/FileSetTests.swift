@@ -9,7 +9,7 @@ import Testing
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// Writes an older set and an unrelated file.
+    /// Writes an older set and an unrelated file; returns their directory.
     private func prepare(_ number: Int) throws -> String {
         let directory = try scratch.directory("set-\(number)")
         for (name, text) in [("head", "old"), ("bundle", "old"), ("patch", "old"), ("notes", "mine")] {

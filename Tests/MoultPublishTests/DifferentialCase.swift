@@ -32,7 +32,7 @@ struct DifferentialCase: Sendable, CustomTestStringConvertible {
     let script: Bytes
     let files: [String: Bytes]
 
-    /// Takes the script as a string literal instead of an array of texts and bytes.
+    /// Takes the script as a string instead of a sequence of texts and bytes.
     init(_ name: String, _ script: String, _ files: [String: Bytes] = [:]) {
         self.init(name, bytes: Bytes(stringLiteral: script), files)
     }
@@ -92,7 +92,7 @@ extension DifferentialCase {
         return try scratch.bytes("dump")
     }
 
-    /// Returns whether the shell also prints this warning.
+    /// Returns whether a warning is about rows. The shell and the builder print the same warnings about rows.
     private func isAboutRows(_ line: String) -> Bool {
         ["expected ", "unescaped ", "unterminated ", "INSERT failed"].contains { line.contains(": \($0)") }
     }

@@ -20,7 +20,7 @@ import Testing
         DELETE FROM food WHERE id BETWEEN 30 AND 40;
         """
 
-    /// Damages a byte, a number or a page, swaps bytes, or truncates the file.
+    /// Damages a byte, a header or a page, overwrites several bytes, or truncates the file.
     static func damage(_ bytes: inout [UInt8], _ numbers: inout SeededRandom) {
         let page = 512
         let pages = bytes.count / page

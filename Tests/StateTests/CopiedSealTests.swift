@@ -22,7 +22,7 @@ import Testing
         return "\(store.path)/.moult/generations/\(generation)/\(name)"
     }
 
-    /// Replaces a text in a file by another text of the same length.
+    /// Replaces a text in a file with another text of the same length.
     private func replace(_ old: String, _ new: String, in path: String) throws {
         try Shell.must(["sed", "-i.old", "s/\(old)/\(new)/", path])
         let isOther = try Shell.run(["cmp", "-s", path, "\(path).old"]).status == 1

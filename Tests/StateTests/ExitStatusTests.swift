@@ -10,8 +10,8 @@ import Testing
     let scratch: Scratch
     var path: String { scratch.path("store") }
 
-    /// Creates a store of four databases with rows of the app, and a second release that reads or migrates each
-    /// database.
+    /// Creates a store with a read-only, a shared and two user databases; the app has written to the latter three. The second
+    /// release changes the content of `app` and migrates `diary`.
     init() throws {
         scratch = try Scratch()
         let table = "CREATE TABLE t(id INTEGER PRIMARY KEY, x); CREATE INDEX ix ON t(x); PRAGMA user_version = "

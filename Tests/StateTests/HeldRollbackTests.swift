@@ -110,7 +110,7 @@ import Testing
         #expect(try store.version() == "2.0.0")
     }
 
-    /// Kills a command at each call that changes the disk, and then runs `then` to complete the operation.
+    /// Kills a rollback at each call that changes the disk, and then runs `then` to complete the operation.
     private func kill(_ then: String, prepare: String, check: (ReleasesStore, Comment) throws -> Void) throws {
         var fired = 0
         for (call, numbers) in [

@@ -64,7 +64,7 @@ package struct BrokenStore {
         return set
     }
 
-    /// Returns the places of each original file of the user: the original path or sets in quarantine.
+    /// Returns, for each original file of the user, the directories that contain it: the store, or sets in quarantine.
     package func places() throws -> [String: [String]] {
         let sets = try Files.list("\(root)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }
         let directories = [root] + sets.map { "\(root)/.moult/quarantine/\($0)" }

@@ -2,7 +2,8 @@ import MoultFiles
 
 /// Simulates an older kernel for a program: newer system calls fail as on such a kernel.
 package enum OlderKernel {
-    /// Compiles a program in the directory, with gcc. The program runs its arguments as on a kernel without Landlock.
+    /// Compiles a program in the directory, with gcc, and returns its path. The program runs its arguments as on a kernel
+    /// without Landlock.
     package static func withoutLandlock(in directory: String) throws -> String {
         try without("landlock", 444...446, in: directory)
     }
@@ -44,9 +45,9 @@ package enum OlderKernel {
         return path
     }
 
-    /// Compiles a program in the directory, with gcc. The program runs a command as on an older kernel: its first argument is
-    /// the version of Landlock, and the others are the command. Landlock calls return this version, and EINVAL for access
-    /// rights that the version does not have.
+    /// Compiles a program in the directory, with gcc, and returns its path. The program runs a command as on an older kernel:
+    /// its first argument is the version of Landlock, and the others are the command. Landlock calls return this version, and
+    /// EINVAL for access rights that the version does not have.
     package static func withOldLandlock(in directory: String) throws -> String {
         let path = "\(directory)/with-old-landlock"
         try Files.writeNew(Array(oldLandlock.utf8), to: "\(path).c")

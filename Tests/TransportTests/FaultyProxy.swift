@@ -27,8 +27,8 @@ final class FaultyProxy {
         case refuse
     }
 
-    /// Damages the responses to the first requests whose path ends with a text. `at` is the part of the body that is
-    /// sent before the fault.
+    /// Starts a proxy that damages the responses to the first requests whose path ends with a text. `at` is the part of the
+    /// body that is sent before the fault.
     init(
         before server: WebServer, _ fault: Fault = .none, at share: Double = 0.5, times: Int = 1,
         only ending: String = ""

@@ -31,7 +31,7 @@ class Server:
 
 
 class Nginx(Server):
-    """Serves a directory, and logs the size of each answer."""
+    """Serves a directory, and logs the size of each response."""
 
     def __init__(self, work, directory):
         self.work = pathlib.Path(work, "nginx")

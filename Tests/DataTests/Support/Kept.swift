@@ -37,7 +37,7 @@ extension Shop {
         }.filter { database == nil || $0.database == database }
     }
 
-    /// Requires exactly one set of a database in quarantine.
+    /// Returns the set of a database in quarantine, which must be the only one.
     func onlyKept(_ database: String) throws -> Kept {
         let all = try kept(database)
         try #require(all.count == 1, "\(all.count) sets of \(database) are in quarantine")

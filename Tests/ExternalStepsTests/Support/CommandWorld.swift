@@ -13,8 +13,8 @@ struct CommandWorld {
     /// Root and an ordinary user; only the current user if the tests do not run as root.
     static var users: [UInt32] { geteuid() == 0 ? [0, 65534] : [geteuid()] }
 
-    /// Writes the program. In its text, `GRANTED` is replaced by the directory that the step may write to, and `STORE` by the
-    /// store.
+    /// Creates a store with a step that runs this program. In the program, `GRANTED` is replaced by the directory that the step
+    /// may write to, and `STORE` by the store.
     init(_ text: String, as user: UInt32, with: JSON = .object([])) throws {
         scratch = try Scratch()
         self.user = user

@@ -24,8 +24,8 @@ import Testing
         FilterMachine(program: try Filter.program(one.profile, landlock: one.landlock, process: Self.process))
     }
 
-    /// Arguments that match each rule for the call, and arguments that differ in one bit, with the other bits all 0 and
-    /// all 1.
+    /// Returns arguments that match each rule for the call, and arguments that differ from these in one bit. All bits that the
+    /// rules do not mention are 0 or 1.
     private func samples(_ rules: [SystemCallRule]) -> [[UInt64]] {
         var samples: [[UInt64]] = [.init(repeating: 0, count: 6), .init(repeating: .max, count: 6)]
         for rule in rules {

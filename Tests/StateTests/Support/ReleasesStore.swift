@@ -9,7 +9,8 @@ struct ReleasesStore {
     var path: String { scratch.path("store") }
     var record: String { "\(path)/.moult/holds.json" }
 
-    /// Installs the releases 1.0.0 to `count`.0.0 one after the other. `settings` are members of `moult.json`.
+    /// Makes the releases 1.0.0 to `count`.0.0, and installs the first `installed` of them, or all, one after the other.
+    /// `settings` are members of `moult.json`.
     init(_ count: Int = 5, installed: Int? = nil, settings: String = "\"keep\": 9") throws {
         scratch = try Scratch()
         try must("moult init -q store --product org.example.test")

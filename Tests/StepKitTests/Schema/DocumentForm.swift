@@ -39,7 +39,7 @@ enum DocumentForm: String, CaseIterable, Sendable {
         }
     }
 
-    /// Variants of the sample: each value is removed or replaced, and each object gets an extra member.
+    /// Returns variants of the sample: each value is removed or replaced, and each object gets an extra member.
     func mutants() throws -> [Mutant] {
         let sample = try sample()
         let values: [JSON] = [

@@ -31,10 +31,10 @@ import Testing
         Case("12", by: ["12", "12.0"], not: ["13"]),
         Case("", by: [""], not: ["0", " "]),
         Case(" x", by: [" x"], not: ["x"]),
-        // Integers are compared exactly; as Double, both are 2^53.
+        // Integers are compared exactly, although both numbers are 2^53 as a Double.
         Case("= 9007199254740993", by: ["9007199254740993"], not: ["9007199254740992"]),
         Case("> 9007199254740992", by: ["9007199254740993"], not: ["9007199254740992"]),
-        // Expectations treat words that Swift parses as numbers as texts.
+        // Words such as `nan`, which Swift can parse as numbers, are compared as text.
         Case("= nan", by: ["nan"], not: ["NaN", "0"]),
         Case("Infinity", by: ["Infinity"], not: ["inf", "infinity"]),
         Case("= 0x10", by: ["0x10"], not: ["16"]),

@@ -84,7 +84,7 @@ final class Registry {
         var description: String { "\(method) \(path) \(status)" }
     }
 
-    /// Returns the requests of moult in order, without the state of uploads.
+    /// Returns the requests of moult in order, without their query strings.
     func requests() throws -> [Request] {
         let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 26) ?? [], as: UTF8.self)
         return text.split(separator: "\n").filter { $0.hasSuffix("\"moult\"") }.compactMap { line in

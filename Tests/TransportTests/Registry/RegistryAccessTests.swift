@@ -24,7 +24,7 @@ struct RegistryAccessTests {
         ["HOME": bench.scratch.path("home"), "CURL_CA_BUNDLE": authority.certificate]
     }
 
-    /// Writes a credentials file that only its owner can read.
+    /// Writes a credentials file, which by default only its owner can read.
     private func save(_ text: String, at path: String, mode: UInt32 = 0o600) throws {
         try bench.must("mkdir -p $(dirname \(path))")
         try Files.replace(bench.scratch.path(path), with: Array(text.utf8), mode: mode)

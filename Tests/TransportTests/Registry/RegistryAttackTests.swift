@@ -118,7 +118,7 @@ struct RegistryAttackTests {
         try refused("is larger than 1.00 MiB")
     }
 
-    /// A publisher writes the files of a feed to a directory, and no file may be written outside it.
+    /// A publisher writes the files of a feed to a directory, and a file name must not lead out of that directory.
     @Test func `a file name that leads out of the feed is refused`() throws {
         try put(
             "public/feed.json public/feed.json.minisig",

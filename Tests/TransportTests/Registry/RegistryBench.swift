@@ -61,7 +61,7 @@ struct RegistryBench {
             .split(separator: "\n").joined()
     }
 
-    /// Runs a command that must exit with a status, and returns its error.
+    /// Runs a command and returns its error. If the command exits with a different status, the result begins with that status.
     func refusal(_ line: String, status: Int32, environment: [String: String] = [:]) throws -> String {
         let ended = try run(line, environment: environment)
         guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }

@@ -220,7 +220,8 @@ struct KilledRegistryPublisherTests {
         #expect(number > 15)
     }
 
-    /// Returns false if the command ended before this request. `isSeen` says whether the registry receives the request.
+    /// Kills the publisher at a request, and checks what stores find then. Returns false if the command ended before this
+    /// request. `isSeen` says whether the registry receives the request.
     private func kill(at number: Int, isSeen: Bool) throws -> Bool {
         let bench = try RegistryBench()
         let registry = try Registry()
