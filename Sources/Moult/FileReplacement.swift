@@ -5,7 +5,8 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Replaces a single database file with another one, without any setup. A store next to the file keeps the old content for undo.
+/// Replaces a single database file with another one, without any setup. A store next to the file keeps the old content for
+/// undo.
 package struct FileReplacement {
     /// The file name as the user gave it.
     package let name: String

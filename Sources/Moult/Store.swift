@@ -13,8 +13,8 @@ internal import Synchronization
 ///     try await store.update(to: "/usr/share/myapp/manifest.json")
 ///     let connection = try store.connect()
 ///
-/// Slow functions are asynchronous and run on a separate thread, so that they do not block Swift's thread pool. Synchronous code
-/// can use the functions whose names end in `Blocking`.
+/// Slow functions are asynchronous and run on a separate thread, so that they do not block Swift's thread pool. Synchronous
+/// code can use the functions whose names end in `Blocking`.
 public struct Store: Sendable {
     /// The store's directory.
     public let directory: String
@@ -146,8 +146,8 @@ public struct Store: Sendable {
 
     /// Returns the stable path of a database, given its name in the manifest. The path stays the same across releases.
     ///
-    /// Code that opens several read-only databases, or reopens one later, should use a `lease()` and its paths: a switch between
-    /// two opens would mix two releases.
+    /// Code that opens several read-only databases, or reopens one later, should use a `lease()` and its paths: a switch
+    /// between two opens would mix two releases.
     public func path(of name: String) throws -> String {
         try Advice.forApps {
             let layout = try StoreLayout(root: directory)

@@ -166,8 +166,8 @@ struct FeedFollower {
         }
     }
 
-    /// Prepares the release whose manifest is at the location itself, without a feed. Whether its patches exist is unknown until
-    /// they are downloaded. With `looksOnly`, nothing is written.
+    /// Prepares the release whose manifest is at the location itself, without a feed. Whether its patches exist is unknown
+    /// until they are downloaded. With `looksOnly`, nothing is written.
     func incoming(_ manifest: ReleaseSource.Content, looksOnly: Bool) throws -> Planner.Incoming {
         let (bytes, place) = (manifest.bytes, places[0])
         let provenance = try reader.provenance(ofManifest: bytes, at: place, keep: looksOnly ? { _ in } : keep)

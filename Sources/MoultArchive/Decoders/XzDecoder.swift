@@ -29,7 +29,7 @@ final class XzDecoder: Decoder {
         switch result {
         case LZMA_OK: break
         case LZMA_STREAM_END: isDone = true
-        // No input is left, and there is no more output: the stream ended too early.
+        // No input is left, and no output was written: the stream ended too early.
         case LZMA_BUF_ERROR where action == LZMA_FINISH: throw ArchiveRefusal.cut
         case LZMA_BUF_ERROR: break
         case LZMA_MEMLIMIT_ERROR:

@@ -34,7 +34,7 @@ package struct DatabaseBuilder {
         try prepare(connection)
         try runner.acceptDoubleQuotes(false)
         try runner.run(path: scriptPath, file: script)
-        // The accepted parts of the script are now in the schema.
+        // The schema may now contain strings in double quotes that were accepted in the script.
         try runner.acceptDoubleQuotes(true)
         try complete(connection, script: script)
         let sqlite = try connection.query("SELECT sqlite_version(), sqlite_source_id()").first ?? []

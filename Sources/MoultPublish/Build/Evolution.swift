@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// Creates a database from the old one's bytes and the new one's rows. Unchanged rows keep their place on their pages,
-/// so a patch between the two files is small.
+/// Creates a database from the bytes of the old database and the rows of the new one. Unchanged rows keep their place on their
+/// pages, so a patch from the old file to the result is small.
 struct Evolution {
     /// The database of the previous release; read-only.
     let old: String
@@ -14,7 +14,7 @@ struct Evolution {
 
     enum Outcome: Equatable {
         case evolved(RowChanges, freePages: Int, pages: Int)
-        /// The layout cannot be kept, with the reason.
+        /// The layout cannot be kept, for this reason.
         case unfit(String)
     }
 
@@ -105,7 +105,7 @@ struct Evolution {
             pages: Int(try connection.int("PRAGMA main.page_count")))
     }
 
-    /// Returns why the layout of the old database is useless for the new one; nil if it is useful.
+    /// Returns why the new database cannot have the layout of the old one; nil if it can.
     private func schemaDifference(_ connection: Connection) throws -> String? {
         for pragma in ["page_size", "auto_vacuum"] {
             let old = try connection.int("PRAGMA main.\(pragma)")

@@ -7,7 +7,7 @@ struct ImportRequest {
     let schema: String?
     let skip: Int
     let isVerbose: Bool
-    /// The format selected by an option; nil for the script's mode.
+    /// The format selected by an option; nil if the script's mode determines it.
     let format: RowFormat?
 
     /// Parses `[--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE`, in any order.
@@ -24,7 +24,7 @@ struct ImportRequest {
         var isVerbose = false
         var words = try command.names[...]
         while let word = words.popFirst() {
-            // One dash works as well as two.
+            // An option may start with one dash or two.
             let option = word.hasPrefix("--") ? String(word.dropFirst()) : word
             switch option {
             case "-csv": format = .csv

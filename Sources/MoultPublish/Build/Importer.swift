@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultSQLite
 
-/// Imports the rows of a file into a table, like `.import` of the shell.
+/// Imports the rows of a file into a table, like the `.import` command of the sqlite3 shell.
 struct Importer {
     let connection: Connection
     let warnings: WarningLimiter
@@ -13,7 +13,7 @@ struct Importer {
     let place: Place
     /// Whether the build stops at a row that cannot be inserted.
     let bails: Bool
-    /// The shell's `.mode ascii` skips empty records, regardless of the format of the file.
+    /// Whether to skip empty records, as the shell does in `.mode ascii`, regardless of the format of the file.
     let skipsEmpty: Bool
     let progress: (BuildProgress) throws -> Void
 
@@ -59,13 +59,13 @@ struct Importer {
                 (batch, start) = (try next(stream), 0)
             }
         }
-        // A conflict clause of the schema may have rolled back.
+        // A conflict clause of the schema may have rolled the transaction back.
         if try !wasInTransaction && connection.isInTransaction { try connection.execute("COMMIT") }
         warnings.flush(WarningLimiter.Kind.ofRows, of: file)
         return count
     }
 
-    /// Returns the batch with the first row after `count` rows, and that row's index in it.
+    /// Skips `count` rows. Returns the batch with the next row, and the index of that row in the batch.
     private func skip(_ count: Int, of stream: RowStream) throws -> (RowBatch?, Int) {
         var count = count
         while let batch = try next(stream) {
@@ -119,7 +119,8 @@ struct Importer {
                 + "all TEXT (\(columns.names.joined(separator: ", ")))")
     }
 
-    /// Warns of a header: if the table exists, a header is imported like any row, because the shell does not skip it.
+    /// Warns if the first row looks like a header: if the table exists, a header is imported like any other row, as in the
+    /// shell.
     private func warnOfHeader(_ batch: RowBatch, _ row: RowBatch.Row, _ columns: [String]) {
         let fields = batch.fields(of: row)
         guard fields.count == columns.count else { return }
@@ -180,7 +181,7 @@ struct Importer {
 
     private func message(_ error: any Error) -> String { error.sqlite?.message ?? "\(error)" }
 
-    /// Returns whether to skip a record. In `.mode ascii` the shell skips a record without a first field. If other fields
+    /// Returns whether to skip a record. In `.mode ascii` the shell skips a record whose first field is empty. If other fields
     /// follow, the shell inserts the previous row again or nothing; moult inserts the row.
     private func isEmpty(_ batch: RowBatch, _ row: RowBatch.Row) -> Bool {
         guard let first = batch.fields(of: row).first, first.isMissing || first.start == first.end else { return false }

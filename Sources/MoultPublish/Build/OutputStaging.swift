@@ -9,7 +9,7 @@ struct OutputStaging {
     private let output: String
     /// The database that the script works on.
     var draft: String { "\(directory)/draft.db" }
-    /// The final bytes.
+    /// The database in its final form.
     var sealed: String { "\(directory)/sealed.db" }
 
     /// Creates the directory; refuses an output path that must not be replaced.
@@ -23,7 +23,8 @@ struct OutputStaging {
         work = try WorkDirectory(in: PathRule.real(parent), named: ".\(Files.name(of: output)).building")
     }
 
-    /// Throws unless the output does not exist, is empty, or is a database that no process has open.
+    /// Throws unless the output does not exist, is empty, or is a database that was built in this way and that no other program
+    /// has written to. Also throws if the output has sidecars.
     private static func check(_ output: String) throws {
         func reject(_ why: String, _ now: String) -> MoultError {
             MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
@@ -63,7 +64,7 @@ struct OutputStaging {
         }
     }
 
-    /// The change counter of every built database. Every transaction of another program increases it.
+    /// The change counter of every built database. Every later transaction increases it.
     private static let changes: UInt32 = 1
 
     /// Resets the change counter: the transactions that keep the layout of an earlier database have increased it.

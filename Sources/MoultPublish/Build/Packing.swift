@@ -3,10 +3,10 @@ internal import MoultSQLite
 
 /// Determines how the database becomes the final file: rewritten by `VACUUM INTO`, or as it is. If rows were only added, in the
 /// order of their keys, and indexes were created after the rows, the database is already compact: rewriting it costs a fifth of
-/// the build and gains nothing. The output of a script is then also the same in every build, because every page is; changed or
-/// removed rows would leave remainders in pages.
+/// the build and gains nothing. Such a database also has the same bytes in every build, whereas changed or removed rows would
+/// leave remainders in pages.
 enum Packing {
-    /// The check does not pay for smaller databases.
+    /// The minimum size in bytes: for smaller databases, the check is not worthwhile.
     static let askFrom = 8 << 20
 
     /// Returns whether the database is as compact as after VACUUM, if rows were only added to it.

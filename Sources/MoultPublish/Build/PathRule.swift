@@ -7,7 +7,7 @@ internal import MoultLibc
 struct PathRule {
     /// The script's directory as given by the user, for messages; empty for the working directory.
     private let shownRoot: String
-    /// The same directory as an absolute path without links.
+    /// The same directory as an absolute path without symlinks.
     let root: String
     private let allowsOutside: Bool
 
@@ -18,7 +18,7 @@ struct PathRule {
         self.allowsOutside = allowsOutside
     }
 
-    /// Returns the form in which messages show a path of the script.
+    /// Returns a path from the script in the form in which messages show it.
     func shown(_ path: String) -> String {
         if path.hasPrefix("/") || shownRoot.isEmpty { return path }
         return shownRoot == "/" ? "/\(path)" : "\(shownRoot)/\(path)"
@@ -50,20 +50,20 @@ struct PathRule {
         return real
     }
 
-    /// Returns whether a file may be read; the path is absolute and without links.
+    /// Returns whether a file may be read; the path must be absolute and without symlinks.
     func allows(_ real: String) -> Bool { allowsOutside || real.hasPrefix(root == "/" ? "/" : root + "/") }
 
     /// Returns whether SQLite may open a file by this path. Opening a pipe would wait for another process.
     func allowsOpening(_ real: String) -> Bool { allows(real) && !Self.isSpecial(real) }
 
-    /// Returns whether the path has something other than a regular file. If it cannot be examined, SQLite cannot open it
-    /// either.
+    /// Returns whether the path leads to something other than a regular file. If the path cannot be examined, SQLite cannot
+    /// open it either.
     static func isSpecial(_ path: String) -> Bool {
         guard let facts = try? Files.factsThroughLinks(path) else { return false }
         return facts.kind != .file
     }
 
-    /// Returns the absolute path without links.
+    /// Returns the absolute path, with symlinks resolved.
     static func real(_ path: String) throws -> String {
         guard let found = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot find \(path)") }
         defer { free(found) }

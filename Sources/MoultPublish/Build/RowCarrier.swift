@@ -49,7 +49,7 @@ struct RowCarrier {
         return try isSame(total)
     }
 
-    /// Records the keys of the rows that exist in both with different values.
+    /// Records the keys of the rows that exist in both tables with different values, and returns their number.
     private func noteChanged() throws -> Int {
         let keys = match.keys(of: "n").enumerated().map { "\($1) AS k\($0)" }.joined(separator: ", ")
         try connection.execute(

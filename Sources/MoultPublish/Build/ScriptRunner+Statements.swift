@@ -22,8 +22,9 @@ extension ScriptRunner {
         return true
     }
 
-    /// Runs the first statement of the text; returns the remaining text. Text in double quotes is an identifier. SQLite
-    /// can treat it as a string if no such identifier exists; this is tried only if the statement fails without it.
+    /// Runs the first statement of the text; returns the remaining text. Text in double quotes is an identifier. SQLite can
+    /// treat such text as a string if no such identifier exists; moult allows that, with a warning, only if the statement
+    /// cannot be prepared otherwise.
     private func runFirst(_ sql: String, at place: Place) throws -> String {
         do { return try attempt(sql, at: place) } catch let strict as NotPrepared {
             try acceptDoubleQuotes(true)

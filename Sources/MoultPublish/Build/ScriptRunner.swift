@@ -120,8 +120,8 @@ final class ScriptRunner {
         if sandbox.clockReads > before, sandbox.clock == nil {
             warn("the statement uses the current time", "set SOURCE_DATE_EPOCH, or write a fixed date")
         }
-        // These are not visible when a statement is prepared. A page size that is set late only takes effect with the next
-        // vacuum.
+        // `watchUses` does not report these two. REPLACE may remove rows, and a page size that is set late takes effect only
+        // with the next VACUUM.
         if mentions("replace", sql) || mentions("page_size", sql) { onlyGrew = false }
         if mentions("localtime", sql) {
             warn("localtime depends on the time zone of this machine", "use UTC")

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The settings that dot commands of a script can change, with the default values of the sqlite3 shell.
+/// The settings that dot commands of a script can change, with the default values of the sqlite3 shell, except for `bails`.
 struct ScriptSettings {
     enum Mode { case list, csv, ascii }
 
@@ -10,7 +10,7 @@ struct ScriptSettings {
     var showsHeaders = false
     var nullValue: [UInt8] = []
     var echoes = false
-    /// Whether an error stops the build. By default, the shell continues.
+    /// Whether an error stops the build. Unlike the shell, a build stops by default.
     var bails = true
 
     static let modes = ["ascii", "csv", "list", "tabs"]

@@ -1,4 +1,5 @@
-/// Functions that the sqlite3 shell (3.40) adds to SQLite; a script that uses them works nowhere else.
+/// The functions, tables and collations that the sqlite3 shell (3.40) adds to SQLite; a script that uses them works nowhere
+/// else.
 enum ShellOnly {
     static let functions: Set<String> = [
         "decimal", "decimal_add", "decimal_cmp", "decimal_mul", "decimal_sub", "decimal_sum", "edit", "ieee754",
@@ -12,7 +13,7 @@ enum ShellOnly {
     ]
     static let collations: Set<String> = ["decimal", "uint"]
 
-    /// Returns the advice if SQLite reports that a function of the shell is missing; otherwise nil.
+    /// Returns the advice if SQLite reports that one of these is missing; otherwise nil.
     static func advice(for message: String) -> String? {
         func named(_ prefix: String, _ names: Set<String>) -> String? {
             guard message.hasPrefix(prefix) else { return nil }

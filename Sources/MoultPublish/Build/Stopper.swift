@@ -12,7 +12,7 @@ final class Stopper: Sendable {
     init(_ interrupter: Interrupter, when shouldStop: @escaping @Sendable () -> Bool) throws {
         try Threads.detach { [self] in
             while !isOver.load(ordering: .relaxed) {
-                // Repeatedly: the interrupted statement may just have ended, and the next one started.
+                // Interrupts repeatedly, because the statement may just have ended, and the next one started.
                 if shouldStop() { interrupter.interrupt() }
                 usleep(100_000)
             }

@@ -17,9 +17,9 @@ struct TableMatch {
 
     /// Nil if the table has neither a primary key nor an accessible rowid.
     ///
-    /// If the primary key is not an integer, rows are matched by it, because `VACUUM` may change the rowid in such tables
-    /// anyway. The exception are databases in which other tables may contain the rowids, like virtual tables with external
-    /// content.
+    /// If the primary key is not the rowid, rows are matched by the key, because `VACUUM` may change the rowids of such a table
+    /// anyway. With `keepRowids`, they are matched by the rowid, because other tables may refer to it, such as virtual tables
+    /// with external content.
     init?(_ table: String, withoutRowid: Bool, keepRowids: Bool, on connection: Connection) throws {
         self.table = table
         let all = try connection.query(
@@ -60,7 +60,7 @@ struct TableMatch {
     }
 }
 
-// The SQL. `o` is a row of the old database, `n` a row of the new one, `x` one of the keys of changed rows.
+// The SQL. `o` is a row of the old database, `n` is a row of the new one, and `x` is one of the keys of changed rows.
 extension TableMatch {
     var main: String { "main.\(quoteIdentifier(table))" }
     var new: String { "new.\(quoteIdentifier(table))" }
@@ -76,7 +76,7 @@ extension TableMatch {
     /// Returns a condition for rows with equal keys.
     func matches(_ a: String, _ b: String) -> String { equal(keys(of: a), keys(of: b)) }
 
-    /// Returns a condition for the row with this alias whose key is in `x`, whose columns are k0, k1 and so on.
+    /// Returns the condition that the row with this alias has the key in `x`; the columns of `x` are k0, k1 and so on.
     func isNoted(_ alias: String) -> String {
         let own = keys(of: alias)
         return equal(own, own.indices.map { "x.k\($0)" })
@@ -84,13 +84,13 @@ extension TableMatch {
 
     private func equal(_ left: [String], _ right: [String]) -> String {
         zip(left, right).enumerated().map { index, pair in
-            // An index is used only with its own collation.
+            // SQLite uses an index only for a comparison with the collation of the index.
             guard case .primary(let columns) = key else { return "\(pair.0) = \(pair.1)" }
             return "\(pair.0) = \(pair.1) COLLATE \(quoteIdentifier(columns[index].collation))"
         }.joined(separator: " AND ")
     }
 
-    /// Returns a condition for columns with different values, or with the same value in a different storage class.
+    /// Returns the condition that a column has different values in two rows, or the same value in different storage classes.
     func differs(_ column: String, _ a: String, _ b: String) -> String {
         let name = quoteIdentifier(column)
         return "(typeof(\(a).\(name)) <> typeof(\(b).\(name)) OR \(a).\(name) IS NOT \(b).\(name) COLLATE BINARY)"

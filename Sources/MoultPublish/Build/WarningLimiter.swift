@@ -2,7 +2,7 @@ internal import MoultBasics
 
 /// Passes warnings on, up to a limit for each kind.
 final class WarningLimiter {
-    /// The kinds of warnings that are limited together.
+    /// The kinds of warnings, each with its own limit.
     enum Kind: Hashable {
         case note, doubleQuotes, unrepeatable, failedStatement
         case fewColumns, manyColumns, emptyField, unescaped, unterminated, nul, encoding, failedRow

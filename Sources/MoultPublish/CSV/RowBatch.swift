@@ -1,7 +1,7 @@
 /// Rows of a file in memory: the bytes, and the position of each field.
 ///
 /// A batch is passed from the reading thread to the inserting thread and back, hence `@unchecked Sendable`.
-final class RowBatch: @unchecked Sendable {  // Only the thread that holds it accesses it.
+final class RowBatch: @unchecked Sendable {  // Only the thread that holds a batch accesses it.
     /// The position of a field's bytes.
     struct Field {
         var start: UInt32
@@ -30,7 +30,7 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it ac
     }
 
     private(set) var bytes: UnsafeMutableBufferPointer<UInt8>
-    /// Space for fields and rows, whose size does not depend on the size of the bytes; unused space takes no memory.
+    /// Space for fields and rows, independent of the size of `bytes`; unused space takes no memory.
     private(set) var fieldRoom: UnsafeMutableBufferPointer<Field>
     private(set) var rowRoom: UnsafeMutableBufferPointer<Row>
     var rowCount = 0
@@ -56,7 +56,7 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it ac
         notices.removeAll(keepingCapacity: true)
     }
 
-    /// Makes space for more bytes, keeping the first `count` of them and no rows.
+    /// Makes space for more bytes. Keeps the first `count` bytes, and removes all rows.
     func grow(to capacity: Int, keeping count: Int) {
         let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity)
         _ = larger.update(fromContentsOf: bytes[..<count])

@@ -20,7 +20,7 @@ struct RowFormat: Equatable, Sendable {
 }
 
 extension RowFormat {
-    /// The format for the separators that a script has set. Each must be a single byte.
+    /// Creates the format for the separators that a script has set. Each must be a single byte.
     init(style: Style, column: [UInt8], row: [UInt8]) throws(Unreadable) {
         if column.count == 1, column == row { throw Unreadable("the column separator is also the row separator") }
         self.style = style
@@ -46,7 +46,7 @@ extension RowFormat {
         return byte
     }
 
-    /// Returns the form of the separator in a script.
+    /// Returns the separator as it is written in a script.
     static func shown(_ separator: [UInt8]) -> String {
         var text = ""
         for scalar in String(decoding: separator, as: UTF8.self).unicodeScalars {

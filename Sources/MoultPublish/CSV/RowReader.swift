@@ -3,7 +3,7 @@ internal import MoultBasics
 /// Reads a file in batches of complete rows, split by `RowSplitter`.
 final class RowReader {
     private let splitter: RowSplitter
-    /// Fills the buffer with the file's next bytes; 0 at the end.
+    /// Fills the buffer with the file's next bytes, and returns their number; 0 at the end.
     private let source: (UnsafeMutableRawBufferPointer) throws -> Int
     /// The start of a row that ends in the next batch.
     private var rest: [UInt8] = []
@@ -37,7 +37,7 @@ final class RowReader {
                 rest.append(contentsOf: batch.bytes[parsed..<count])
                 return batch.rowCount > 0
             }
-            // The batch has no space even for one row.
+            // The batch does not have enough space even for one row.
             guard count < Self.longestRow else {
                 throw MoultError(
                     .importing, what: "line \(line): the row that begins here is longer than \(ByteCount(count))",

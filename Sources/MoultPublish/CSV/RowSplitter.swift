@@ -1,8 +1,8 @@
 internal import MoultLibc
 
-/// Splits bytes into rows and fields, exactly like `.import` of the sqlite3 shell. A field that starts with `"` ends
-/// with a `"` before a separator or the end of the file; `""` in it stands for one `"`. A quote anywhere else is an
-/// ordinary character. A NUL ends the text of its field.
+/// Splits bytes into rows and fields, exactly like `.import` of the sqlite3 shell. A field that starts with `"` ends with a `"`
+/// before a separator or the end of the file; `""` in such a field means one `"`. A quote anywhere else is an ordinary
+/// character. A NUL ends the text of its field.
 final class RowSplitter {
     let format: RowFormat
     /// The meaning of each byte outside quotes: one of the bits below, or 0.
@@ -19,10 +19,10 @@ final class RowSplitter {
 
     deinit { meaning.deallocate() }
 
-    /// Takes complete rows from the batch's bytes; returns the start of the first row that is incomplete or does not
-    /// fit.
+    /// Finds the complete rows in the batch's bytes; returns the start of the first row that is incomplete or does not fit.
     ///
-    /// `isEnd` means that the file ends with these bytes; `line` is the number of their first line and is advanced.
+    /// `isEnd` means that the file ends with these bytes; `line` is the line number at `start`, and is advanced to that at the
+    /// returned position.
     func split(_ batch: RowBatch, _ start: Int, _ end: Int, isEnd: Bool, line: inout Int) -> Int {
         guard let bytes = batch.bytes.baseAddress, let meaning = meaning.baseAddress,
             let fields = batch.fieldRoom.baseAddress, let rows = batch.rowRoom.baseAddress
@@ -65,7 +65,7 @@ private enum Byte {
     static let carriageReturn = UInt8(ascii: "\r")
 }
 
-/// One pass through the bytes of a batch. A separate value, so that the compiler can keep it in registers.
+/// One pass through the bytes of a batch. It is a separate value, so that the compiler can keep it in registers.
 private struct Pass {
     let bytes: UnsafeMutablePointer<UInt8>
     let end: Int
@@ -190,7 +190,7 @@ private struct Pass {
         notices.append(.init(kind: kind, line: line, row: row, column: column))
     }
 
-    /// Does the processing that only few rows need: unites doubled quotes, ends fields at a NUL, finds invalid UTF-8.
+    /// Does the processing that only a few rows need: unites doubled quotes, ends fields at a NUL, and finds invalid UTF-8.
     private mutating func finish(line: Int) {
         for index in firstField..<min(fieldCount, firstField + RowBatch.widestRow) where !fields[index].isMissing {
             let start = Int(fields[index].start)

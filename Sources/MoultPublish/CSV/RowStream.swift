@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// The rows of a file, batch by batch; a large file is read and split on a separate core.
+/// The rows of a file, batch by batch; a large file is read and split on a separate thread.
 final class RowStream {
     private static let batchSize = 1 << 18
     /// The size from which a thread saves more time than it costs.

@@ -11,7 +11,7 @@ package struct PatchMaking {
     let memory: PatchMemory
     let progress: @Sendable (_ done: Int, _ total: Int) throws -> Void
 
-    /// `memory` is the limit in bytes, in addition to the two files; nil for no limit.
+    /// `memory` is the limit in bytes, not including the two mapped files; nil for no limit.
     package init(
         threads: Int, memory: Int? = nil,
         progress: @escaping @Sendable (_ done: Int, _ total: Int) throws -> Void = { _, _ in }

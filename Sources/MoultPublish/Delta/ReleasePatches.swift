@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Makes the patches of a release from older releases, and includes the patches of those, so that a store may apply several in
-/// sequence.
+/// Makes the patches that lead from older releases to a release, and includes the patches of the older releases, so that a
+/// store may apply several in sequence.
 struct ReleasePatches {
     let options: PackOptions
     /// The directory with the members of the release, in which patches are made.
@@ -11,7 +11,7 @@ struct ReleasePatches {
     /// The prefix of patch names.
     let stem: String
 
-    /// The maximum number of patches in a manifest; the oldest ones are left out.
+    /// The maximum number of patches in a manifest; any others are left out.
     private static let maxPatches = 64
 
     /// A patch, and the current path of its file.
@@ -63,7 +63,7 @@ struct ReleasePatches {
         }
     }
 
-    /// A database that differs from that of the older release.
+    /// A database whose content differs from that of the older release.
     private struct Change {
         let database: Database
         let path: String
@@ -121,7 +121,7 @@ struct ReleasePatches {
             }
             kept.formUnion(patches.map(\.file))
         }
-        // For an intermediate step, only the file that it starts from is known.
+        // For a patch of an older release, only the file that it applies to is known.
         for patch in trial.patches {
             guard let base = patch.base, patch.result != nil, let bundle = release.bundle,
                 let way = trial.cheapestWay(to: patch.member, from: [base], cost: { $0.size }),

@@ -22,7 +22,8 @@ package struct DatabaseComparison {
 
     package func diff() throws -> DatabaseDiff {
         var diff = DatabaseDiff(name: name, old: old, new: new)
-        // This check comes before SQLite opens the files: closing another descriptor of a file drops its locks.
+        // This check comes before SQLite opens the files: closing another descriptor of a file drops the locks that SQLite has
+        // on it.
         if try isSameFile() {
             diff.isSameFile = true
             return diff
@@ -44,7 +45,7 @@ package struct DatabaseComparison {
         return diff
     }
 
-    /// Throws if rows are unreadable, because this must not be reported as a difference.
+    /// Throws if the database is damaged, because unreadable rows must not be reported as a difference.
     private func requireSound(_ connection: Connection, isAlone: Bool, _ subject: String) throws {
         let damage = try connection.soundness(full: false).damage
         guard let first = damage.first else { return }
@@ -59,7 +60,7 @@ package struct DatabaseComparison {
     private struct Sides {
         let old: Connection
         let new: Connection
-        /// Whether the files are complete, so that no part is in a WAL.
+        /// Whether the whole content is in the database files, and none of it only in a WAL.
         let areWhole: Bool
     }
 

@@ -6,7 +6,7 @@ package struct DatabaseDiff: Sendable, Equatable {
     package var name: String
     package var old: String
     package var new: String
-    /// Whether the files are identical, byte for byte; then the content was not compared.
+    /// Whether the files are identical, byte for byte. If so, their content was not compared.
     package var isSameFile = false
     package var properties: [PropertyChange] = []
     package var schema: [SchemaChange] = []

@@ -8,10 +8,10 @@ package struct PageMap: Sendable, Equatable {
     package let newCount: Int
     /// The number of pages that both files have and that differ.
     package private(set) var changed = 0
-    /// A bit for each page of the new file, lowest first: set if it changed or is new.
+    /// A bit for each page of the new file, lowest first: set if the page changed or is new.
     private var bits: [UInt64]
 
-    /// Compares two files page by page; nil if their page sizes differ. A WAL next to them is ignored.
+    /// Compares two files page by page; nil if their page sizes differ. A WAL next to a file is ignored.
     init?(old: String, new: String) throws {
         let (oldHeader, newHeader) = (try Self.header(old), try Self.header(new))
         guard oldHeader.pageSize == newHeader.pageSize else { return nil }
@@ -55,7 +55,7 @@ package struct PageMap: Sendable, Equatable {
     struct Cell: Equatable {
         /// The proportion of changed or new pages.
         var share: Double
-        /// Whether all of them are after the end of the old file.
+        /// Whether all pages of the group are after the end of the old file.
         var isNew: Bool
     }
 

@@ -89,7 +89,8 @@ extension RowSample {
 }
 
 extension SampleValue {
-    /// Numbers and texts are written as they are; blobs and truncated texts as an object with their size in bytes.
+    /// Numbers and complete texts are written as they are. A blob or a truncated text is written as an object with its size in
+    /// bytes.
     fileprivate var json: JSON {
         switch self {
         case .null: .null

@@ -22,11 +22,11 @@ package struct ReleaseDiff: Sendable, Equatable {
         case removed(String)
         /// The database belongs to the user or can be recreated: a release does not change its content in a store.
         case kept(String)
-        /// The file is not available, with the reason.
+        /// The files cannot be compared, for this reason.
         case unknown(String, why: String)
     }
 
-    /// Whether any database differs. Other fields of a manifest, such as its version, do not count.
+    /// Whether any database differs, or could not be compared. Other fields of a manifest, such as its version, do not count.
     package var differs: Bool {
         databases.contains { entry in
             switch entry {
@@ -39,7 +39,7 @@ package struct ReleaseDiff: Sendable, Equatable {
 }
 
 extension ReleaseDiff {
-    /// Compares the databases of both sides; `names` limits them.
+    /// Compares the databases of both sides. `names`, if not empty, limits the comparison to these databases.
     package init(
         from old: Subject, to new: Subject, only names: [String] = [], options: DiffOptions = DiffOptions()
     ) throws {
@@ -57,7 +57,8 @@ extension ReleaseDiff {
         }
     }
 
-    /// Returns the changes in what belongs to apps, for which stores ask the operator.
+    /// Returns notes on a change of a database's kind or of its preserved rows, and whether stores refuse it without the
+    /// operator's consent.
     private static func ownership(_ name: String, _ old: Database, _ new: Database) -> [String] {
         if old.kind != new.kind {
             let change = "\(name): its kind changes from \(old.kind.rawValue) to \(new.kind.rawValue)"
@@ -77,8 +78,8 @@ extension ReleaseDiff {
     ) throws -> Entry {
         guard let old else { return .added(name) }
         guard let new else { return .removed(name) }
-        // Compared as the same file only if it is exactly the file of the other release: a database that an app writes to may
-        // have changed since.
+        // Only a read-only database with the same digest counts as the same file: a database that an app writes to may have
+        // changed since the release.
         if let was = old.declared, let now = new.declared, was.sha256 == now.sha256, was.kind.isSealed {
             var same = DatabaseDiff(name: name, old: old.path ?? was.member, new: new.path ?? now.member)
             same.isSameFile = true
@@ -105,7 +106,8 @@ extension ReleaseDiff {
         return pairs.filter { wanted.contains($0.0) }
     }
 
-    /// Pairs the single database of one side with the only one of the other side, or with the one that has the same file name.
+    /// Pairs the single database of one side with the only database of the other side, or with the one that has the same file
+    /// name.
     private static func single(
         _ old: Subject, _ new: Subject, only names: [String]
     ) throws -> (String, Subject.Part?, Subject.Part?) {

@@ -8,10 +8,10 @@ struct RowMatch {
         case key(columns: Int32)
         /// Ordered by the rowid, which is such a key.
         case rowIDKey
-        /// Ordered by the rowid, which may change: unmatched rows are searched elsewhere, first by content, then by a
-        /// key of this many columns, or without a key by the rowid.
+        /// Ordered by the rowid, which may change: rows without a match at the same rowid are matched by content, then by a key
+        /// of this many columns, or without a key by the rowid.
         case position(keyColumns: Int32)
-        /// Unordered, because the two have no common order: rows are searched by their content.
+        /// Unordered, because the two tables have no common order: rows are matched by their content.
         case none
     }
 
@@ -20,7 +20,8 @@ struct RowMatch {
     /// The columns to display, with the key first.
     private(set) var columns: [String]
     private(set) var keyColumns: Int
-    /// The number of columns before those in the statements: the rowid, if it only shows the position of a row.
+    /// The number of columns in the statements before those to display: 1 for a rowid that only shows the position of a row,
+    /// otherwise 0.
     let hidden: Int32
     private let old: Side
     private let new: Side
@@ -42,13 +43,14 @@ struct RowMatch {
         var lookup: String { order.isEmpty ? sql() + " LIMIT 1 OFFSET ?1" : sql(where: "\(order[0]) = ?1") }
     }
 
-    /// The limit for columns in a statement, the same as in a table: if a row uses all of them, the rowid does not fit.
+    /// The maximum number of columns in a statement, the same as in a table: if a table uses all of them, the statement has no
+    /// space for the rowid.
     static let maxColumns = 2000
 
     enum Means {
         /// The rowid if both tables have one, otherwise the primary key, otherwise the whole row.
         case best
-        /// The primary key even if both have a rowid; no row may have a NULL in it.
+        /// The primary key even if both have a rowid; no row may have a NULL in the key.
         case key
         case content
     }

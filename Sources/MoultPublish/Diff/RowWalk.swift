@@ -1,12 +1,12 @@
 internal import MoultSQLite
 
-/// Walks through a table in both databases in parallel, with one row of each in memory.
+/// Walks through a table in both databases at the same time, with one row of each in memory.
 struct RowWalk {
     /// Gets each unmatched row; only the statements of the sides that have the row are positioned on it.
     typealias Handler = (RowSample.Kind, borrowing Statement, borrowing Statement) throws -> Void
 
     let match: RowMatch
-    /// The root pages of both B-trees, if rows with the same bytes are the same rows and the files contain all of them.
+    /// The root pages of both B-trees; nil unless records with the same bytes are equal rows, and the files contain all rows.
     let roots: (old: Int64, new: Int64)?
     /// Called regularly with the number of rows read since the last call; throws to stop.
     let tick: (Int) throws -> Void
@@ -16,7 +16,7 @@ struct RowWalk {
     /// Thrown if so many rows differ that it is faster to let SQLite read them all.
     private struct NotWorthIt: Error {}
 
-    /// The number of rows on each side.
+    /// The number of rows on each side, and of records that differ.
     struct Counts {
         var before = 0
         var after = 0
@@ -33,7 +33,7 @@ struct RowWalk {
             do {
                 return try body { handle in try byRecords(old, new, roots, handle) }
             } catch  where error is RecordCursor.Unreadable || error is NotWorthIt {
-                // SQLite reads everything, and reports any damage.
+                // Below, SQLite reads everything, and reports any damage.
             }
         }
         return try body { handle in try byStatements(old, new, handle) }
@@ -102,7 +102,7 @@ struct RowWalk {
         _ order: Int, _ oldID: Int64, _ newID: Int64, _ old: borrowing Statement, _ new: borrowing Statement,
         _ counts: inout Counts, _ handle: Handler
     ) throws {
-        // One lookup costs more than one step of a walk.
+        // A lookup takes longer than a step of a walk.
         counts.differences += 1
         if counts.differences > 10_000, counts.differences > (counts.before + counts.after) / 6 {
             throw NotWorthIt()

@@ -20,7 +20,7 @@ final class StrayRows {
 
     init() throws {
         store = try Connection.inMemory()
-        // SQLite stores temporary tables in an unnamed file, and its cache is small.
+        // SQLite stores temporary tables in an unnamed file, with a small cache.
         try store.execute(
             """
             PRAGMA temp_store = FILE;
@@ -81,7 +81,8 @@ final class StrayRows {
             GROUP BY row1, row2, number HAVING count(*) = 1;
             DROP TABLE temp.stray;
             """)
-        // The remaining rows are matched by their key; without any order, they have no other counterpart.
+        // The remaining rows are matched by their key. If the two tables have no common order, the remaining rows have no
+        // counterpart.
         let pairs =
             match.walk == .none
             ? "SELECT CASE side WHEN 0 THEN place END, CASE side WHEN 1 THEN place END FROM temp.rest ORDER BY place"

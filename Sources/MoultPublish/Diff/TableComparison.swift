@@ -1,6 +1,6 @@
 internal import MoultSQLite
 
-/// A table on both sides, or on one, and the comparison of its rows.
+/// Compares the rows of a table that both sides or only one side may have.
 struct TableComparison {
     let name: String
     let old: TableFacts?
@@ -66,12 +66,12 @@ struct TableComparison {
         }
     }
 
-    /// Thrown if most rows have moved, so that matching by key is faster.
+    /// Thrown if so many rows have moved that matching by key is faster.
     private struct TooManyStrays: Error {}
     private static let strayLimit = 10_000
 
-    /// Returns the unmatched rows. If there are many, and with `haveKeys` each row can be found by its key, throws
-    /// `TooManyStrays`.
+    /// Returns the unmatched rows. Throws `TooManyStrays` if there are many, and `haveKeys` reports that each row can be found
+    /// by its key.
     private func strays(
         _ walk: RowWalk, _ keyColumns: Int32, _ oldConnection: Connection, _ newConnection: Connection,
         haveKeys: @escaping () throws -> Bool
@@ -119,7 +119,8 @@ struct TableComparison {
         }
     }
 
-    /// Returns the counts for a table that only one side has: all its rows were added or removed.
+    /// Returns the counts for a table that only one side has, so that all its rows were added or removed, or whose rows cannot
+    /// be read.
     private func counted(_ oldConnection: Connection, _ newConnection: Connection) throws -> TableDiff {
         let presence: TableDiff.Presence = old == nil ? .added : new == nil ? .removed : .both
         var diff = TableDiff(name: name, presence: presence, method: .counted)

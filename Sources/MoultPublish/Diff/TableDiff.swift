@@ -18,7 +18,7 @@ package struct TableDiff: Sendable, Equatable {
         case content
         /// The rows were only counted, because the other side does not have the table.
         case counted
-        /// The rows were not read, with the reason.
+        /// The rows were not read, for this reason.
         case unread(String)
     }
 
@@ -59,7 +59,7 @@ package struct RowSample: Sendable, Equatable {
     }
 
     package var kind: Kind { old == nil ? .added : new == nil ? .removed : .changed }
-    /// The values that identify the row.
+    /// The new values, or the old ones of a removed row.
     package var values: [SampleValue] { new ?? old ?? [] }
 }
 
@@ -82,7 +82,7 @@ package enum SampleValue: Sendable, Equatable {
         case .real: self = .real(row.double(column))
         case .text:
             self = try row.withText(column) { bytes in
-                // A character that is cut in the middle would become a different, invalid one.
+                // Cutting a character in the middle would leave an invalid one.
                 var end = min(bytes.count, Self.longestText)
                 while end > 0, end < bytes.count, bytes[end] & 0xC0 == 0x80 { end -= 1 }
                 return .text(String(decoding: bytes[..<end], as: UTF8.self), bytes: bytes.count)
@@ -100,7 +100,7 @@ package enum SampleValue: Sendable, Equatable {
 }
 
 extension TableDiff {
-    /// Whether the table differs, or whether that is unknown.
+    /// Whether the table differs, or its rows were not read, so that it may differ.
     package var needsALine: Bool { if case .unread = method { true } else { differs } }
 
     package func count(of kind: RowSample.Kind) -> Int {

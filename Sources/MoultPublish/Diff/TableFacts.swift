@@ -17,7 +17,7 @@ struct TableFacts {
     /// The root page of the table's B-tree; nil for a virtual table.
     private(set) var rootPage: Int64?
 
-    /// Returns every table with its own rows, by its name as SQLite compares names.
+    /// Returns every table that has rows of its own, by name; names are compared as in SQLite.
     static func all(of connection: Connection) throws -> [SQLName: TableFacts] {
         var tables: [SQLName: TableFacts] = [:]
         let roots = try RootPages(of: connection)

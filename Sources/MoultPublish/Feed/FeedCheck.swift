@@ -3,9 +3,9 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// Checks a whole feed directory as a store would, with every file that the feed names.
+/// Checks a whole feed directory as a store would, with every file that the feed lists.
 package struct FeedCheck {
-    /// Returns why a store would refuse the feed of this product at a path.
+    /// Returns the reasons why a store would refuse the feed of this product at a path.
     package typealias Follow = (_ feed: String, _ product: String) throws -> [MoultError]
 
     package struct Report: Sendable {
@@ -35,7 +35,7 @@ package struct FeedCheck {
 
     package init(_ path: String) { directory = FeedDirectory(path: path) }
 
-    /// Checks everything; with `tidy`, first removes leftovers, which completes or undoes the work of a killed command.
+    /// Checks everything. With `tidy`, also removes leftovers, which completes or undoes the work of a killed command.
     package func run(tidy: Bool, follow: Follow) throws -> Report {
         var removed: [String] = []
         let lock = try tidy ? directory.lock() : nil
@@ -70,7 +70,8 @@ package struct FeedCheck {
         return report
     }
 
-    /// Returns the manifests of releases that were in an earlier feed, with their signatures, and the record of uploads.
+    /// Returns the names of the manifests of releases that were in an earlier feed, of their signatures, and of the record of
+    /// uploads.
     private func manifestsOfDroppedReleases(_ feed: Feed, except names: Set<String>) throws -> [String] {
         let newest = feed.releases.map(\.sequence).max() ?? 0
         return try Files.list(directory.path).filter { $0.hasSuffix(".json") && !names.contains($0) }.flatMap { name in
@@ -85,7 +86,7 @@ package struct FeedCheck {
         try Self.workDirectories.flatMap { try WorkDirectory.leftovers(of: $0, in: directory.path) }
     }
 
-    /// Returns the feed, its signatures and the key lists.
+    /// Returns the names of the feed, of the key lists, and of their signatures.
     private func namesOfFeed(_ digest: String) throws -> Set<String> {
         let lists = (1...KeyList.maxLists).lazy.map { KeyList.fileName($0) }
         let heads = try [Feed.fileName] + lists.prefix { try Files.facts(directory.file($0)) != nil }

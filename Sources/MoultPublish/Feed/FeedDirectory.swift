@@ -9,7 +9,7 @@ struct FeedDirectory {
 
     func file(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Locks out other publishers.
+    /// Takes the lock that keeps out other publishers.
     func lock() throws -> FileLock {
         if let lock = try FileLock.take(path, .exclusive, directory: true) { return lock }
         // The directory is public, so any process can lock it.
@@ -28,7 +28,8 @@ struct FeedDirectory {
         return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex)
     }
 
-    /// Copies a file to the files to be published, unless it is already public; returns whether it did.
+    /// Copies a file to the files to be published in `ready`, unless it is already public or there; returns whether it was
+    /// copied.
     ///
     /// A public file must not be replaced by different content: caches and partial downloads rely on that.
     func stage(_ source: String, sha256: String, size: Int, in ready: String) throws -> Bool {
@@ -67,8 +68,8 @@ struct FeedDirectory {
         )
     }
 
-    /// Returns the signature files for bytes: the first signer's under the usual name, and with several signers, also each
-    /// under its own name.
+    /// Returns the signature files for the bytes. The signature by the first key has the usual name. With several keys, each
+    /// signature is also stored under the name of its key.
     func signatures(of bytes: [UInt8], named name: String, by keys: [SecretKey]) throws -> [(String, [UInt8])] {
         try keys.enumerated().flatMap { index, key -> [(String, [UInt8])] in
             let file = try signature(of: bytes, named: name, by: key)
@@ -83,7 +84,8 @@ struct FeedDirectory {
             untrustedComment: "signature from moult secret key \(key.publicKey.id)")
     }
 
-    /// Returns signatures by the keys that have none yet: under the usual name if it is free, otherwise under the key's name.
+    /// Returns signature files by the keys that have not signed yet: under the usual name if there are no signatures, otherwise
+    /// under the name of the key.
     func adding(
         _ keys: [SecretKey], to there: [(String, [UInt8])], of bytes: [UInt8], named name: String
     ) throws -> [(String, [UInt8])] {
@@ -96,8 +98,8 @@ struct FeedDirectory {
         }
     }
 
-    /// Returns the patches of the feed's releases that the feed does not list, and that a verified manifest shows to be such
-    /// patches.
+    /// Returns the files of patches that the manifest of a release in the feed has but the feed does not list. Only files that
+    /// match the manifest count.
     func stalePatches(_ feed: Feed) throws -> Set<String> {
         let kept = Set(feed.releases.flatMap(\.patches).map(\.file))
         var stale: Set<String> = []
@@ -113,8 +115,8 @@ struct FeedDirectory {
         return stale
     }
 
-    /// Returns the bundles and patches of releases, except those that releases in the feed use. Their manifests stay, because a
-    /// version is published only once.
+    /// Returns the bundles and patches of dropped releases, except those that releases in the feed use. The manifests stay,
+    /// because a version is published only once.
     func files(of dropped: [Feed.Release], notOf feed: Feed) throws -> Set<String> {
         if dropped.isEmpty { return [] }
         func names(_ release: Feed.Release) throws -> [String] {

@@ -11,8 +11,8 @@ package struct FeedFile: Sendable, Equatable {
     /// Whether a file with this name never changes.
     let isImmutable: Bool
 
-    /// The recommended `Cache-Control`: stores notice a new feed within a minute, and caches request other files only
-    /// once.
+    /// The recommended `Cache-Control`: stores notice a new feed within a minute, and caches request a file that never changes
+    /// only once.
     package var cacheControl: String {
         if isImmutable { return "public, max-age=31536000, immutable" }
         return name.hasPrefix(Feed.fileName) ? "public, max-age=60" : "public, max-age=300"
@@ -26,8 +26,9 @@ package struct FeedFile: Sendable, Equatable {
 }
 
 extension FeedDirectory {
-    /// Returns the files of the feed in an order that lets stores follow the copy at every moment: each file comes after the
-    /// files that it names. Key lists come after the feed that they authorize, except before the first feed.
+    /// Returns the files of the feed in an order in which stores can follow the copy at every moment: each file comes after the
+    /// files that it names. Key lists come after the feed that they authorize, except when the first feed is copied
+    /// (`isFirst`).
     func files(isFirst: Bool) throws -> [FeedFile] {
         guard let (feed, digest) = try feed() else {
             throw MoultError(
@@ -83,7 +84,7 @@ extension FeedDirectory {
         }
     }
 
-    /// Returns the feed's signatures that are not named after its digest or that of an earlier feed.
+    /// Returns the names of the feed's signatures, except those named after the digest of this feed or an earlier one.
     private func usualNames(of signatures: [(String, [UInt8])]) -> [String] {
         signatures.filter { name, bytes in
             // A file that cannot be read as a signature does not belong to the feed.

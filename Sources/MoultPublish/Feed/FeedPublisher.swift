@@ -13,13 +13,13 @@ package struct FeedPublisher {
         self.options = options
     }
 
-    /// Adds releases by their sealed manifests, applies the changes, and renews the feed. If anything fails, the old
-    /// feed stays.
+    /// Adds releases by their sealed manifests, applies the changes, and renews the feed. If anything fails before the new feed
+    /// is public, the old feed stays.
     package func publish(_ manifests: [String]) throws -> PublishReport {
         let isNew = try Files.facts(directory.path) == nil
         try Files.ensureDirectory(directory.path)
         do { return try publishLocked(manifests) } catch {
-            // An empty directory would look like a feed. If it is not empty, it stays.
+            // An empty directory would look like a feed. A directory that is not empty stays.
             if isNew { try? Files.removeEmpty(directory.path) }
             throw error
         }
@@ -28,7 +28,7 @@ package struct FeedPublisher {
     private func publishLocked(_ manifests: [String]) throws -> PublishReport {
         let lock = try directory.lock()
         defer { withExtendedLifetime(lock) {} }
-        // This completes or undoes the work of a killed command.
+        // Creating the work directory completes or undoes the work of a killed command.
         let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
         defer { work.remove() }
         let before = try directory.feed()
@@ -100,7 +100,7 @@ package struct FeedPublisher {
             releases: feed.releases.count, removed: stale, dropped: dropped.map(\.version), uploaded: uploaded ?? [])
     }
 
-    /// Adds the information that the new feed is already public to an error, if the command failed after that.
+    /// If the command failed after the new feed became public, returns the error with that information.
     private func explainPublicFeed(after error: any Error, _ feed: Feed) -> any Error {
         guard var error = error as? MoultError, error.outcome == .stuck else { return error }
         error.what = "the feed with serial \(feed.serial) is public, but the command did not finish"
@@ -117,7 +117,7 @@ package struct FeedPublisher {
         }
     }
 
-    /// Removes the releases from the feed that the publisher does not keep; returns them.
+    /// Removes from the feed the releases that the publisher does not keep, and returns them.
     private func drop(from feed: inout Feed, publishing new: [SealedRelease]) throws -> [Feed.Release] {
         guard let count = options.keptReleases else { return [] }
         let kept = ReleaseRetention(count: count).kept(of: feed)
@@ -133,7 +133,8 @@ package struct FeedPublisher {
         return dropped
     }
 
-    /// Lists the patches from the last releases, as far as they save bytes.
+    /// Lists in the feed the patches of new releases that save bytes, and removes the patches that do not start from one of the
+    /// last releases.
     private func keepPatches(of new: [SealedRelease], in feed: inout Feed) throws {
         let bases = feed.releases.suffix(options.patches + 1).dropLast()
         for index in feed.releases.indices {
@@ -151,7 +152,7 @@ package struct FeedPublisher {
         }
     }
 
-    /// Throws if the feed was signed before, but no key is given now: stores then expect signatures.
+    /// Throws if the current feed is signed, but no key is given: stores then expect signatures.
     private func requireSigningKey(_ isThere: Bool) throws {
         guard isThere, options.keys.isEmpty else { return }
         if try Files.facts(directory.file("\(Feed.fileName).minisig")) != nil {
@@ -161,8 +162,8 @@ package struct FeedPublisher {
         }
     }
 
-    /// Throws unless a key is known to stores. Without a key list, stores trust the keys that they were given, which signed the
-    /// feed before.
+    /// Throws unless stores know one of the keys. Without a key list, stores trust the keys in their settings, and those keys
+    /// signed the current feed.
     private func requireKnownKey() throws {
         let path = directory.file(Feed.fileName)
         // A file that cannot be read as a signature says nothing about a key.
@@ -202,7 +203,7 @@ package struct FeedPublisher {
             keyList: keyList)
     }
 
-    /// Adds a release; returns whether it is new. After an interruption, the publisher publishes the same release again.
+    /// Adds a release; returns whether it is new. After an interruption, the publisher may publish the same release again.
     private func add(_ new: SealedRelease, to feed: inout Feed) throws -> Bool {
         let (version, sequence) = (new.manifest.version, new.manifest.sequence)
         guard new.manifest.product == feed.product else {
@@ -229,7 +230,7 @@ package struct FeedPublisher {
         return true
     }
 
-    /// Returns the error for a version that the feed already has with different facts.
+    /// Returns the error for a version that the feed already has with a different entry.
     private func published(_ new: Feed.Release, as old: Feed.Release) -> MoultError {
         let what = "version \(old.version) is already published"
         let another = "Choose another version for the release."
@@ -278,14 +279,14 @@ package struct FeedPublisher {
             "Choose one of them.")
     }
 
-    /// Returns the key list to publish, with the files that stores need to verify it.
+    /// Returns the key list to publish, if any, with the files that stores need to verify it.
     private func nextList(
         after list: KeyList?, _ product: String
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])])? {
         for change in options.changes {
             switch change {
             case .keyList(let path):
-                // After an interruption, the publisher specifies the same list again.
+                // After an interruption, the publisher may specify the same list again.
                 let there = try Files.read(directory.file(Files.name(of: path)), limit: KeyList.largest)
                 if let there, try Files.read(path, limit: KeyList.largest) == there { return nil }
                 let next = try KeyDirectory.read(path, after: list, at: options.now)
@@ -308,7 +309,7 @@ package struct FeedPublisher {
         return nil
     }
 
-    /// Returns the next list with one set of keys for all roles, signed by the current ones.
+    /// Returns the next list with one set of keys for all roles, signed with the keys given to the command.
     private func plainList(
         _ keys: [PublicKey], threshold: Int, after list: KeyList?, _ product: String
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {

@@ -21,7 +21,7 @@ package struct FeedUpload {
         try FeedDirectory(path: directory).files(isFirst: true)
     }
 
-    /// Returns the names of the files that were copied. The caller holds the directory's lock.
+    /// Copies the files that are new or changed, and returns their names. The caller holds the directory's lock.
     func run() throws -> [String] {
         var record = try Record.read(directory.file(Self.recordName), of: command)
         let files = try directory.files(isFirst: !record.done.keys.contains(Feed.fileName))
@@ -53,7 +53,7 @@ package struct FeedUpload {
     private func failure(_ error: any Error, _ file: FeedFile, isPublic: Bool) -> any Error {
         guard var error = error as? MoultError else { return error }
         error.what = "cannot upload \(file.name)"
-        // This is about the upload destination; the directory itself is complete.
+        // The outcome is about the upload destination; the directory itself is complete.
         error.outcome = isPublic ? .stuck : .failed
         error.now =
             isPublic
@@ -101,7 +101,7 @@ private struct Record {
         done[file.name] = file.sha256
     }
 
-    /// Drops files that are no longer part of the feed.
+    /// Removes files that are no longer part of the feed from the record.
     mutating func keep(only files: [FeedFile]) throws {
         done = Dictionary(files.map { ($0.name, $0.sha256) }) { $1 }
         let lines = [head] + files.map { "\($0.sha256) \($0.name)" }

@@ -11,7 +11,7 @@ package struct PublishOptions {
     package var channel = Feed.Release.usualChannel
     /// The percentage of machines that get the releases.
     package var rollout = 100
-    /// A chosen serial; by default, one more than the last.
+    /// The serial of the new feed; by default, one more than the last.
     package var serial: Int?
     /// The number of previous releases from which patches are kept.
     package var patches = 3

@@ -50,7 +50,7 @@ final class RegistryCopy {
         }
     }
 
-    /// Gets the bundles of the releases from which the trial update starts: local files if they match, otherwise by
+    /// Provides the bundles of the releases over which the release is tried: from local files if they match, otherwise by
     /// download.
     func pullBases(of release: SealedRelease) throws {
         for (path, _) in try Trials.newest(in: path, before: release.manifest) {
@@ -68,7 +68,7 @@ final class RegistryCopy {
         }
     }
 
-    /// Downloads the bundles and patches of all releases, except those that the registry does not have.
+    /// Downloads the bundles and patches of all releases that were not withdrawn, except files that the registry does not have.
     func pullFiles() throws {
         for release in try directory.feed()?.feed.releases ?? [] where release.withdrawn == nil {
             guard let manifest = try directory.manifest(of: release) else { continue }

@@ -18,7 +18,7 @@ struct ReleaseRetention {
             own.suffix(count).forEach(keep)
             // New stores need a release that all machines may install.
             own.last { $0.rollout == 100 }.map(keep)
-            // Older apps cannot read the newest release.
+            // Older apps may not be able to use the newest release.
             for (_, same) in Dictionary(grouping: own, by: { $0.requires.app?.description }) { same.last.map(keep) }
         }
         while let release = pending.popLast() {
@@ -29,7 +29,8 @@ struct ReleaseRetention {
 }
 
 extension Feed.Release {
-    /// Returns whether a store with this release can be updated to the other one, and could not be without this release.
+    /// Returns whether the other release requires a range of installed versions, and a store with this older release can be
+    /// updated to it.
     fileprivate func leads(to release: Feed.Release) -> Bool {
         guard let range = release.requires.from, sequence < release.sequence else { return false }
         return (channel == release.channel || channel == Self.usualChannel) && range.contains(version)
@@ -42,7 +43,7 @@ extension Feed.Release {
 }
 
 extension [Feed.Release] {
-    /// Returns the newest of these releases down to the first one that every store can install: stores never need older ones.
+    /// Returns the newest of these releases, down to the newest one that every store can install: stores never need older ones.
     fileprivate func untilReachable() -> ArraySlice<Feed.Release> {
         suffix(from: lastIndex { $0.isForEveryStore } ?? startIndex)
     }

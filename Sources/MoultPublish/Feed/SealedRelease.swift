@@ -32,7 +32,7 @@ struct SealedRelease {
         }
     }
 
-    /// Throws unless the bundle next to the manifest has the digest in the manifest.
+    /// Throws unless the bundle next to the manifest has the size and digest in the manifest.
     func verifyBundle() throws {
         guard let bundle = manifest.bundle else { return }
         try FeedDirectory.verify(
@@ -51,7 +51,7 @@ struct SealedRelease {
         }
     }
 
-    /// Returns the patches from a release in the feed, if they save bytes and their files are here.
+    /// Returns the patches from a release in the feed, if they save bytes and their files are next to the manifest.
     func patches(
         from base: Feed.Release, _ new: [SealedRelease], _ directory: FeedDirectory
     ) throws -> [Manifest.Patch] {
@@ -68,8 +68,8 @@ struct SealedRelease {
         return older.flatMap { manifest.worthwhilePatches(from: $0) { there.contains($0.file) } } ?? []
     }
 
-    /// Copies bundle, patches, signatures and manifest to the files to be published, each after the files that it
-    /// names; returns the new names.
+    /// Copies the bundle, the patches, the signatures and the manifest to the files to be published, each after the files that
+    /// it names. Returns the names of the new files, without the signatures.
     func stage(
         for directory: FeedDirectory, in feed: Feed, _ signatures: [(String, [UInt8])], by work: WorkDirectory,
         to set: inout FileSet
@@ -92,7 +92,8 @@ struct SealedRelease {
         return new
     }
 
-    /// Returns the manifest's signatures that are not in the directory yet: those next to it, and those by release keys.
+    /// Returns the manifest's signatures that are not in the directory yet: those next to the packed manifest, and new ones by
+    /// release keys.
     ///
     /// If stores require signatures in addition to the digest in the feed, these signatures must be sufficient. `wrong` are
     /// files in the directory that are not signatures of this manifest, because an older manifest had the same name.

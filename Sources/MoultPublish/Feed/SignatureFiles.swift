@@ -3,16 +3,17 @@ internal import MoultTrust
 
 /// The signature files next to a file.
 enum SignatureFiles {
-    /// Returns the signature files next to a file, by name.
+    /// Returns the names and contents of the signature files next to a file.
     static func beside(_ path: String) throws -> [(String, [UInt8])] {
         let (name, directory) = (Files.name(of: path), Files.directory(of: path))
         return try Files.list(directory).filter { $0.hasPrefix("\(name).") && $0.hasSuffix(".minisig") }
             .compactMap { place in try Files.read("\(directory)/\(place)", limit: 1 << 14).map { (place, $0) } }
     }
 
-    /// Returns whether a signature does not match these bytes. Signatures by unavailable keys cannot be checked.
+    /// Returns whether a signature does not match these bytes. A signature by an unavailable key cannot be checked, and does
+    /// not count as wrong.
     static func isWrong(_ file: (String, [UInt8]), of bytes: [UInt8], by keys: [PublicKey]) -> Bool {
-        // A file that cannot be read as a signature proves nothing.
+        // A file that cannot be read as a signature counts as wrong.
         guard let signature = try? Signature(file: file.1, named: file.0) else { return true }
         let signers = keys.filter { $0.id == signature.keyID }
         return !signers.isEmpty && (try? signature.verify(bytes, named: file.0, by: signers)) == nil

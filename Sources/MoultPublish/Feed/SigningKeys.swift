@@ -11,9 +11,9 @@ struct SigningKeys {
     /// Every public key that may have signed files in the feed.
     let known: [PublicKey]
 
-    /// `next` is the list that stores use from now on, `before` the one that they may still have: with keys from both, every
-    /// reader finds a feed that its own list can verify. If the command `repeats` a completed change of keys, its keys include
-    /// those that were replaced, and they sign nothing.
+    /// `next` is the list that stores use from now on, and `before` is the one that they may still have: with keys from both,
+    /// every reader finds a feed that its own list can verify. With `repeats`, the command repeats a completed change of keys:
+    /// its keys include those that were replaced, and these sign nothing.
     init(_ keys: [SecretKey], before: KeyList?, next: KeyList?, repeats: Bool) throws {
         let all = keys.map(\.publicKey)
         known =

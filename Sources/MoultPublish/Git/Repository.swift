@@ -23,7 +23,7 @@ package struct Revision: Equatable, Sendable {
         return Subprocess.ownEnvironment.filter { kept.contains($0.key) || $0.key.hasPrefix("GIT_CONFIG") }
             .merging(["GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C"]) { $1 }
     }
-    /// The guard of git, which only reads. Programs that git might still start have no more rights.
+    /// The sandbox of git, which only needs to read. Programs that git might still start have no more rights.
     private static let `guard` = Guard(.program(plans: true))
 
     /// Queries git about the repository that contains the directory.

@@ -90,7 +90,8 @@ extension DatabaseInspection {
         }
     }
 
-    /// Returns the differences between this file and the release. The store assesses files that an app writes to.
+    /// Returns the differences between this file and the release; none for a file that an app writes to, which the store itself
+    /// assesses.
     private func differences(from declared: Database, isWritableCopy: Bool) -> [String] {
         if isWritableCopy { return [] }
         var differences: [String] = []

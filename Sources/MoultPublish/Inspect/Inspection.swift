@@ -44,7 +44,8 @@ package struct Inspection: Sendable {
         }
     }
 
-    /// Returns whether the file of a database still exists after the inspection: a file from a bundle was only unpacked for it.
+    /// Returns whether the file of a database still exists after the inspection: a file from a bundle is unpacked only for the
+    /// inspection.
     package func hasFile(of entry: Entry) -> Bool {
         switch kind {
         case .bundle: false
@@ -53,6 +54,6 @@ package struct Inspection: Sendable {
         }
     }
 
-    /// Whether every available file matches its manifest.
+    /// Whether no database has a finding or a fault.
     package var isSound: Bool { databases.allSatisfy { $0.found?.findings.isEmpty ?? ($0.fault == nil) } }
 }

@@ -4,7 +4,7 @@ internal import MoultFiles
 internal import MoultSandbox
 package import StepKit
 
-/// Something with databases to inspect: a database file, a release by its manifest or its bundle, an installed store.
+/// Something with databases to inspect: a database file, a release, given by its manifest or its bundle, or an installed store.
 package struct Subject: Sendable {
     package enum Kind: String, Sendable { case database, release, bundle, store }
 
@@ -15,7 +15,7 @@ package struct Subject: Sendable {
         package let path: String?
         /// The release's description of the database.
         package let declared: Database?
-        /// The problem that the store of the database reports.
+        /// The problem with the database that its store reports; nil if none.
         package let fault: String?
 
         package init(name: String, path: String?, declared: Database? = nil, fault: String? = nil) {
@@ -58,7 +58,8 @@ package struct Subject: Sendable {
 }
 
 extension Subject {
-    /// Determines the type of a file, and opens it; bundles are unpacked and verified. The command opens stores.
+    /// Determines the type of a file, and opens it. Unpacks a bundle, and verifies it if its manifest is available. Does not
+    /// open stores; the command does that.
     package static func open(
         _ path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
     ) throws -> Subject {
@@ -94,7 +95,7 @@ extension Subject {
                     now: "Specify the manifest of a release. To check the feed: "
                         + shellLine(["moult", "publish", Files.directory(of: path), "--check"]))
             }
-            // Parsed in the form of a draft, because a draft is not a sealed manifest.
+            // If the file can be parsed as a draft, the error says so.
             guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
             throw MoultError(
                 .subject, what: "\(path) is a draft", why: "it does not describe the contents of its files",
@@ -120,7 +121,8 @@ extension Subject {
             .release, path, manifest: manifest, bytes: bytes, parts: parts, notes: notes, keeping: unpacked)
     }
 
-    /// Opens a bundle. A bundle is read with the manifest that was packed with it; bundles by moult also describe themselves.
+    /// Opens a bundle with its manifest, if that is in the same directory. Without a manifest, only a bundle made by moult can
+    /// be read, because it describes itself.
     private static func bundle(_ path: String, _ progress: (Int, Int) throws -> Void) throws -> Subject {
         let name = Files.name(of: path)
         for dot in name.indices.reversed() where name[dot] == "." {

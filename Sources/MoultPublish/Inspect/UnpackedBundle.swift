@@ -28,7 +28,7 @@ struct Member {
     }
 }
 
-/// The databases of a bundle in a scratch directory, each verified by size and digest.
+/// The databases of a bundle in a scratch directory, each verified by size and, if declared, by digest.
 final class UnpackedBundle: Sendable {
     private let bundle: String
     private let scratch: ScratchDirectory
@@ -86,15 +86,15 @@ final class UnpackedBundle: Sendable {
     }
 }
 
-/// A directory for temporary files; removed with the last reference.
+/// A directory for temporary files, removed when the last reference is released.
 final class ScratchDirectory: Sendable {
     let path: String
 
     init() throws {
-        // /tmp is not first, because it may be in memory, and databases may be large.
+        // /var/tmp comes before /tmp, because /tmp may be in memory, and databases may be large.
         let parents = [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self)
         var made: String?
-        // The next directory may have more space.
+        // An error is ignored, because the next parent directory may be usable.
         for parent in parents where made == nil { made = try? Files.makeScratchDirectory(in: parent) }
         guard let path = made else {
             throw MoultError(

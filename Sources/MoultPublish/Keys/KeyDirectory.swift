@@ -7,13 +7,13 @@ internal import StepKit
 struct KeyDirectory {
     let path: String
 
-    /// Returns the newest list; nil if the directory has none. Each must be signed by root keys of the previous one.
+    /// Returns the newest list; nil if the directory has none. Each list must be signed by root keys of the previous one.
     func newest() throws -> KeyList? { try all().last }
 
     /// Returns all lists, in order.
     func all() throws -> [KeyList] {
         var lists: [KeyList] = []
-        // Keys that have since expired were valid when they signed their list.
+        // Expiry is not checked, because keys that have expired since were valid when they signed a list.
         while let next = try list(after: lists.last, at: Timestamp(seconds: 0)) { lists.append(next) }
         return lists
     }

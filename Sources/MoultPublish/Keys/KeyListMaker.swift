@@ -28,7 +28,7 @@ package struct KeyListMaker {
         package let path: String
         package let list: KeyList
         package let signers: [KeyID]
-        /// Which signatures are missing, so that stores do not accept the list yet.
+        /// The signatures that are missing before stores accept the list; nil if none.
         package let missing: String?
     }
 

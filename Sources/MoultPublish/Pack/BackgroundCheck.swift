@@ -35,7 +35,7 @@ final class BackgroundCheck: @unchecked Sendable {
         thread = nil
     }
 
-    /// Returns the databases with all fields of the sealed manifest.
+    /// Waits for the thread, and returns the databases with all fields that they have in the sealed manifest.
     func databases() throws -> [Database] {
         wait()
         return try result.withLock { $0 }?.get() ?? []

@@ -50,8 +50,8 @@ struct DatabaseIntake {
                     why: "its \(size) bytes are not a multiple of the page size \(header.pageSize)",
                     now: "Create it again, or use a complete copy.")
             }
-            // Copied page by page, so that the layout stays the same and patches between releases stay small. This includes the
-            // content of a WAL.
+            // Copied page by page, so that the layout stays the same and patches between releases stay small. The copy includes
+            // the content of a WAL.
             let copy = try Connection(path: file, access: .readWriteCreate)
             // Published files are synced later, and the copy is not used after a crash.
             try copy.execute("PRAGMA synchronous = OFF")

@@ -50,7 +50,7 @@ struct EarlierRelease {
         return all.first
     }
 
-    /// Returns whether the other release comes after this one.
+    /// Returns whether the other release is a later one of the same product.
     func precedes(_ release: Manifest) -> Bool {
         manifest.product == release.product && manifest.sequence < release.sequence
     }

@@ -9,16 +9,16 @@ package struct PackChanges: Sendable {
     package let diff: ReleaseDiff
     /// Migrations that will run on user databases.
     package let migrations: [(database: String, member: String)]
-    /// Tables of databases that apps write to, whose rows the release does not carry over.
+    /// Tables of shared databases whose rows the release does not carry over.
     package let unpreserved: [(database: String, table: String)]
     package let bundleSizeBefore: Int?
-    /// The download for a machine with the previous release; nil if the bundle is smaller, or the release has no
-    /// patches.
+    /// The size of the patches that a machine with the previous release downloads; nil if the release has no patches that are
+    /// worthwhile compared with the bundle.
     package let patchSize: Int?
     /// The time that the comparison took.
     package let milliseconds: Int
 
-    /// Nil if this release does not follow the older one. The release is moved to `place` when it is complete.
+    /// Nil if `previous` has no manifest. The new release is moved to `place` when it is complete.
     init?(
         from previous: String, to release: String, at place: String, _ manifest: Manifest,
         by compare: (_ old: Subject, _ new: Subject) throws -> ReleaseDiff

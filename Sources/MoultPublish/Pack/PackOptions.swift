@@ -21,7 +21,7 @@ package struct PackOptions {
     /// directory. The new release is compared with the first of them, or otherwise with the newest in the output directory.
     package var previous: [String] = []
     package var compare: (_ old: Subject, _ new: Subject) throws -> ReleaseDiff = { try ReleaseDiff(from: $0, to: $1) }
-    /// The limit for the check of a database.
+    /// The time limit for the check of a database.
     package var checkTime = CheckTime(isTrial: true)
     /// Makes a trial installation of a release; nil for no trial.
     package var tryInstall: Trials.Install?
@@ -53,8 +53,8 @@ package struct PackReport: Sendable {
     package let contentSize: Int
     package let version: String
     package let sequence: Int
-    /// The previous release, whose sequence was increased, or a text that says that no release preceded this one; nil if the
-    /// draft has a sequence.
+    /// The path of the previous release, from which the sequence was counted; empty if there is none, and nil if the draft has
+    /// a sequence.
     package var counted: String?
     /// The patches in the manifest, including those of older releases.
     package let patches: [Manifest.Patch]

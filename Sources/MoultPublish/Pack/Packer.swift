@@ -35,13 +35,13 @@ package struct Packer {
         }
         let isNew = try Files.factsThroughLinks(options.output) == nil
         try Files.ensureDirectory(options.output)
-        // An error of the cleanup matters less than that of packing.
+        // An error of the cleanup matters less than an error of packing.
         defer {
             if isNew, let names = try? Files.list(options.output), names.isEmpty {
                 try? Files.removeEmpty(options.output)
             }
         }
-        // Next to the result, so that finished files only need to be renamed.
+        // The work directory is next to the result, so that finished files only need to be renamed.
         let work = try WorkDirectory(in: options.output, named: ".moult-pack")
         defer { work.remove() }
         let outputStaging = work.path
@@ -52,7 +52,7 @@ package struct Packer {
         return report
     }
 
-    /// Throws if a feed has a file of this name: stores could not read the feed if the release were in it.
+    /// Throws if a feed itself uses this file name: stores could not read the feed if it contained the release.
     private func refuseReservedName(_ file: String) throws {
         guard file == Feed.fileName || KeyList.isFileName(file) else { return }
         throw MoultError(
@@ -148,11 +148,11 @@ package struct Packer {
             options.name
             ?? "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version.inFileNames)"
         let members = Self.members(of: manifest)
-        // The whole release is there under its final names before any file is public.
+        // This directory has the whole release under its final names before any file is public.
         let ready = try work.ready
         let proof = try BackgroundCheck(
             of: manifest.databases, in: outputStaging, within: options.checkTime, shouldStop: options.shouldStop)
-        // In any case, the files must stay until all readers are done.
+        // Even after an error, the files must stay until the check no longer reads them.
         defer { proof.wait() }
         if !members.isEmpty {
             let name = try bundleName(manifest, stem)
@@ -177,7 +177,7 @@ package struct Packer {
             try Files.rename("\(outputStaging)/\(database.member)", to: "\(ready)/\(database.member)")
         }
         let text = Array(manifest.sealedJSON().pretty.utf8)
-        // Read in the same form as stores will read it.
+        // Parses the manifest in the same way as stores.
         manifest = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
         try Files.writeNew(text, to: "\(ready)/\(stem).json")
         // Stores would also refuse the same version with other content, but with a less helpful reason.
@@ -219,7 +219,7 @@ package struct Packer {
         }
     }
 
-    /// Returns the name in the draft, or one made from product and version.
+    /// Returns the bundle's name in the draft, or `stem` with the extension of the format.
     private func bundleName(_ manifest: Manifest, _ stem: String) throws -> String {
         guard let name = manifest.bundle?.file else { return "\(stem).\(Self.ending(options.format))" }
         guard try ArchiveKind(fileName: name) == options.format else {
@@ -238,7 +238,7 @@ package struct Packer {
             && SHA256.digest(ofFileAt: there) != SHA256.digest(ofFileAt: "\(ready)/\(file)")
     }
 
-    /// Moves a finished release to its public place, as a set. Existing files stay unchanged.
+    /// Moves a finished release to the output directory, as a set. Existing files with the same content stay.
     private func deliver(_ manifest: Manifest, named name: String, by work: WorkDirectory) throws {
         let (ready, path) = (try work.ready, "\(options.output)/\(name)")
         let files = Self.files(of: manifest)
@@ -256,7 +256,7 @@ package struct Packer {
         var set = FileSet(overwrites ? .overwriting : try Files.facts(path) != nil ? .replacing : .added, head: name)
         set.first = new
         if !isSame, let old = try Files.read(path, limit: Manifest.largest),
-            // If it is a different kind of file, nothing is known about it, and nothing is removed.
+            // If the existing file is not a manifest, nothing is known about it, and nothing is removed.
             let older = try? Manifest(parsing: old, as: .sealed, source: path)
         {
             // Signatures of the older manifest are removed: with them, stores would refuse the new one.
@@ -266,7 +266,7 @@ package struct Packer {
         try work.deliver(set)
     }
 
-    /// Throws if another manifest in the output directory names a file: that release could no longer be installed.
+    /// Throws if another manifest in the output directory lists this file, because replacing it would break that release.
     private func refuseForeignFile(_ file: String, of name: String) throws {
         let owner = try EarlierRelease.all(in: options.output).first {
             Files.name(of: $0.path) != name && Self.files(of: $0.manifest).contains(file)

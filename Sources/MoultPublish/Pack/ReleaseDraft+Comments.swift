@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension ReleaseDraft {
-    /// Returns a draft for a person to edit: with a comment for each field that most drafts have.
+    /// Returns the text of a draft for the publisher to edit, with a comment for each field that most drafts have.
     package static func commented(_ draft: JSON, named name: String) -> String {
         var lines = [
             "// The draft of a release. Pack it with: \(shellLine(["moult", "pack", name]))",

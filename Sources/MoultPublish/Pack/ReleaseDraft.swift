@@ -67,7 +67,7 @@ package struct ReleaseDraft {
                 didYouMean(name, among: databases.map(\.name)))
         }
         var members = try before?.json.members ?? []
-        // These fields describe the files of that release.
+        // These fields describe the previous release itself.
         members.removeAll { ["bundle", "patches", "sqlite", "created", "expires"].contains($0.name) }
         return .object(members)
             .setting("manifest", to: 1).setting("product", to: .string(product))
@@ -117,7 +117,7 @@ package struct ReleaseDraft {
                 "\(name) cannot be packed without a draft", "it has migrations", "Write a draft: moult help draft")
         }
         var members = old.members ?? []
-        // Pack determines these values, and this is the default name of the member.
+        // `moult pack` determines these values. The default name of the member is also left out.
         members.removeAll { ["size", "sha256", "identity", "proved"].contains($0.name) }
         if old["member"] == .string("\(name).db") { members.removeAll { $0.name == "member" } }
         return .object(members).setting("source", to: .string(near))

@@ -35,7 +35,7 @@ extension DiffPage {
         return Markup([was, now].compactMap(\.self).map { "\($0) " })
     }
 
-    /// Returns the table of changes; tables that differ come first.
+    /// Returns a table with a line for each table that differs, and the number of the other tables.
     private func tables(_ tables: [TableDiff]) -> Markup {
         if tables.isEmpty { return "" }
         let different = tables.filter(\.needsALine)
@@ -68,7 +68,7 @@ extension DiffPage {
             """
     }
 
-    /// Returns the proportion of rows that differ, of all rows before and after.
+    /// Returns a bar for the proportion of rows that were added, removed or changed.
     private func bar(_ table: TableDiff) -> Markup {
         let all = table.rowsBefore + table.added
         let parts = [("added", table.added), ("removed", table.removed), ("changed", table.changed)]

@@ -1,5 +1,5 @@
 extension DiffPage {
-    /// The reader's system font, light or dark colours as in the system, and a single column that fits on a phone.
+    /// The style sheet: the system's font, its light or dark colours, and a single column that fits on a phone.
     static let style: Markup = """
         :root { --back: #f6f7f9; --card: #fff; --ink: #1c2128; --dim: #656d76; --line: #d8dee4; --code: #f0f2f5;
           --added: #1a7f37; --removed: #c1232e; --changed: #8a5a00; --p0: #e4e8ec; --p1: #a9c9f5; --p2: #4d8fe0; --p3: #0b4fa8; }

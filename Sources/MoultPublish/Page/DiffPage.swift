@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// A comparison as one page.
+/// A comparison as one HTML page.
 package struct DiffPage {
     let diff: ReleaseDiff
 
@@ -21,7 +21,7 @@ package struct DiffPage {
         .html
     }
 
-    /// Returns the label of a side. A version says more than a file name.
+    /// Returns the label of a side: its version if known, because that says more than a file name.
     private func label(_ side: ReleaseDiff.Side) -> String { side.version ?? Files.name(of: side.path) }
 
     private func side(_ side: ReleaseDiff.Side) -> Markup { "\(side.kind.rawValue) <code>\(side.path)</code>" }

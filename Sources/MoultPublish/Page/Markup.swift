@@ -19,10 +19,10 @@ package struct Markup: ExpressibleByStringInterpolation {
         package mutating func appendInterpolation(_ markup: Markup) { text += markup.text }
         package mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { text += $0.text } }
         package mutating func appendInterpolation(_ number: Int) { text += grouped(number) }
-        /// Appends a number for attributes and drawings.
+        /// Appends a number without thousands separators, for attributes and drawings.
         package mutating func appendInterpolation(plain number: Int) { text += "\(number)" }
         /// Appends escaped text. Names and values are untrusted: they must not act as markup, or change the direction of the
-        /// line.
+        /// text.
         package mutating func appendInterpolation(_ string: String) {
             for character in visible(string).unicodeScalars {
                 switch character {
@@ -47,7 +47,7 @@ func grouped(_ number: Int) -> String {
     return (number < 0 ? "-" : "") + groups.joined()
 }
 
-/// Returns a percentage, which is 0 or 100 only if it is exactly none or all.
+/// Returns a percentage, which is 0 % only for none, and 100 % only for all.
 func percentage(_ part: Int, of whole: Int) -> String {
     if part == 0 || whole == 0 { return "0 %" }
     if part >= whole { return "100 %" }

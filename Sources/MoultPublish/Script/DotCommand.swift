@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// A line that starts with a dot, split into words like in the sqlite3 shell.
+/// A line that starts with a dot, split into words as in the sqlite3 shell.
 struct DotCommand {
     /// The name as it is written, without the dot.
     let name: String
@@ -21,7 +21,7 @@ struct DotCommand {
                 rest.removeFirst()
                 let end = Self.end(of: rest, quote: first)
                 word = rest[..<end]
-                // The closing quote; without one, the word extends to the end of the line.
+                // Skips the closing quote. Without one, the word extends to the end of the line.
                 rest = rest[end...].dropFirst()
             } else {
                 word = rest.prefix { !isSpace($0) }
@@ -72,7 +72,7 @@ struct DotCommand {
             }
             resolved.append(code)
         }
-        // The shell's words are C strings.
+        // The shell's words are C strings, which end at a NUL.
         return Array(resolved.prefix { $0 != 0 })
     }
 

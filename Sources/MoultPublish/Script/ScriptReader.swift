@@ -153,7 +153,7 @@ private struct GatheredLines {
         begin = nil
     }
 
-    /// Returns the value in the form that its position needs: inside quotes, the same quote is doubled.
+    /// Returns the value as it must be written at this position: inside quotes, the quote character is doubled.
     private func quoted(_ value: String, _ name: String, _ place: Place) throws -> [UInt8] {
         func reject(_ why: String) -> MoultError {
             MoultError(.substitution, what: "\(place): ${\(name)} cannot be used here", why: why)

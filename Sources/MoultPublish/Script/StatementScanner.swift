@@ -5,7 +5,7 @@ struct StatementScanner {
     /// The context of the next byte.
     enum Inside: Equatable {
         case code
-        /// Quotes, which the same byte ends.
+        /// Quotes, which end with this byte.
         case quotes(UInt8)
         case brackets
         case lineComment
@@ -29,7 +29,7 @@ struct StatementScanner {
     private var progress = Progress.start
     /// The letters of the current word, in lower case; empty if it is longer than any keyword.
     private var word: [UInt8] = []
-    /// A `-`, `/` or, in a block comment, `*`, that may form a token with the next byte.
+    /// A `-` or `/` that may form a token with the next byte, or, in a block comment, the previous byte.
     private var pending: UInt8 = 0
     /// Whether only white space and comments have followed the last statement.
     private var isBlank = true
@@ -157,8 +157,8 @@ enum TypographicQuotes {
         ("–", "U+2013", "-"), ("—", "U+2014", "--"), ("\u{A0}", "U+00A0", "a space"),
     ]
 
-    /// Returns the name of a typographic quote at the index: `“ (U+201C), which stands where " should`; nil for any other
-    /// character.
+    /// Returns a description of a typographic character at the index, such as `“ (U+201C) is used instead of "`; nil for any
+    /// other character.
     static func name(at index: Int, in text: [UInt8]) -> String? {
         guard text[index] == 0xE2 || text[index] == 0xC2 else { return nil }
         return all.first { text[index...].starts(with: $0.character.utf8) }.map { found in
@@ -167,7 +167,7 @@ enum TypographicQuotes {
         }
     }
 
-    /// Returns the name of the first typographic quote in a word of a dot command, if any.
+    /// Returns the description of the first typographic character in a word of a dot command, if any.
     static func name(in word: [UInt8]) -> String? {
         word.indices.lazy.compactMap { name(at: $0, in: word) }.first
     }

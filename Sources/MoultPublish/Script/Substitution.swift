@@ -3,13 +3,13 @@ internal import MoultFiles
 
 /// The values of `${name}` in scripts and drafts.
 ///
-/// `${git.describe}`, `${git.revision}`, `${git.count}` come from the repository, `${env.X}` from the environment, and
-/// all others from defines. A name without a value is an error, never an empty text. `$${` stands for `${`.
+/// `${git.describe}`, `${git.revision}`, `${git.count}` come from the repository, `${env.X}` from the environment, and all
+/// others from defines. A name without a value is an error, never an empty text. `$${` is replaced by a literal `${`.
 package final class Substitution {
     private let defines: [String: String]
     private let environment: [String: String]
     private let directory: String
-    /// The git revision; nil as long as no value from the repository was needed.
+    /// The git revision; nil until a value from the repository is needed.
     package private(set) var revision: Revision?
 
     /// `directory` is any directory in the repository.
@@ -19,7 +19,7 @@ package final class Substitution {
         (self.defines, self.environment, self.directory) = (defines, environment, directory)
     }
 
-    /// Returns the text with all placeholders replaced; the place is that of its first line.
+    /// Returns the text with all placeholders replaced; `place` is its first line.
     package func apply(to text: String, at place: Place) throws -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
@@ -41,7 +41,7 @@ package final class Substitution {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Returns the value of one name.
+    /// Returns the value of a name; throws if it has none.
     package func value(of name: String, at place: Place) throws -> String {
         if name.hasPrefix("git.") { return try gitValue(name, at: place) }
         if name.hasPrefix("env."), let value = environment[String(name.dropFirst(4))] { return value }
@@ -87,7 +87,7 @@ package final class Substitution {
     private static let gitNames = ["git.describe", "git.revision", "git.count"]
 }
 
-/// `${name}` in a text, or `$${`, which stands for the literal `${`.
+/// `${name}` in a text, or `$${`, which means a literal `${`.
 enum Placeholder {
     case name(String)
     case escaped
