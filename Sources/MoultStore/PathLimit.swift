@@ -46,7 +46,7 @@ package struct PathLimit {
         }
     }
 
-    /// Resolves links, as SQLite does before it opens a file. A path that does not exist contains no links.
+    /// Resolves links, as SQLite does before it opens a file. The part of a path that does not exist contains no links.
     private func resolved(_ path: String) throws -> String {
         var (existing, rest) = (path, "")
         while existing.utf8.count > 1, try Files.factsThroughLinks(existing) == nil {

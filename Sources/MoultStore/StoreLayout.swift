@@ -4,7 +4,8 @@ internal import MoultFiles
 package struct StoreLayout: Sendable, Equatable {
     /// The store's directory, as an absolute path.
     package let root: String
-    /// The only database of the store, which is next to the store's directory; nil if the databases are in that directory.
+    /// The database file of a one-file store, which is next to the store's directory; nil if the databases are in that
+    /// directory.
     package let onlyFile: String?
 
     package init(root: String) throws {
@@ -18,14 +19,14 @@ package struct StoreLayout: Sendable, Equatable {
             isOfOneFile ? "\(Files.directory(of: path))/\(name.dropFirst().dropLast(Self.ending.count))" : nil
     }
 
-    /// The store for a single database file, which is a directory next to it: `.app.db.moult`.
+    /// Creates the layout for a single database file, whose store is a directory next to the file: `.app.db.moult`.
     package init(ofFile path: String) throws {
         let path = try Files.absolute(path)
         try self.init(root: "\(Files.directory(of: path))/.\(Files.name(of: path))\(Self.ending)")
     }
 
     private static let ending = ".moult"
-    /// The name of the database of a one-file store in releases; the file may have any name.
+    /// The name that releases use for the database of a one-file store; the file itself may have any name.
     package static let onlyDatabase = "database"
 
     package static let settingsName = "moult.json"
@@ -66,7 +67,7 @@ package struct StoreLayout: Sendable, Equatable {
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }
     func lease(_ generation: String) -> String { "\(leases)/\(generation)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
-    /// Returns a file of the store; an absolute path, as for caches in a separate directory, is returned unchanged.
+    /// Returns the path of a file of the store; an absolute path, as for caches in a separate directory, is returned unchanged.
     package func file(_ name: String) -> String {
         if name.hasPrefix("/") { return name }
         if let onlyFile, name.hasPrefix(Self.onlyDatabase) {
@@ -97,7 +98,7 @@ package struct StoreLayout: Sendable, Equatable {
     package static func target(of generation: String) -> String { "generations/\(generation)" }
     /// Returns the target of a read-only database's link.
     package static func link(to member: String) -> String { ".moult/current/\(member)" }
-    /// Returns whether the target of a link is in a store, this one or another.
+    /// Returns whether the target of a link is inside the `.moult` of a store, this one or another.
     package static func isSealed(_ target: String) -> Bool {
         target.hasPrefix(".moult/") || target.contains("/.moult/")
     }

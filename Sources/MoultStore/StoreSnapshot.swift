@@ -20,7 +20,7 @@ package final class StoreSnapshot {
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// Throws if another user can change the directory for caches that the settings name.
+    /// The store's settings. Throws if another user can change the directory for caches that they name.
     package var settings: Settings {
         get throws {
             try once(\.settingsRead) {
@@ -31,8 +31,8 @@ package final class StoreSnapshot {
         }
     }
 
-    /// Throws if another user could have written settings that specify programs, keys or a directory. For code that uses these
-    /// settings; code that only reads the store does not need this check.
+    /// Throws if another user could have written settings that specify programs, keys or a directory. Code that uses these
+    /// settings must call this; code that only reads the store need not.
     package func checkSettings() throws {
         let settings = try settings
         if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil, settings.cacheRoot == nil {
@@ -72,7 +72,7 @@ package final class StoreSnapshot {
         }
     }
 
-    /// The installed version, even if its manifest is damaged.
+    /// The installed version, even if the manifest is damaged; nil if nothing is installed.
     package var installedVersion: Version? {
         get throws {
             guard let name = try installedName else { return nil }
@@ -83,7 +83,8 @@ package final class StoreSnapshot {
         }
     }
 
-    /// Returns the installed generation, if any. If its manifest is damaged, the release that is applied again describes it.
+    /// Returns the installed generation, if any. If its manifest is damaged and the same release is being applied, that
+    /// release's manifest is used.
     package func installed(orAs bytes: [UInt8], _ manifest: Manifest) throws -> Generation? {
         guard let name = try installedName else { return nil }
         do { return try generation(name) } catch {
@@ -115,7 +116,7 @@ package final class StoreSnapshot {
 
     // MARK: seals
 
-    /// Returns the record of a generation's files.
+    /// Returns the seal of a generation, with the metadata that was recorded later.
     package func seal(of generation: Generation) throws -> Seal {
         if let known = seals[generation.name] { return try known.get() }
         let result = Result { try generation.seal().counting(links) }
@@ -123,20 +124,19 @@ package final class StoreSnapshot {
         return try result.get()
     }
 
-    /// Returns the record of the generation's files; nil if it is missing or damaged.
+    /// Returns the seal of the generation; nil if it is missing or damaged.
     func sealIfSound(of generation: Generation) throws -> Seal? {
         do { return try seal(of: generation) } catch let error as MoultError where !Files.isDenied(error) { return nil }
     }
 
     private var links: [SealedFacts] { get throws { try once(\.linksRead) { try LinkedFiles(layout).records() } } }
 
-    /// Throws unless every file of the generation has the digest with which it was installed. A file is read only if
-    /// its metadata does not match. With `renewing`, which needs the store's lock, the metadata of files that were read
-    /// is recorded, so that they are not read again. That needs a manifest whose full digest is known, because the
-    /// generation's name has only 32 bits of it. Either `release` is the manifest that was just applied, which is
-    /// signed or comes from the operator, or the seal has the digest of the manifest from when the generation was
-    /// created. A seal of an earlier version does not have it; then the files are verified each time until the release
-    /// is applied again.
+    /// Throws unless every file of the generation has the digest with which it was installed. A file is read only if its
+    /// metadata does not match. With `renewing`, which needs the store's lock, the metadata of files that were read is
+    /// recorded, so that they are not read again. That needs a manifest whose full digest is known, because the generation's
+    /// name has only 32 bits of it. Either `release` is the manifest that was just applied, which is signed or comes from the
+    /// operator, or the seal has the digest of the manifest from when the generation was created. A seal of an earlier version
+    /// lacks that digest; then unconfirmed files are verified each time until the release is applied again.
     package func verify(_ generation: Generation, renewing: Bool = false, as release: [UInt8]? = nil) throws {
         func damaged(_ path: String, _ why: String) throws -> MoultError {
             generation.damaged(path, why, isInstalled: try installedName == generation.name)

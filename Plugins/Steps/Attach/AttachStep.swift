@@ -29,7 +29,7 @@ public struct AttachStep: Step {
             sets.flatMap(\.sealed).map { database in (database, try staged(database, context)) }, context)
         for set in sets {
             let files = try set.sealed.map { database in (database, try staged(database, context)) }
-            // Files from before moult may not open together: their app knows how to use them.
+            // Adopted files may not open together, and their app knows how to use them.
             if context.plan.bringsBackAdopted {
                 for file in files { _ = try set.open([file]) }
                 continue

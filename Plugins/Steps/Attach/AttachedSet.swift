@@ -10,7 +10,7 @@ struct AttachedSet {
     var sealed: [Database] { group.others.filter(\.kind.isSealed) }
     var writable: [Database] { [group.main].compactMap(\.self) + group.others.filter { !$0.kind.isSealed } }
 
-    /// The text in the plan for each database, except the main one of the store's own connection.
+    /// The text in the plan for each database, except the main database of the group without a name.
     var described: [String] {
         let main = group.name == nil ? nil : group.main.map { described($0, as: "main") }
         return [main].compactMap(\.self) + group.others.map { described($0, as: $0.attach.alias) }
@@ -36,7 +36,7 @@ struct AttachedSet {
         }
     }
 
-    /// Throws unless all databases have the same text encoding: SQLite attaches no others.
+    /// Throws unless all databases have the same text encoding: SQLite does not attach a database with another one.
     func requireSameEncoding(_ files: [(database: Database, path: String)]) throws {
         let encodings = try files.compactMap { file in
             try Connection.encoding(ofFileAt: file.path).map { (file.database.name, $0) }

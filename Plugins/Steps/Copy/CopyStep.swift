@@ -41,7 +41,7 @@ public struct CopyStep: Step {
         return try effects + links(context) + replacements
     }
 
-    /// Returns the change for a cache. The delete step has already decided whether the existing one matches.
+    /// Returns the change for a cache. The delete step has already determined whether the existing cache matches.
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
         let path = context.path(of: database)
         if context.adopts(path) {

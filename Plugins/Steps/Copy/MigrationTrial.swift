@@ -4,8 +4,8 @@ internal import MoultSQLite
 internal import MoultSandbox
 internal import StepKit
 
-/// Runs the migrations on a copy of the user's database first, so that they fail before anything is changed. The copy gets its
-/// original content back afterwards, and stays until the update has ended.
+/// Runs the migrations on a copy of the user's database first, so that they fail before anything is changed. The trial is
+/// rolled back, and the copy with the original content stays until the update has ended.
 struct MigrationTrial {
     let database: Database
     let context: PrepareContext

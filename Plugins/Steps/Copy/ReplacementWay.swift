@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultLibc
 internal import StepKit
 
-/// How new content gets into a file, depending on the state of the file; the plan shows the reason.
+/// Chooses how a file gets new content, depending on the state of the file; the plan shows the reason.
 struct ReplacementWay {
     let path: String
     let forced: Database.Replacement?
@@ -25,12 +25,12 @@ struct ReplacementWay {
         if let forced { return (forced, forced == .live ? "as the release says" : "not while a process has it open") }
         if let holder = try OpenFiles.holder(of: path) { return (.live, "\(holder) has it open") }
         // No process may have the file open during an exchange. Programs that open it one after another could prevent that
-        // forever; SQLite's lock can be taken between two of them.
+        // forever, whereas SQLite's lock can be taken between two of them.
         return context.isContested ? (.live, "programs keep opening it") : (.exchange, "no process has it open")
     }
 
-    /// Throws if a link is dangling, if a user other than this one or root created it, or if this is root and another
-    /// user controls its target.
+    /// Throws if a link is dangling, if a user other than this one or root created it, or if this process runs as root and
+    /// another user controls the target of the link.
     static func requireTrustedLink(_ database: Database, _ context: PlanContext) throws {
         let path = context.store.path(database.path)
         guard let link = try Files.facts(path), link.kind == .link else { return }

@@ -13,7 +13,8 @@ struct RowForecast {
     /// The digest in the file's release marker.
     let digest: String?
 
-    /// A larger file is only compared with the shipped content when the release is applied, because that takes time.
+    /// The size limit in bytes: a larger file is compared with the shipped content only when the release is applied, because
+    /// the comparison takes time.
     private static let largest = 64 << 20
 
     func rows(of live: Connection, _ place: String) throws -> [RowFate] {
@@ -74,7 +75,8 @@ struct RowForecast {
         return ReleasedDatabase(before, generation: generation, sequence: installed.sequence)
     }
 
-    /// Returns the release whose content the file has: a restored set, for example, is content of an earlier release.
+    /// Returns the released database that the content of the file comes from. A restored set, for example, may come from an
+    /// earlier release.
     private func origin() throws -> ReleasedDatabase? {
         let before = try installed()
         guard let digest, digest != before?.database.sha256 else { return before }
@@ -88,7 +90,7 @@ struct RowForecast {
         ).rules
     }
 
-    /// Returns the rows that are left behind when a file from before moult is restored.
+    /// Returns the number of rows in each table that are left behind when an adopted file is restored.
     func rowsLeft(_ live: Connection, _ place: String) throws -> [RowFate] {
         guard
             let before = context.installed?.databases.first(where: { $0.path == database.path && $0.kind.isReplaced }),
@@ -97,7 +99,7 @@ struct RowForecast {
         return try left(live, place, before, generation, [:]).map { RowFate(table: $0.0, kept: $0.1) }
     }
 
-    /// Returns whether the release has the table, as far as that is known before its bundle is unpacked.
+    /// Returns whether the release has the table; true if that is unknown because the bundle is not unpacked yet.
     private func targetHas(_ table: String) throws -> Bool {
         let kept = context.store.path(ofMember: database.member, in: context.generation)
         guard try Files.facts(kept) != nil else { return true }
@@ -107,7 +109,7 @@ struct RowForecast {
         return isThere
     }
 
-    /// Returns whether rows of the rule that cannot be selected stay behind in quarantine.
+    /// Returns whether rows that the rule does not carry over may stay behind in quarantine.
     private func mayLeave(_ rule: Preservation.Rule) -> Bool {
         !isOwn || rule.isForeign || context.purpose != .update || context.policy.acceptUnpreserved
     }
@@ -121,7 +123,7 @@ struct RowForecast {
         throw MoultError.unpreserved(database, context.release.version, rule.table, count)
     }
 
-    /// Returns the app's rows that no rule selects.
+    /// Returns the number of the app's rows that no rule selects, by table.
     private func left(
         _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selected: [SQLName: [String?]]
     ) throws -> [(String, Int)] {

@@ -37,7 +37,7 @@ struct SharedContent {
         if isOwn, facts.digest == database.sha256 {
             return .keep(why: "its content is already from this release")
         }
-        // An app with its own file open does not know moult, so its file is not replaced while it runs.
+        // An app that has a foreign file open may not know moult, so the file is not replaced while it is open.
         let forced = isOwn || reason == .takenOver || context.policy.alwaysAdopts ? database.replace : .exchange
         let (way, why) = try ReplacementWay(path: place, forced: forced, isMoved: isMoved, context: context).choose()
         return .replace(
@@ -78,7 +78,7 @@ struct SharedContent {
         let forecast = RowForecast(
             database: database, context: context, isOwn: isOwn, digest: facts.digest)
         if isOwn, facts.digest == database.sha256 {
-            // The content stays, but from now on its rows would count as not preserved.
+            // The content stays, but the new release may no longer preserve the app's rows in it.
             try forecast.refuseUnpreserved(connection)
             return facts
         }

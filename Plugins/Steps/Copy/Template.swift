@@ -3,8 +3,8 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Plans the change of a user database: it is created from the release's template if it is missing, otherwise migrated, and
-/// never replaced. Files from before moult are restored unchanged.
+/// Plans the change of a user database: it is created from the release's template if it is missing, and otherwise kept or
+/// migrated. A rollback to adopted files restores them unchanged.
 enum Template {
     /// A user database does not fit the release, or a writable database cannot be used at its path.
     static let code = MoultError.Code.userDatabase

@@ -41,8 +41,8 @@ struct UserSchema {
         }
     }
 
-    /// Throws if the kept database does not have the schema of the release. This needs a template in the store; if it has none,
-    /// `check(_:)` is called later with the template from the bundle.
+    /// Throws if the kept database does not have the schema of the release. This needs a template in the store; if the store
+    /// has none, `check(_:)` is called later with the template from the bundle.
     private func requireKeptSchema() throws {
         guard context.purpose == .update else { return }
         let template = context.store.path(ofMember: database.member, in: context.generation)

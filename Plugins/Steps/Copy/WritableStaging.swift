@@ -20,7 +20,7 @@ struct WritableStaging {
             throw changed(pristine, "it is not a regular file")
         }
         try Files.copy(pristine, to: waiting, mode: 0o644)
-        // A file that was just unpacked was verified while it was unpacked; a file in a generation may have been changed.
+        // A file that was just unpacked is already verified; a file in a generation may have been changed since.
         if !pristine.hasPrefix(context.stagedGeneration), try SHA256.digest(ofFileAt: waiting).hex != database.sha256 {
             throw changed(pristine, "its SHA-256 does not match the manifest")
         }

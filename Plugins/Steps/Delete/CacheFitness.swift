@@ -36,8 +36,8 @@ struct CacheFitness {
 
     private func differs(_ connection: Connection, schema: String) throws -> String? {
         let found = try Identity(of: connection)
-        // The release's own file has moult's tables if its source comes from a store, and a cache has them if it was shared
-        // before.
+        // The release's own file has moult's tables if its source comes from a store, and a cache has them if it was a shared
+        // database before.
         let isSame = try [found.shape, .ofContent(connection)].contains {
             "sha256:\(try SHA256.digest(of: Array($0.canonicalText.utf8)).hex)" == schema
         }

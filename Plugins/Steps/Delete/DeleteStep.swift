@@ -22,8 +22,8 @@ public struct DeleteStep: Step {
         return try effects + moves(context) + adopt(context) + quarantine(context)
     }
 
-    /// Postpones replacing caches that a process has open. A cache can be recreated at any time, so such a process does not
-    /// block a release. If a consumer will be asked to release the cache, postponing is unnecessary.
+    /// Plans to postpone the replacement of caches that a process has open. A cache can be recreated at any time, so such a
+    /// process does not block a release. If a consumer will be asked to release the cache, the replacement is not postponed.
     private func postpone(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database -> Effect? in
             guard database.kind.isDisposable, !context.isReleased(database.name) else { return nil }
@@ -92,7 +92,7 @@ public struct DeleteStep: Step {
         return nil
     }
 
-    /// Sets aside anything at the path, whether it can be opened or not.
+    /// Plans to set aside the database, whether it can be opened or not.
     private func reset(_ context: PlanContext) throws -> [Effect] {
         guard context.restoringTable == nil, let database = context.only.flatMap(context.release.database) else {
             return []
@@ -131,7 +131,7 @@ public struct DeleteStep: Step {
         return effects
     }
 
-    /// Moves databases with the app's data to their paths in the release.
+    /// Plans to move databases with the app's data to their paths in the release.
     private func moves(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database in
             guard let before = try context.moved(database) else { return nil }
@@ -156,7 +156,7 @@ public struct DeleteStep: Step {
     }
 
     /// Throws if the database cannot be moved. A file at the new path does not count as the missing one, because an app may
-    /// have created an empty one there.
+    /// have created an empty file there.
     private func requireMovable(
         _ database: Database, _ from: String, isNewPathTaken: Bool, _ context: PlanContext
     ) throws {
@@ -181,7 +181,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Turns files that moult did not create into a generation before they are replaced.
+    /// Plans to keep files that moult did not create as a generation before they are replaced.
     private func adopt(_ context: PlanContext) throws -> [Effect] {
         let generation = try Self.adoptedGeneration(context)
         return try context.release.databases.compactMap { database in
@@ -190,7 +190,8 @@ public struct DeleteStep: Step {
             case (.foreign, .reference), (.foreign, .shared):
                 return effect(.delete, database.name, .adopt(path: path, generation: generation))
             case (.foreign, .cache):
-                // A matching file stays only if moult's own cache was there last: a cache in quarantine can be removed.
+                // A matching file stays only if moult's own cache was there last. Any other file may contain user data, and a
+                // cache can later be removed from quarantine.
                 if try context.hadCache(at: path),
                     try CacheFitness(database: database, context: context).fault() == nil
                 {

@@ -9,13 +9,13 @@ struct ContentCheck {
     let database: Database
     let path: String
     let release: Manifest
-    /// The installed file of the same database, for comparison.
+    /// The installed file of the same database, for comparison; nil if there was none.
     let old: String?
     /// The limit on the time that the file may keep SQLite busy.
     let time: CheckTime
     /// The check that SQLite runs.
     let depth: Validation.Depth
-    /// Whether a file in place was sealed before and no longer matches its seal.
+    /// Whether an in-place file was sealed before and no longer matches its seal.
     let isChanged: Bool
 
     /// Creates the check of a file. `isPublished` means that no step has changed the file since it had the digest in the
@@ -33,8 +33,8 @@ struct ContentCheck {
     /// A staged file does not match the manifest.
     static let code = MoultError.Code.wrongContent
 
-    /// Checks the digest of a file in place. Bundle members were digested while they were unpacked; a file in place is read
-    /// only if the release requires it, or if it was changed: a new seal must not hide damage.
+    /// Checks the digest of an in-place file. Bundle members are digested when they are unpacked; an in-place file is read only
+    /// if the release requires it, or if the file was changed: a new seal must not hide damage.
     func verifyDigest() throws {
         guard database.place == .inPlace, depth == .full || isChanged else { return }
         let digest = try SHA256.digest(ofFileAt: path).hex
@@ -113,7 +113,7 @@ struct ContentCheck {
 }
 
 extension PlanContext {
-    /// Returns whether this update seals a file in place again that an installed seal describes and no longer confirms.
+    /// Returns whether this update seals an in-place file again although an existing seal no longer confirms it.
     func isChangedInPlace(_ database: Database) throws -> Bool {
         guard database.place == .inPlace, purpose == .update,
             planned.contains(where: { if case .installGeneration = $0.change { true } else { false } })
@@ -127,7 +127,7 @@ extension PlanContext {
         guard let installedGeneration, installed?.database(database.name)?.sha256 == database.sha256,
             try isSealed(in: installedGeneration)
         else { return false }
-        // Whatever the reason, a file that its seal does not confirm is read.
+        // A file that its seal does not confirm is read, whatever the reason.
         do { try store.proveSeal(of: installedGeneration) } catch { return true }
         return false
     }

@@ -4,7 +4,7 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// After the switch, checks that the app's path leads to the verified file, without a sidecar that would change it.
+/// After the switch, checks that the app's path leads to the verified file, and that no sidecar changes what SQLite reads.
 struct PostSwitchCheck {
     let database: Database
     let context: PlanContext
@@ -28,7 +28,7 @@ struct PostSwitchCheck {
         else {
             throw failed("\(path) does not lead to \(proven)")
         }
-        // SQLite looks for sidecars next to the target of a link, older versions next to the link.
+        // SQLite looks for sidecars next to the target of a link; older versions look next to the link.
         let beside = try Files.target(ofLink: proven) ?? proven
         for suffix in ["-wal", "-shm", "-journal"] {
             for name in [path + suffix, beside + suffix] where try Files.facts(name) != nil {
@@ -51,7 +51,7 @@ struct PostSwitchCheck {
                 throw failed("\(path): \(lack)")
             }
         } catch let error as MoultError where error.outcome == .busy {
-            // A process already uses the database, so it opens.
+            // A process is already using the database, so the database can be opened.
         }
     }
 

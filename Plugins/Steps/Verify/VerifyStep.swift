@@ -68,7 +68,7 @@ public struct VerifyStep: Step {
         for (proof, report) in zip(proofs, reports) { try proof.verify(report) }
     }
 
-    /// Examines a file again if an external step has changed it.
+    /// Examines files again that a step which is not built in has changed.
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let proofs = try context.plan.release.databases.compactMap { database -> ContentCheck? in

@@ -13,7 +13,7 @@ struct VersionOrder {
         if context.generation == context.installedGeneration { return "\(new.version) is installed" }
         if new.version.precedes(old.version) { return try downgrade(from: old) }
         if new.version.ranksWith(old.version) { return try sameVersion(as: old) }
-        // A higher version with a lower sequence may be an old release under a new version.
+        // A higher version without a higher sequence may be an old release under a new version number.
         if new.sequence <= old.sequence, !downgradeAllowed {
             throw MoultError.refusal(
                 what:

@@ -207,8 +207,8 @@ extension WritableEffects {
         else {
             throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
         }
-        // The path determines which database it was, because a release can give the file another name. A file from before moult
-        // is not one of them.
+        // The path determines which installed database the old content belongs to, because a release can give the file another
+        // name. A file from before moult belongs to none.
         let held = place(plan.movedFrom(path) ?? path)
         let before =
             plan.adopts(path) ? nil : installed?.databases.first { $0.kind.isReplaced && place($0.path) == held }

@@ -66,7 +66,8 @@ final class WritableEffects {
             do { return try effects.forEach { try $0.acquire() } } catch let error as MoultError
                 where error.outcome == .busy && ContinuousClock.now < deadline
             {
-                // Another process is using one of the databases briefly. All are released, so that it can end its transaction.
+                // Another process is using one of the databases briefly. All of them are released, so that the process can end
+                // its transaction.
                 for effect in effects.reversed() where effect is LiveReplacement { try effect.release() }
                 try stop()
             }
@@ -94,7 +95,7 @@ final class WritableEffects {
         }
     }
 
-    /// Returns the names that this transaction, or an adoption, may have given to a database.
+    /// Returns the paths at which this transaction, or an adoption, may have made a hard link to a database.
     private func names(_ place: String) throws -> [String] {
         var directories = try Generation.names(transaction.layout).filter { $0.hasPrefix(Generation.adopted) }
             .map(transaction.layout.generation)
@@ -130,7 +131,7 @@ final class WritableEffects {
     }
 
     /// Returns the digests of staged files that carry no marker of their release, for recovery in a copied store: the files
-    /// that a reset restores from quarantine. All others are known by their marker, or by the release's digest.
+    /// that a reset restores from quarantine. All others are known by their marker, or by the digest in the manifest.
     func stagedDigests() throws -> [String: String] {
         var digests: [String: String] = [:]
         for effect in plan.effects {
@@ -167,13 +168,14 @@ final class WritableEffects {
     func perform(_ effect: Effect) throws { try find(effect)?.perform() }
     func revert(_ effect: Effect) throws { try find(effect)?.revert() }
 
-    /// Commits everything. Each operation that can fail for lack of space or a lock is tried before the first commit.
+    /// Commits everything. As far as possible, operations that can fail for lack of space or a lock come before the first
+    /// commit.
     func finish() throws {
         let effects = try effects()
         for effect in effects { try effect.stage() }
         for effect in effects {
             do { if try effect.commit() { isIrrevocable = true } } catch {
-                // If even that is unknown, finishing the update is the only safe choice.
+                // If it is unknown whether the commit took effect, finishing the update is the only safe choice.
                 isIrrevocable = isIrrevocable || ((try? effect.isCommitted()) ?? true)
                 throw error
             }
@@ -196,8 +198,8 @@ final class WritableEffects {
         try JournalModeRestore.restore(plan, transaction.layout, wal: wal, isInstalled: isInstalled)
     }
 
-    /// Syncs the directories. SQLite does not sync the removal of its journal: after a power failure it could reappear, and be
-    /// rolled back.
+    /// Syncs the directories of the databases. SQLite does not sync the removal of its journal, so after a power failure the
+    /// journal could reappear and be rolled back.
     private func syncNames(_ effects: [any WritableEffect]) throws {
         for directory in Set(effects.map { Files.directory(of: $0.place) }).sorted() {
             try Files.syncDirectory(directory)
@@ -224,7 +226,7 @@ final class WritableEffects {
         guard database.kind.isReplaced else {
             // The content has no marker, but the staged file is known by its inode.
             if digests == nil { return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"] }
-            // The app may have written to the file since, but nothing writes to the staged file.
+            // The app may have written to the file in place since, but no process writes to the staged file.
             let waiting = transaction.waiting(path)
             if try Files.facts(waiting) != nil { return try !Transaction.isPublished(waiting, database.sha256) }
             return try Transaction.isPublished(place(path), database.sha256)

@@ -4,8 +4,8 @@ internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
-/// For a deep plan, computes exactly what happens to each row of the shared databases: carries their content over into a copy
-/// of the release's file, with the same code that the update uses.
+/// Computes for a plan exactly what happens to each row of the shared databases: carries their content over into a copy of the
+/// release's file, with the same code that the update uses.
 package struct ContentForecast {
     let layout: StoreLayout
     let release: Manifest
@@ -39,7 +39,7 @@ package struct ContentForecast {
         }
     }
 
-    /// Returns a copy of the release's file; nil if it is not available.
+    /// Returns the path of a copy of the release's file; nil if that file is not available.
     private func unpack(_ member: String, _ plan: Plan, _ scratch: String) throws -> String? {
         let file = "\(scratch)/new.db"
         let kept = "\(layout.generation(plan.to.generation))/\(member)"
@@ -78,7 +78,7 @@ package struct ContentForecast {
 }
 
 extension Plan {
-    /// Returns the path from which the same update moves the database.
+    /// Returns the path from which the same update moves a database to this path; nil if it does not move one here.
     func movedFrom(_ path: String) -> String? {
         for effect in effects {
             if case .move(let from, path) = effect.change { return from }

@@ -80,7 +80,7 @@ package struct MigrationForecast {
             }, depth: .quick)
         trial.countsLosses = true
         let report = try Validator.present().try(trial, scratch: "\(scratch)/exam") {}
-        // A failing migration would be refused when the release is applied; the plan reports it already.
+        // A release with a failing migration would be refused when it is applied, so the plan fails already.
         if let failure = report.failure { throw failure }
         let wanted = database.identity
         if let fault = report.fault(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {

@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Recognizes other files given instead of a release's manifest, and advises the command to use for them.
+/// Recognizes other files that are given instead of a release's manifest, and names the command to use for them.
 enum MistakenManifest {
     /// Rejects a database or a bundle by its first bytes.
     static func refuse(_ path: String, start: [UInt8]) throws {
@@ -22,7 +22,7 @@ enum MistakenManifest {
                 : "Specify the manifest of the release. `moult pack` writes it next to the bundle.")
     }
 
-    /// Runs a check or parser of a manifest; if that fails because it is a draft, the error says so.
+    /// Runs a check or parser of a manifest; if that fails because the file is a draft, the error says so.
     static func explaining<R>(_ bytes: [UInt8], _ name: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where [.unsigned, .manifest].contains(error.code)

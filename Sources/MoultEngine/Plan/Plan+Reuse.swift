@@ -2,7 +2,7 @@ package import MoultBasics
 package import StepKit
 
 extension Plan {
-    /// A member made from files that the store already has, without the bundle.
+    /// A member made without the bundle: from a file that the store already has, from patches, or both.
     package struct Reuse: Sendable, Equatable {
         package var member: String
         /// The base file; nil if a patch needs none.
@@ -72,7 +72,7 @@ extension Plan.Reuse {
 }
 
 extension Plan.Reuse {
-    /// Returns whether the member is the base file itself, by a hard link or shared blocks.
+    /// Returns whether the member becomes a hard link to the base file or shares its blocks; smaller files are copied.
     func isLinked(in release: Manifest) -> Bool {
         patches.isEmpty && (release.content(of: member)?.size ?? 0) >= SourceSelection.minLinkedSize
     }

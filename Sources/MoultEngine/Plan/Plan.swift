@@ -22,7 +22,7 @@ package struct Plan: Sendable, Equatable {
     /// The members that are made without the bundle.
     package var reuse: [Reuse] = []
     package var trust: String
-    /// The request: how the release may be installed.
+    /// The options of the command: how the release may be installed.
     package var request: Request
     package var effects: [Effect]
     /// The consumers to call, in the order in which they reload.
@@ -36,7 +36,7 @@ package struct Plan: Sendable, Equatable {
     package var warnings: [String]
     /// The hold that a rollback sets.
     package var hold: Hold?
-    /// The hold on the same release that this one replaces; restored if the rollback is undone.
+    /// The earlier hold on the same release, which `hold` replaces; restored if the rollback is undone.
     package var replacedHold: Hold?
 
     package struct Enforcement: Sendable, Equatable {
@@ -134,7 +134,7 @@ package struct Plan: Sendable, Equatable {
     /// The action's name in the history.
     package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }
 
-    /// The description: `update to 2.0.0`, or `replacement of app.db` in the store of a single file.
+    /// A short description: `update to 2.0.0`, or `replacement of app.db` in the store of a single file.
     package var title: String {
         if let reset { return "\(verb) of \(reset.database)" }
         guard let file else { return "\(verb) to \(to.version)" }
@@ -186,7 +186,7 @@ package struct Plan: Sendable, Equatable {
         package var unchanged = 0
     }
 
-    /// A cache that a later update recreates.
+    /// An outdated cache that a later update recreates.
     package struct Pending: Sendable, Equatable {
         package let database: String
         package let why: String

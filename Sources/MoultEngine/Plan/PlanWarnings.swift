@@ -4,7 +4,7 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Facts about a release that an operator should know although they do not prevent the update.
+/// Warnings about a release: facts that the operator should know although they do not prevent the update.
 enum PlanWarnings {
     static func of(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         var warnings: [String] = []
@@ -35,8 +35,8 @@ enum PlanWarnings {
         return nil
     }
 
-    /// Returns warnings about the schemas of user databases. A rollback is the way out of a failing release, so these do not
-    /// refuse it.
+    /// Returns warnings about the schemas of user databases. A rollback is the way out of a failing release, so a schema that
+    /// does not fit does not prevent it.
     private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         guard context.purpose == .rollback, !context.isAdopted(context.generation) else { return [] }
         return try manifest.databases.filter(\.kind.isMigrated).compactMap {
@@ -65,8 +65,8 @@ enum PlanWarnings {
             + "earlier data. That data may be in quarantine: moult quarantine"
     }
 
-    /// Returns a sentence about the parts of the release's schema that the file lacks. Nil if it lacks none, or if it cannot be
-    /// read now, which the steps handle.
+    /// Returns a sentence about the first part of the release's schema that the file lacks; nil if it lacks none. Also nil if
+    /// the file cannot be read now, because the steps report that.
     private static func lack(of place: String, _ template: String) throws -> String? {
         do {
             let expected = try SchemaShape.ofContent(Connection(path: template, access: .immutable))

@@ -12,7 +12,7 @@ extension Planner {
             guard let change = effect.changedFile else { continue }
             let place = layout.file(change.path)
             if change.isInPlace { try Permission.write(place).require("cannot write to \(place)") }
-            // In place, SQLite creates its journal in the directory.
+            // For a change in place, SQLite creates its journal in the directory.
             try Permission.name(place).require("cannot change \(place)")
         }
     }

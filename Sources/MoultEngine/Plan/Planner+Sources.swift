@@ -42,7 +42,7 @@ extension Planner {
         return plan.origin == nil ? nil : (try Downloads(layout).place(of: bundle).missing(), bundle.size)
     }
 
-    /// Adds the bundle, and checks its size before a byte of it is read.
+    /// Adds the bundle, and checks its size before any of it is read.
     private func addBundle(_ bundle: Manifest.Bundle, to plan: inout Plan, _ view: RecordingView) throws {
         if plan.manifestPath == nil, plan.origin != nil {
             let place = Downloads(layout).place(of: bundle)

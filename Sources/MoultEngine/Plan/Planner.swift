@@ -25,7 +25,7 @@ package struct Planner {
 
     package var layout: StoreLayout { store.layout }
 
-    /// Returns the same planner under the store's lock, with the store's present state.
+    /// Returns the same planner for use under the store's lock, with the store's present state.
     package func locked(_ store: StoreSnapshot) -> Planner {
         var planner = Planner(store: store, steps: steps, inProcess: inProcess, forcesRelease: forcesRelease)
         (planner.avoided, planner.isLocked) = (avoided, true)
@@ -51,7 +51,8 @@ package struct Planner {
         /// The path of the manifest; nil if only its content is available.
         package let path: String?
         let provenance: Provenance
-        /// Whether the manifest itself is signed, and not only listed in a signed feed: then its publisher's proofs count.
+        /// Whether the manifest itself is signed, and not only listed in a signed feed: then the publisher's proofs in it
+        /// count.
         let isSignedItself: Bool
         /// The feed that offered the release.
         var origin: Plan.Origin?
@@ -81,7 +82,8 @@ package struct Planner {
                 isSignedItself: provenance.isSigned || request.hasProofs), request)
     }
 
-    /// Returns the keys in effect, because a publisher may have replaced the pinned ones; nil if the store trusts none.
+    /// Returns the keys in effect, which differ from the pinned ones if the publisher has replaced those; nil if the store
+    /// trusts none.
     private func presentKeys(_ settings: Settings) throws -> KeyChain? {
         guard let pinned = settings.keys else { return nil }
         let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
@@ -208,7 +210,7 @@ package struct Planner {
         return prepared
     }
 
-    /// Sets one database of the installed release aside and recreates it from the file in its generation.
+    /// Plans a reset: one database of the installed release is set aside and recreated from the file in its generation.
     package func reset(_ name: String, why: String, setsUserDataAside: Bool) throws -> PreparedPlan {
         let settings = try store.settings
         guard let current = try store.installed else {
@@ -223,7 +225,8 @@ package struct Planner {
             Self.policy(settings))
     }
 
-    /// Gives one database content from quarantine; its present content is set aside.
+    /// Plans to restore one database, or the rows of one table, from quarantine. To restore the database, its present content
+    /// is set aside.
     package func restore(_ name: String, from file: String, why: String, table: RestoredTable? = nil) throws
         -> PreparedPlan
     {
@@ -329,8 +332,8 @@ package struct Planner {
         return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
     }
 
-    /// Removes effects that would be repeated: external steps ran when the release was installed, and do not run again if
-    /// nothing else changes.
+    /// Replaces custom effects with `keep` if nothing else changes: their steps ran when the release was installed, and do not
+    /// run again.
     private static func withoutRepetition(_ effects: [Effect]) -> [Effect] {
         guard !effects.contains(where: { $0.changesStore && !$0.isCustom }) else { return effects }
         return effects.map { effect in
@@ -341,7 +344,7 @@ package struct Planner {
         }
     }
 
-    /// Collects the remarks of steps while they plan, on the one thread that plans.
+    /// Collects the remarks that steps make while they plan.
     private final class Notes: @unchecked Sendable {
         // Unchecked: a step plans on the thread that called it.
         private(set) var all: [Plan.Enforcement] = []

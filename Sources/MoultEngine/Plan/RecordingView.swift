@@ -5,7 +5,7 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// The steps' view of a store, which records every observation, so that a saved plan knows exactly what it relies on.
+/// The steps' view of a store, which records every observation, so that a saved plan lists exactly the facts that it relies on.
 final class RecordingView: StoreView, @unchecked Sendable {
     // Unchecked: planning runs on one thread, and the observations are read after it has ended.
     private let store: StoreSnapshot
@@ -14,7 +14,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
 
     /// Whether the facts of files that had to be read are recorded: only under the store's lock.
     private let renews: Bool
-    /// The manifest being applied; nil if the store's own manifest is read.
+    /// The generation that an update installs, with its manifest; nil unless the plan is an update.
     private let incoming: (generation: String, bytes: [UInt8])?
 
     init(store: StoreSnapshot, renews: Bool = false, incoming: (generation: String, bytes: [UInt8])? = nil) {

@@ -11,7 +11,8 @@ struct ReusableFiles {
         let standing: Seal.Standing
     }
 
-    /// Returns whether a file is unchanged since it was installed. A file that was copied with its store is read to find out.
+    /// Returns whether a file is unchanged since it was installed. An unconfirmed file, as in a copied store, is read to find
+    /// out.
     static func isSound(_ file: File, _ content: Manifest.Content) throws -> Bool {
         switch file.standing {
         case .confirmed: true

@@ -2,14 +2,14 @@ internal import MoultBasics
 package import MoultStore
 internal import StepKit
 
-/// The kept generation that a rollback returns to: the given one, otherwise the newest older release that is neither on hold nor
-/// withdrawn by its publisher.
+/// Chooses the kept generation that a rollback returns to: the given one, or else the newest older release that is neither on
+/// hold nor withdrawn by its publisher.
 package struct RollbackTarget {
     let layout: StoreLayout
     let current: Generation
     let holds: Holds
 
-    /// The chosen generation, and the newer ones that were skipped because their publisher has withdrawn them.
+    /// The chosen generation, and a warning for each newer one that was skipped because its publisher has withdrawn it.
     struct Choice {
         let name: String
         var skipped: [String] = []

@@ -54,8 +54,8 @@ package struct SavedPlan {
 }
 
 extension History.Entry {
-    /// Returns whether the entry is at least a day older than the plan, which allows for clock changes; such an entry cannot be
-    /// about the plan.
+    /// Returns whether the entry is more than a day older than the plan. Such an entry cannot be about the plan, even if the
+    /// clock was changed.
     func isLongBefore(_ plan: Plan) -> Bool { time.seconds < plan.created.seconds - 24 * 3600 }
 }
 

@@ -4,7 +4,7 @@ internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
-/// Makes a plan fail where the update would fail: if a user database is kept but does not have the release's schema.
+/// Makes a plan fail if the update would fail, because a user database is kept but does not have the release's schema.
 package struct SchemaForecast {
     let layout: StoreLayout
     let context: PlanContext
@@ -25,7 +25,7 @@ package struct SchemaForecast {
         }
     }
 
-    /// Returns a file with the release's schema; nil if it is not available.
+    /// Returns the path of a file with the release's schema; nil if no such file is available.
     private func template(_ database: Database, _ plan: Plan, _ scratch: String) throws -> String? {
         if let reuse = plan.reuse.first(where: { $0.member == database.member }) {
             guard let base = reuse.base, reuse.patches.isEmpty else { return nil }

@@ -4,7 +4,7 @@ internal import StepKit
 
 /// Selects the source of each member that a plan needs: an existing file, patches, or the bundle.
 ///
-/// Chooses the smallest number of bytes to download, then the smallest number of bytes to read.
+/// Chooses the sources with the fewest bytes to download, and among these the ones with the fewest bytes to read.
 struct SourceSelection {
     let store: StoreSnapshot
     let manifest: Manifest

@@ -13,7 +13,7 @@ enum Space {
         plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + migrated($1, layout) } + bytes
         plan.needs += plan.missing
         for reuse in plan.reuse {
-            // A second name or shared blocks need no space; intermediate files exist for a while.
+            // A hard link or shared blocks need no space; the intermediate results of patches do for a while.
             if reuse.isLinked(in: manifest) { plan.needs -= manifest.content(of: reuse.member)?.size ?? 0 }
             plan.needs += reuse.patches.dropLast().reduce(0) { $0 + $1.result.size }
         }
@@ -24,15 +24,15 @@ enum Space {
                 why:
                     "the update needs \(ByteCount(plan.needs)) and a reserve of \(ByteCount(overhead)), but only \(ByteCount(free)) is free",
                 // `moult clean` might remove the generation that the rollback returns to. A store of a single file has no
-                // generation to remove, and a new one is removed after this error.
+                // generation to remove, and if the store is new, it is removed after this error.
                 now: plan.purpose == .rollback || layout.onlyFile != nil
                     ? "Free some space on that file system, then try again."
                     : "Free some space, or remove kept generations with: moult clean --keep 1")
         }
     }
 
-    /// Returns the space for a migration: it is tried on a copy, changed content is kept in another, and every page of the file
-    /// itself may be written.
+    /// Returns the space that a migration needs: a trial runs on one copy, changed content is kept in another, and every page
+    /// of the file itself may be written.
     private static func migrated(_ effect: Effect, _ layout: StoreLayout) throws -> Int {
         guard case .migrate(let path, _, _, _, _) = effect.change else { return 0 }
         let sizes = try [path, "\(path)-wal"].map { try Files.factsThroughLinks(layout.file($0))?.size ?? 0 }

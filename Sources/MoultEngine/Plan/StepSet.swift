@@ -82,7 +82,7 @@ package struct StepSet: Sendable {
         }
     }
 
-    /// Returns the external steps with effects in a plan.
+    /// Returns the steps with effects in a plan that are not built in.
     func others(of plan: Plan) -> [any Step] {
         others.filter { step in plan.effects.contains { $0.step == step.name } }
     }

@@ -1,6 +1,6 @@
 package import StepKit
 
-/// A request: the manifest of a release, and how the release may be installed.
+/// A request for an update: the manifest of a release, and how the release may be installed.
 package struct UpdateRequest: Sendable {
     package var manifest: String
     package var follow: Policy.Follow?
@@ -25,7 +25,7 @@ package struct UpdateRequest: Sendable {
 
 /// Effects on the app's data that need the operator's permission.
 package struct Consent: Sendable, Equatable {
-    /// The databases whose files the release may take over from another kind.
+    /// The databases for which the release may take over the file of a database of another kind.
     package var takeOver: Set<String>
     /// Whether rows that the installed release preserves may stay behind in quarantine.
     package var acceptsUnpreserved: Bool

@@ -9,8 +9,8 @@ final class OpenFile: Sendable {
     init(_ path: String) throws { descriptor = try Descriptor(path, .read) }
 }
 
-/// A process that reads an untrusted archive. Nothing that the process sends is trusted, because the archive may have taken it
-/// over. Deinitialization kills the process. Used by one thread at a time.
+/// A process that reads an untrusted archive. Nothing that the process sends is trusted, because the archive may have taken
+/// over the process. Deinitialization kills the process. Used by one thread at a time.
 final class ArchiveProcess: @unchecked Sendable {
     // Sendable because one thread at a time uses it: only `ConfinedFrames.idle` hands it over.
 

@@ -2,8 +2,8 @@ internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
 
-/// The request to a process that reads an archive, sent as its first line. Its files are the shared memory, the archive, and the
-/// base file of a patch.
+/// The request to a process that reads an archive, sent as its first line. The process also gets open files: the shared memory,
+/// the archive and, for a patch, its base file.
 struct ArchiveRequest: Sendable {
     /// The first argument that makes a program read archives. Its number changes with the message format.
     static let verb = "unpack-1"
@@ -11,7 +11,7 @@ struct ArchiveRequest: Sendable {
     enum Task: Sendable {
         /// All members, with declared sizes, of an archive whose format follows from its name.
         case members([String: Int], archive: String)
-        /// The frames of a bundle in moult's format, one at a time; before them its layout, if `tellsLayout` is set.
+        /// The frames of a bundle in moult's format, one at a time, preceded by its layout if `tellsLayout` is set.
         case bundle([Frame], tellsLayout: Bool)
         /// The pieces of a file produced by a patch, one at a time.
         case patch(resultSize: Int)

@@ -5,17 +5,17 @@ internal import MoultFiles
 /// An untrusted archive, read by a sandboxed process that receives the open file, cannot open others, and sends names and
 /// bytes.
 ///
-/// This process checks the names and sizes as if the archive had taken over the sandboxed process, and the content is unusable
-/// until its digest is verified. If no process can be started (`Validator.here`), or an older moult is installed alongside an
-/// app, this process reads the archive itself.
+/// This process checks the names and sizes as if the archive had taken over the sandboxed process, and callers do not use the
+/// content until its digest is verified. If no process can be started (`Validator.here`), or an older moult is installed
+/// alongside an app, this process reads the archive itself.
 package struct ConfinedArchive: Sendable {
     private let path: String
     private let place: Validator
     private let patience: Int
     private let stop: @Sendable () throws -> Void
 
-    /// `stop` is polled several times a second, from any thread, and may throw to cancel. Fails if the process does not respond
-    /// for `patience` seconds.
+    /// `stop` is polled several times a second, from any thread, and may throw to cancel. Reading fails if the process does not
+    /// respond for `patience` seconds.
     package init(
         _ path: String, by place: Validator? = nil, patience: Int = 120,
         stop: @escaping @Sendable () throws -> Void = {}

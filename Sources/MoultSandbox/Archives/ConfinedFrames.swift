@@ -10,7 +10,7 @@ final class ConfinedFrames: FrameSource {
     private let start: @Sendable () throws -> ArchiveProcess
     private let idle: Mutex<[ArchiveProcess]>
 
-    /// Takes an existing process, which is used before others are started.
+    /// `first` is a process that is already running; it is used before others are started.
     init(
         contentSizes: [Int], maxThreads: Int, first: ArchiveProcess,
         start: @escaping @Sendable () throws -> ArchiveProcess

@@ -47,7 +47,7 @@ extension MigrationRun {
         try connection.close()
     }
 
-    /// The limit on findings, high enough that a row which violates a rule is not counted as new because others hid it before.
+    /// The maximum number of findings. It is high, because an old violation that was cut off by the limit would count as new.
     private static let maxFindings = 10_000
 
     private func soundness(_ connection: Connection) throws -> Soundness {
@@ -68,7 +68,7 @@ extension MigrationRun {
                 + "moult reset \(name) --set-user-data-aside")
     }
 
-    /// Returns the error of a migration, with the remark that rows already violated a rule before it, if that is so.
+    /// Returns the error of a migration, with a remark if rows already violated a constraint before it.
     private func blaming(_ error: any Error, _ connection: Connection) throws -> any Error {
         guard error.sqlite?.resultCode.primary == .constraint, var explained = error as? MoultError else {
             return error

@@ -27,7 +27,7 @@ package struct MigrationRun: Sendable, Equatable {
     package var depth: Validation.Depth
     /// Whether to count the values that change or disappear.
     package var countsLosses = false
-    /// The processor time for everything in seconds; the statements themselves have less.
+    /// The limit on processor time for the whole run, in seconds; the statements themselves may have a lower limit.
     package var processor = 3600
 
     package init(

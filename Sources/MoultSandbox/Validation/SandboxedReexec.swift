@@ -4,8 +4,8 @@ internal import MoultFiles
 internal import MoultLibc
 internal import Synchronization
 
-/// Runs a verb that opens possibly hostile databases in a new process of the same program, with the same command line. That
-/// process confines itself before it opens the first database; if it crashes, this process reports the error.
+/// Starts the same program again, with the same command line, for a verb that opens possibly hostile databases. The new process
+/// confines itself before it opens the first database; if it crashes, this process reports the error.
 package enum SandboxedReexec {
     /// The first argument of such a process, before its scratch directory and the command line.
     private static let marker = "secluded-1"
@@ -84,12 +84,12 @@ package enum SandboxedReexec {
     /// their directories, writes only to its scratch directory, and starts no program.
     package static func confine(to databases: [String]) throws {
         guard scratchArgument.withLock({ $0 }) != nil else { return }
-        // The progress display of a finished operation takes a moment to end.
+        // A process with several threads cannot be confined, and the thread of a progress display takes a moment to end.
         for _ in 0..<100 where !Confinement.isPossible { usleep(10_000) }
         // Loads the time zone now, because its file cannot be read later.
         tzset()
         let sizes = try databases.map { try Files.factsThroughLinks($0)?.size ?? 0 }.reduce(0, +)
-        // SQLite's sidecars are next to the database itself, and may appear and disappear.
+        // SQLite's sidecars are next to the database itself, and may appear and disappear, so the whole directory can be read.
         let files = try databases.map(realPath).filter { try Files.factsThroughLinks($0) != nil }
         let directories = Set(databases.map { Files.directory(of: realPath($0)) })
         try Guard(

@@ -3,7 +3,7 @@ internal import MoultSQLite
 internal import MoultTrust
 
 extension Validation {
-    /// Examines the database in this process, under SQLite's own guard.
+    /// Examines the database in this process, with the limits that SQLite itself enforces.
     func perform() -> ValidationReport {
         var report = ValidationReport()
         do { try fill(&report) } catch { report.failure = MoultError(caught: error) }
@@ -11,7 +11,8 @@ extension Validation {
     }
 
     private func fill(_ report: inout ValidationReport) throws {
-        // First read without locks and sidecars, because a connection to a database in WAL mode would create them.
+        // The header is first read without locks and sidecars, because a connection to a database in WAL mode would create
+        // sidecars.
         let header = try Connection.openGuarded(path: path, access: .immutable, deadline: Double(processor))
         report.isWAL = try header.header().isWAL
         try header.close()
@@ -32,7 +33,7 @@ extension Validation {
         if isOfApp {
             findings = try connection.soundness(full: depth == .full, limit: maxFindings).findings
         } else if depth != .header {
-            // No other process has it open: it is staged or read-only, so no locks are needed.
+            // The database is staged or read-only, so no other process writes to it, and no locks are needed.
             let access: Access = isWritable ? .readWrite : .immutable
             let isSound = try DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)
             if depth == .full {

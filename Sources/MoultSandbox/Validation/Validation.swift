@@ -31,10 +31,10 @@ package struct Validation: Sendable, Equatable {
     package var maxFindings = 100
     /// Queries that must each return a single value.
     package var queries: [String] = []
-    /// The tables whose rows are counted, here and in the file to compare with.
+    /// The tables whose rows are counted, in this database and in `old`, the database to compare with.
     package var tables: [String] = []
     package var old: String?
-    /// The processor time for everything in seconds.
+    /// The limit on processor time for all checks, in seconds.
     package var processor: Int
 
     package init(name: String, path: String, depth: Depth, processor: Int) {
@@ -81,7 +81,7 @@ extension Validation: WorkerRequest {
             writing: [scratch] + (isWritable ? [path] : []),
             limits: .init(
                 memory: Validator.memory,
-                // For operations that SQLite does not stop by itself.
+                // The extra seconds are for operations that SQLite does not stop by itself.
                 processor: processor + 5,
                 // Temporary data of a sort is rarely larger than the database.
                 fileSize: max(64 << 20, 2 * size)))

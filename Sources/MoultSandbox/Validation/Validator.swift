@@ -8,7 +8,7 @@ internal import MoultSQLite
 /// than temporary ones and copies, and its resources are limited. The command re-executes itself for this. An app cannot do
 /// that, so it uses the installed command, if any.
 package enum Validator: Sendable, Equatable {
-    /// With a program that answers to `Validator.verb`.
+    /// In a separate process of this program, which is a validator if its first argument is `Validator.verb`.
     case process(String)
     /// In this process, because no separate process can be started.
     case here(why: String)
@@ -32,7 +32,7 @@ package enum Validator: Sendable, Equatable {
             // The running program may be valgrind, which knows the program that it runs only by name.
             if WorkerService.isOffered { return .process(own) }
         #endif
-        // The link leads to this program, even if another program now has its name.
+        // `/proc/self/exe` leads to this program, even if another program now has its name.
         if WorkerService.isOffered {
             return .process(
                 try Files.target(ofLink: "\(SystemFeatures.proc)/self/exe") == nil

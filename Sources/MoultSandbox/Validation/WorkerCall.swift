@@ -9,7 +9,7 @@ protocol WorkerRequest: Sendable {
     static var verb: String { get }
     init(_ fields: Fields) throws
     var json: JSON { get }
-    /// The processor time for everything in seconds.
+    /// The limit on processor time for the whole request, in seconds.
     var processor: Int { get }
     /// Returns what the process may read, write and use; `scratch` is a directory for SQLite's temporary files.
     func protection(scratch: String) throws -> Guard
@@ -30,7 +30,7 @@ protocol WorkerRequest: Sendable {
     var timeoutAdvice: String { get }
 }
 
-/// A request to a separate process, and the interpretation of how that process ends.
+/// Sends a request to a separate process, and interprets how that process ends.
 struct WorkerCall<Asked: WorkerRequest> {
     let program: String
     let request: Asked

@@ -27,7 +27,7 @@ package enum WorkerService {
             default: return offered.store(true, ordering: .relaxed)
             }
         } catch {
-            // Only the parent reads this, and no other process can.
+            // Only the parent process can read this text.
             let text = Array("\(error)\n".utf8)
             _ = MoultLibc.write(2, text, text.count)
             exit(1)
@@ -48,7 +48,7 @@ package enum WorkerService {
         let scratch = try fields.string("scratch")
         guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.validation, what: "out of memory") }
         try request.protection(scratch: scratch).confineThisProcess()
-        // On a busy machine, this process gets only part of a processor.
+        // Deadlines count processor time, because on a busy machine this process gets only part of a processor.
         DeadlineClock.countProcessorTime()
         if tellsReady { try (ready + [UInt8(ascii: "\n")]).withUnsafeBytes { try ParentChannel.send($0) } }
         try ParentChannel.send(Asked.json(of: request.perform()))

@@ -9,7 +9,7 @@ package struct Assessment {
     package enum Depth: String, Sendable {
         /// Nothing: another process has the file locked, or this user may not read it.
         case nothing
-        /// The file's metadata, header, schema and marker; nothing if the file has not changed since the last check.
+        /// The file's metadata, header, schema and marker; only its metadata if the file has not changed since the last check.
         case glance
         /// Also each page, with SQLite's quick_check.
         case check
@@ -30,7 +30,7 @@ package struct Assessment {
         /// A command that makes the file readable; nil if only another user can do that.
         case permit([String]?)
 
-        /// Returns the command, without the store; nil if no command helps.
+        /// Returns the command, without the option for the store; nil if no command helps.
         package func command(for database: Database) -> [String]? {
             switch self {
             case .apply: ["moult", "apply"]
@@ -41,7 +41,7 @@ package struct Assessment {
             }
         }
 
-        /// Returns a command with the store's option, unless it names the file instead.
+        /// Adds the option for the store to a command of moult, except to `moult replace`, which names the file instead.
         package static func complete(_ command: [String], store words: [String]) -> [String] {
             command.starts(with: ["moult"]) && !command.starts(with: ["moult", "replace"]) ? command + words : command
         }
@@ -188,7 +188,7 @@ package struct Assessment {
             return Finding(
                 fault: why, remedy: remedy ?? unfit(database), awaitsMigration: awaitsMigration, depth: depth)
         case .unknown(let error):
-            // The process that has the database locked, or its owner, could open it.
+            // The state is unknown here: the process that has the database locked, or the file's owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
             if Files.isDenied(error) { return unread(why, .write(place)) }
             if error.outcome == .busy { return Finding(notChecked: [why], depth: .nothing) }
@@ -228,7 +228,7 @@ package struct Assessment {
         }
     }
 
-    /// Returns the migrations that the release would run on a database; nil if there are none.
+    /// Returns a sentence about the migrations that the release would run on a database; nil if it would run none.
     private func pending(_ connection: Connection, _ database: Database) throws -> String? {
         guard database.kind.isMigrated, !generation.name.hasPrefix(Generation.adopted), !database.migrations.isEmpty
         else { return nil }
@@ -255,14 +255,15 @@ package struct Assessment {
 
     // MARK: recording
 
-    /// Returns whether a database has changed since the last check.
+    /// Returns whether a writable database has changed since its last check.
     package func isOutdated() throws -> Bool {
         try generation.manifest.databases.contains {
             try !$0.kind.isSealed && store.checks.known($0, at: store.place(of: $0), generation.name) == nil
         }
     }
 
-    /// Checks again the databases that have changed, and records the results; for commands that write.
+    /// Checks the databases that have changed again, and records the results; only for commands that write. An update has just
+    /// read the databases in `checked` completely.
     package func remember(checked: Set<String> = []) throws {
         let checks = try store.checks
         var record = checks

@@ -39,7 +39,7 @@ struct CheckRecord {
         return Entry(database: database, path: path, generation: generation, facts: facts, depth: depth, time: time)
     }
 
-    /// Returns the record of the current file; nil if the file has changed.
+    /// Returns the recorded check of the current file; nil if the file has changed.
     func known(_ database: Database, at place: String, _ generation: String) throws -> Entry? {
         guard
             let entry = entries.first(where: {
@@ -74,7 +74,7 @@ struct CheckRecord {
 
     func write() throws {
         if entries == before { return }
-        // Anything else at this path was not created by moult.
+        // moult creates only a regular file here, so anything else is moved away.
         if let facts = try Files.facts(path), facts.kind != .file {
             try Files.rename(path, to: try Files.firstFree("\(root)/\(Files.name(of: path)).old"))
         }

@@ -10,7 +10,7 @@ package struct NoOpCheck {
 
     /// Returns true if `bytes` is the installed manifest, no update is unfinished, and every database is at its path (next to
     /// the manifest, if it is used there without a copy). A copied store is not current until a command that writes to it has
-    /// verified its files. With `reading`, they are verified now, for a store that cannot be written to.
+    /// verified its files. With `reading`, the files are verified now, for a store that cannot be written to.
     package func isCurrent(_ bytes: [UInt8], of manifest: String, reading: Bool = false) throws -> Bool {
         guard let generation = try installed(), generation.bytes == bytes, try Transaction.all(store.layout).isEmpty
         else { return false }

@@ -9,7 +9,7 @@ package struct Verifier {
     private let store: StoreSnapshot
     private let checkTime: CheckTime
 
-    /// Creates a verifier with the time limit of the settings, or with another one.
+    /// Creates a verifier with the given time limit, or else the one in the settings.
     package init(_ store: StoreSnapshot, checkTimeout: Int? = nil) throws {
         self.store = store
         checkTime = CheckTime(fixed: try checkTimeout ?? store.settings.checkTimeout)
@@ -43,8 +43,8 @@ package struct Verifier {
         }
     }
 
-    /// Checks for unfinished updates, every path and seal, and that writable databases load; `deep` also reads every sealed
-    /// file to check its digest and integrity.
+    /// Checks for unfinished updates, checks every path and seal, and runs quick_check on the writable databases. With `deep`,
+    /// also reads every sealed file to check its digest, and runs integrity_check on all databases.
     package func verify(_ names: [String] = [], deep: Bool) throws -> [Check] {
         guard let generation = try store.installed else {
             return [Check(subject: "store", method: "current", finding: "nothing is installed")]
@@ -70,7 +70,7 @@ package struct Verifier {
         return checks
     }
 
-    /// Returns the check of a file that this user may not read: the file is neither sound nor damaged.
+    /// Returns the check of a file that this user may not read: the file counts as neither sound nor damaged.
     private func unread(_ database: Database, _ method: String, _ error: MoultError, _ need: Permission) -> Check {
         Check(
             subject: database.name, method: method, finding: nil,
@@ -95,8 +95,8 @@ package struct Verifier {
         return checks
     }
 
-    /// Checks a sealed file. If its metadata does not confirm it, as in a copied store, its digest is compared; `deep` always
-    /// reads the file.
+    /// Checks a file against its seal. If the metadata does not confirm the file, as in a copied store, its digest is compared;
+    /// with `deep`, `read` compares the digest instead.
     private func seal(
         _ database: Database, _ sealed: Assessment.SealedFile, _ file: String, deep: Bool
     ) throws -> Check {
@@ -116,8 +116,8 @@ package struct Verifier {
         return check
     }
 
-    /// Compares the digest of a file. If a step changed the file before it was sealed, the file has the digest in the seal, and
-    /// not the one in the manifest.
+    /// Checks the digest and the integrity of a file. If a step changed the file before it was sealed, the file has the digest
+    /// in the seal, and not the one in the manifest.
     private func read(_ database: Database, _ file: String, sealed: String?) throws -> [Check] {
         let digest = try SHA256.digest(ofFileAt: file).hex
         let expected = sealed ?? database.sha256
@@ -130,7 +130,7 @@ package struct Verifier {
         ]
     }
 
-    /// Returns the fault that SQLite finds, if any. A file that cannot be opened is reported like any other problem.
+    /// Returns the fault that SQLite finds, if any. A file that cannot be opened counts as a fault as well.
     private func integrity(_ database: Database, _ file: String) -> String? {
         do {
             var validation = Validation(

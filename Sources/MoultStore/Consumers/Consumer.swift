@@ -1,4 +1,5 @@
-/// A user of a store's databases, which moult notifies before they change, to release them, and afterwards, to reopen them.
+/// A process or callback that uses a store's databases. moult asks it to release them before they change, and to reopen them
+/// afterwards.
 package struct Consumer: Sendable, Equatable {
     /// The name of the consumer in plans and errors.
     package var name: String
@@ -15,7 +16,7 @@ package struct Consumer: Sendable, Equatable {
         case command(CommandConsumer)
         case signal(SignalConsumer)
         case unit(UnitConsumer)
-        /// A part of the app that makes the update.
+        /// A callback in the app that makes the update.
         case app(AppConsumer)
     }
 

@@ -20,7 +20,7 @@ package struct SignalConsumer: Sendable, Equatable {
     }
 
     package var pidFile: String
-    /// The signal that asks the process to release; nil if it cannot be asked.
+    /// The signal that asks the process to release its databases; nil if no signal does.
     package var release: Signal?
     package var reload: Signal
 
@@ -29,7 +29,7 @@ package struct SignalConsumer: Sendable, Equatable {
     }
 }
 
-/// A consumer that is a systemd unit: stopped while a writable database is replaced, reloaded after other changes.
+/// A consumer that is a systemd unit: it is stopped while a writable database is replaced, and reloaded after other changes.
 package struct UnitConsumer: Sendable, Equatable {
     package var unit: String
 

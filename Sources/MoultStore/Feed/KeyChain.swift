@@ -37,19 +37,19 @@ package struct KeyChain {
         }
     }
 
-    /// Continues with the lists next to a feed.
+    /// Continues the chain with the lists next to a feed.
     package mutating func advance(now: Timestamp, find: (String, _ limit: Int) throws -> [UInt8]?) throws {
         var (next, unsigned) = (serial + 1, 0)
         while next <= KeyList.maxLists, unsigned < Self.maxUnsigned {
             guard let isProven = try adopt(next, at: now, isNew: true, find: find) else { break }
-            // A list that the current keys did not sign may be older than the pinned keys; they may have signed a later one.
+            // A list that the current keys did not sign may be older than the pinned keys, which may have signed a later one.
             unsigned = isProven ? 0 : unsigned + 1
             next += 1
         }
     }
 
-    /// Accepts the list with this number if the current keys signed it, and returns whether they did; nil if it does
-    /// not exist.
+    /// Accepts the list with this number if the current keys signed it, and returns whether they did; nil if the list does not
+    /// exist.
     private mutating func adopt(
         _ serial: Int, at time: Timestamp, isNew: Bool, find: (String, _ limit: Int) throws -> [UInt8]?
     ) throws -> Bool? {

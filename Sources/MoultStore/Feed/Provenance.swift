@@ -27,7 +27,7 @@ extension Provenance {
     /// The limit for a signature file, which is far smaller.
     package static let largestSignature = 1 << 14
 
-    /// Verifies a file with the signatures next to it; without keys, only finds out whether they exist.
+    /// Verifies a file with the signatures next to it; without keys, only checks whether the file has a signature.
     package init(of bytes: [UInt8], at path: String, keys: KeyChain?) throws {
         if let keys {
             self = .signed(
@@ -39,8 +39,8 @@ extension Provenance {
         }
     }
 
-    /// For a store without keys: finds out whether the file is signed, without checking that. `find` gets the name of a
-    /// signature file and returns its bytes, nil if it does not exist.
+    /// For a store without keys: finds out whether the file has a signature, without verifying it. `find` gets the name of a
+    /// signature file and returns its bytes, or nil if the file does not exist.
     package init(unproven name: String, find: (String) throws -> [UInt8]?) {
         // Only a message depends on this, so a signature that cannot be looked up counts as missing.
         let signature = (try? find("\(name).minisig")) ?? nil

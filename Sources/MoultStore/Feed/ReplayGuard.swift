@@ -49,7 +49,7 @@ package struct ReplayGuard: Equatable {
     }
 
     /// Returns why a release must not be installed as a new one, although its version is newer than the installed one; nil if
-    /// it may be. Otherwise, an attacker could present an older release as new after a rollback.
+    /// it may be. Without this check, an attacker could present an older release as new after a rollback.
     package func refusal(of sequence: Int, after installed: Int?, _ policy: Policy) -> String? {
         guard !policy.takesOlder, sequence < self.sequence, let installed, installed < sequence else {
             return nil
@@ -57,7 +57,7 @@ package struct ReplayGuard: Equatable {
         return "a release with sequence \(self.sequence) was already installed here"
     }
 
-    /// Replaces the record; `durable` if a power failure must not make an old feed acceptable.
+    /// Replaces the record. `durable` syncs it, so that a power failure cannot make an old feed acceptable.
     package func write(_ layout: StoreLayout, durable: Bool) throws {
         let json = JSON.compact([
             "seen": 1, "serial": .size(serial), "keys": keyList.map { .size($0) }, "sequence": .size(sequence),

@@ -21,14 +21,14 @@ package final class Follower: Sendable {
     /// With `since`, installations after that generation are also reported, so that none is missed before the follower
     /// starts.
     package init(_ layout: StoreLayout, since generation: String? = nil) throws {
-        // Reports a missing store.
+        // Throws if the store is missing.
         _ = try Settings.read(layout)
         self.layout = layout
         watch = try DirectoryWatch(layout.hidden)
         seen = Mutex(try generation ?? Generation.currentName(layout))
     }
 
-    /// Blocks until the current generation differs from the last reported one; nil after cancellation.
+    /// Blocks until the current generation differs from the last reported one, and returns the change; nil after cancellation.
     ///
     /// Switches in quick succession may be reported as one.
     package func next() throws -> Change? {
@@ -48,7 +48,7 @@ package final class Follower: Sendable {
         }
         let generation: Generation
         do { generation = try Generation.load(name, in: layout) } catch {
-            // A different generation is current by now, and is reported instead.
+            // If a different generation is current by now, that one is reported instead.
             if try Generation.currentName(layout) != name { return try nextChange() }
             throw error
         }
@@ -62,8 +62,7 @@ package final class Follower: Sendable {
 }
 
 extension Manifest {
-    /// Returns the databases whose content belongs to the release and differs from the other release; all of them without
-    /// another release.
+    /// Returns the names of the databases that differ from those of the other release; all names without another release.
     func changed(since other: Manifest?) -> [String] {
         databases.filter { database in
             guard let before = other?.database(database.name) else { return true }

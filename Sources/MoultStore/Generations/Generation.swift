@@ -93,7 +93,7 @@ package struct Generation: Sendable {
     }
 
     /// Returns the last installed generation according to the history, if it exists and no update is running; used only if
-    /// `current` cannot be read.
+    /// `current` is missing or damaged.
     private static func lastInstalled(_ layout: StoreLayout) throws -> String? {
         guard try !names(layout).isEmpty, try Transaction.all(layout).isEmpty else { return nil }
         let last = try HistoryReader(layout).first { [.done, .finished].contains($0.outcome) && !$0.to.isEmpty }
@@ -152,7 +152,7 @@ package struct Generation: Sendable {
 
     package func path(_ member: String) -> String { "\(directory)/\(member)" }
 
-    /// Returns the record of the generation's files, written when they were sealed.
+    /// Returns the seal of the generation, as it was written when the files were sealed.
     func seal() throws -> Seal {
         let path = path(Seal.fileName)
         guard let bytes = try Files.read(path, limit: 1 << 24) else {

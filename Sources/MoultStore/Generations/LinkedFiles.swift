@@ -17,7 +17,7 @@ package struct LinkedFiles {
         guard let facts = try Files.facts(file) else {
             throw MoultError(.digest, what: "\(file) cannot be reused", why: "it no longer exists")
         }
-        // Recorded before the link exists, so that a crash in between is noticed.
+        // The metadata is recorded before the link exists, so that a crash in between is noticed.
         try add(SealedFacts(sha256: sha256, facts))
         if try !Files.hardLinkIfPossible(file, at: target) { try Files.copy(file, to: target, mode: 0o444) }
     }
@@ -36,9 +36,9 @@ package struct LinkedFiles {
         return try fields.objects("files").map { try SealedFacts($0) }
     }
 
-    /// Records ctimes again after links were added or removed, and drops files that no generation has. If a file was
-    /// written to in the meantime, it keeps its old record and no longer matches its seal. The same applies if its
-    /// ctime changed for a reason other than links: it must be verified again.
+    /// Records ctimes again after links were added or removed, and drops the records of files that no generation has. If a file
+    /// was written to in the meantime, it keeps its old record and no longer matches its seal. The same applies if its ctime
+    /// changed for a reason other than links: it must be verified again.
     package func refresh() throws {
         let before = try records()
         if before.isEmpty { return }

@@ -38,7 +38,7 @@ package struct Seal: Sendable, Equatable {
         }
     }
 
-    /// The state of a sealed file, without reading it.
+    /// The state of a sealed file, determined without reading it.
     package enum Standing: Equatable {
         /// The file is the verified one.
         case confirmed
@@ -114,7 +114,7 @@ package struct SealedFacts: Sendable, Equatable {
     var device: UInt64?
     /// The modification time, which does not change with the file's names, owner or mode; nil in seals of earlier versions.
     var modified: FileFacts.Moment?
-    /// The change time; nil for an adopted file, because adding its second name changes it.
+    /// The change time; nil for an adopted file, because adding its second hard link changes this time.
     package var changed: FileFacts.Moment?
     /// The number of hard links; nil if it is irrelevant.
     package var links: Int?

@@ -76,7 +76,8 @@ package struct Holders: Sendable {
 
     /// Returns the processes that have files of an older release open without a lease, so they do not follow the store. For
     /// instance, a server that keeps a stable path open reads old data until it opens the path again. The kernel's lock table,
-    /// which is long on a large machine, is read only if a process may be outdated: a lease of an older version is such a lock.
+    /// which is long on a large machine, is read only if a process may be outdated: a lease taken by an older version of moult
+    /// is in that table.
     package static func outdated(in store: StoreSnapshot, except current: String) throws -> [OutdatedReader] {
         if try Holders(of: store, .none).outdated(except: current).isEmpty { return [] }
         return try Holders(of: store).outdated(except: current)
@@ -131,7 +132,8 @@ package struct Holders: Sendable {
             func mine(_ subject: Subject) throws -> [KernelLocks.Lock] {
                 try locks.on(subject.facts, at: subject.path)[pid]?.filter { $0.kind == .record } ?? []
             }
-            // In WAL mode the file itself is locked while it is open; the locks in the shared memory show the activity.
+            // In WAL mode, a process locks the file itself while it has the file open; the locks on the shared memory show its
+            // activity.
             let shared = try sidecars.flatMap(mine)
             let held = try shared.isEmpty ? mine(self) : shared
             let (read, write) = shared.isEmpty ? (SQLiteLocks.shared, SQLiteLocks.writing) : SQLiteLocks.memory
@@ -140,7 +142,8 @@ package struct Holders: Sendable {
         }
     }
 
-    /// The kernel's locks on the given files, by process: read once, because a database may have a thousand readers.
+    /// The kernel's locks on each file, by process. They are looked up only once for a file, because a database may have a
+    /// thousand readers.
     private struct HeldLocks {
         private let locks: KernelLocks
         private var known: [FileNumber: [Int32: [KernelLocks.Lock]]] = [:]
@@ -168,7 +171,7 @@ package struct Holders: Sendable {
     private static func databases(_ store: StoreSnapshot) throws -> [Subject] {
         var subjects: [Subject] = []
         let current = try store.installedName
-        // A file that two releases share counts as the installed release's.
+        // A file that two releases share counts as a file of the installed release.
         let names = try Generation.names(store.layout)
         for name in names.filter({ $0 == current }) + names.filter({ $0 != current }) {
             // `doctor` and `verify` report generations that cannot be loaded.

@@ -10,8 +10,8 @@ package struct Laggard: Sendable, Equatable {
         (self.process, self.generation) = (process, generation)
     }
 
-    /// Waits until every lease is on the current generation; after the timeout, returns the processes with other leases.
-    /// Without a timeout, no reader counts as late: readers of an older generation may finish undisturbed.
+    /// Waits until every lease is on the current generation; after the timeout, returns the processes with other leases. With a
+    /// timeout of 0, no reader counts as late: readers of an older generation may finish undisturbed.
     package static func wait(_ layout: StoreLayout, seconds: Int, stop: () throws -> Void) throws -> [Laggard] {
         guard seconds > 0 else { return [] }
         let deadline = ContinuousClock.now + .seconds(seconds)

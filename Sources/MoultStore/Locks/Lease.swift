@@ -7,9 +7,9 @@ internal import MoultFiles
 package final class Lease: Sendable {
     package let generation: String
     package let directory: String
-    /// Nil in a store to which only older versions of moult have written.
+    /// The lock on the lease file; nil in a store to which only older versions of moult have written.
     private let lock: ReadLock?
-    /// A lock for older versions of moult, which look for it before they remove a generation.
+    /// A lock on the generation's directory: older versions of moult check for it before they remove a generation.
     private let older: FileLock?
 
     private init(generation: String, directory: String, lock: ReadLock?, older: FileLock?) {
@@ -34,7 +34,7 @@ package final class Lease: Sendable {
         return nil
     }
 
-    /// An older version holds the lock of a generation only briefly.
+    /// How long to wait for an older version of moult, which locks a generation only briefly.
     private static let patience = Duration.seconds(2)
 
     private static func take(_ name: String, _ layout: StoreLayout) throws -> Lease? {

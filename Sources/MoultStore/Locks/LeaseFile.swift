@@ -45,7 +45,7 @@ package enum LeaseFile {
         try Files.remove(layout.lease(generation))
     }
 
-    /// Returns whether a process reads the generation, including with a lease of an older version.
+    /// Returns whether a process has a lease on the generation, possibly one of an older version of moult.
     package static func isHeld(_ generation: String, _ layout: StoreLayout) throws -> Bool {
         if try ReadLock.isHeld(layout.lease(generation)) { return true }
         return try FileLock.take(layout.generation(generation), .exclusive, directory: true) == nil

@@ -9,7 +9,8 @@ package final class StoreLock: Sendable {
 
     private init(_ directory: PinnedDirectory, _ lock: FileLock) { (self.directory, self.lock) = (directory, lock) }
 
-    /// Takes the store's lock; waits for the given time, then names the holder (exit 75). `stop` can end the wait.
+    /// Takes the store's lock; waits for the given time, then throws an error that names the holder (exit 75). `stop` can end
+    /// the wait.
     package static func take(
         _ layout: StoreLayout, wait seconds: Int = 0, stop: () throws -> Void = {}
     ) throws -> StoreLock {
@@ -36,7 +37,8 @@ package final class StoreLock: Sendable {
     private static let leftBehind = Duration.seconds(5)
 
     /// Returns whether the lock's holder has ended: if it was killed while it was starting a child, the child has a copy of the
-    /// lock until it executes its program. The process ID may have been reused by now; then this does not wait for the lock.
+    /// lock until it executes its program. If the process ID has been reused by now, this returns false, and the caller does
+    /// not wait for the lock.
     private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
         // Without /proc, moult cannot tell whether the holder has ended.
         guard try Files.facts("\(SystemFeatures.proc)/locks") != nil else { return false }

@@ -15,7 +15,7 @@ extension History {
         MoultError(.store, what: "cannot read \(path)", why: why, now: "Repair the history with: moult recover")
     }
 
-    /// Returns the damage to the history; nil if every line can be read.
+    /// Returns a description of the damage to the history; nil if every line can be read.
     package static func fault(_ layout: StoreLayout) throws -> String? {
         do {
             let reader = try HistoryReader(layout)

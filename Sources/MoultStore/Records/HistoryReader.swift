@@ -14,7 +14,7 @@ package final class HistoryReader {
     /// The number of unreadable lines so far. A crash may truncate a line, which is harmless: no decision depends on the
     /// history alone.
     package private(set) var torn = 0
-    /// The size of a line that is too long to be an entry, and is not kept in memory.
+    /// The bytes read so far of a line that is too long to be an entry and is not kept in memory; otherwise 0.
     private var skipped = 0
 
     private static let blockSize = 1 << 16
@@ -121,7 +121,7 @@ package final class HistoryReader {
         }
     }
 
-    /// The end of the line before the last known one.
+    /// The position of the last line feed in the block, after which a complete line begins; nil if the block has no line feed.
     private var lastEnd: Int? {
         block.withUnsafeBytes { bytes in
             var end = bytes.count - 1

@@ -37,7 +37,8 @@ package struct Holds: Sendable, Equatable {
         }
     }
 
-    /// A store that never had a hold has no record of holds, and reading all of a long history would slow down every command.
+    /// The number of bytes at the end of the history that are searched for holds. A store that never had a hold has no record
+    /// of holds, and reading all of a long history would slow down every command.
     private static let searched = 256 << 10
 
     /// Throws if the history has holds, so that their missing record must have been lost: it is written even without holds.
@@ -94,7 +95,7 @@ package struct Holds: Sendable, Equatable {
             now: remedy(holds))
     }
 
-    /// Does the same for a rollback, which a hold on every release does not block unless the record is damaged.
+    /// Like `refusal`, but for a rollback: a hold on every release does not block it, unless the record is damaged.
     package func rollbackRefusal(of version: Version) -> MoultError? {
         if fault != nil { return refusal(of: version) }
         return Holds(all.filter { !$0.coversEveryRelease }).refusal(of: version)
@@ -114,7 +115,7 @@ package struct Holds: Sendable, Equatable {
 
     // MARK: changes
 
-    /// Adds a hold, replacing an older one on the same releases, and returns that one.
+    /// Adds a hold, and returns the older one on the same releases that it replaces; nil if it replaces none.
     @discardableResult
     package mutating func place(_ hold: Hold) -> Hold? {
         let before = self.hold(on: hold.release)
@@ -146,11 +147,11 @@ package struct Holds: Sendable, Equatable {
                 why: "the file would contain \(all.count) holds",
                 now: "Remove holds with: moult unhold, or hold a range of versions.")
         }
-        // A rename cannot replace a directory, and moult did not create its content.
+        // A rename cannot replace a directory, and moult did not create this one, so it is moved away.
         if try Files.facts(layout.holds)?.kind == .directory {
             try Files.rename(layout.holds, to: "\(layout.holds).damaged-\(Timestamp.now.seconds)")
         }
-        // Also without holds, so that a lost record is noticed.
+        // The record is written even without holds, so that its loss is noticed.
         try Files.replace(layout.holds, with: bytes)
     }
 

@@ -2,7 +2,7 @@ package import MoultBasics
 package import MoultFiles
 package import StepKit
 
-/// The record of a set in quarantine, in a file next to it.
+/// The record of a set in quarantine, in a file in the set's directory.
 package struct QuarantineRecord: Sendable, Equatable {
     package static let fileName = "set.json"
 
@@ -29,9 +29,10 @@ package struct QuarantineRecord: Sendable, Equatable {
     /// The release that the content is from; empty if it is not from a release.
     package var release: String
     package var owner: Owner?
-    /// The number of the set in its quarantine, because the clock may be set back; nil in records of older versions.
+    /// The number of the set in its quarantine, which gives the order of the sets even if the clock is set back; nil in records
+    /// of older versions.
     package private(set) var number: Int?
-    /// The number of rows per table that the new content does not have; nil if they were not counted.
+    /// For each table, the number of rows that the new content does not have; nil if the rows were not counted.
     package var rows: [SQLName: Int]?
     /// Whether the update that set the file aside is still running: until it ends, the file may still be in use.
     package var isPending = false
@@ -90,7 +91,7 @@ package struct QuarantineRecord: Sendable, Equatable {
         json.integer.flatMap { (0...1 << 47).contains($0) ? Int($0) : nil }
     }
 
-    /// Writes the record. A set without a number gets the highest one of its quarantine.
+    /// Writes the record. A set without a number gets one that is higher than all others in its quarantine.
     package func write(to directory: String) throws {
         var record = self
         record.number =

@@ -45,7 +45,7 @@ package struct QuarantineShelf {
             ])
         }
 
-        /// Returns the sentence after an update: what was kept, and how to see it.
+        /// Returns the sentence shown after an update: what was kept, and how to see it.
         package func keptText(_ storeWords: [String]) -> String {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
             let what = record.map { "\($0.database)" } ?? id

@@ -4,7 +4,7 @@ internal import MoultFiles
 package struct Transaction {
     package let layout: StoreLayout
     package let id: String
-    /// Seconds for which effects wait for programs that have a database locked.
+    /// How many seconds effects wait for programs that have a database locked.
     package var patience = Settings.usualWaitForApps
 
     package init(layout: StoreLayout, id: String) { (self.layout, self.id) = (layout, id) }

@@ -52,8 +52,9 @@ package struct Custody {
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
-    /// Returns the store's directory, if another user created it or can write to it: such a user determines which content an
-    /// undo restores. Nil if root has listed the store as trusted. For commands of root, `check` checks more.
+    /// Returns the fault of the store's directory if it belongs to another user, or if another user can write to it: such a
+    /// user determines which content an undo restores. Nil if root has listed the store as trusted, and for root itself, for
+    /// which `check` checks more.
     package func directoryFault() throws -> Fault? {
         guard !Self.isRoot, let facts = try Files.facts(layout.root) else { return nil }
         if facts.kind == .link {
@@ -74,7 +75,8 @@ package struct Custody {
         }
     }
 
-    /// The settings' directory for caches; nil also if the settings are invalid, which every command that uses them reports.
+    /// The directory for caches that the settings name; nil if they name none. Also nil if the settings are invalid, which
+    /// every command that uses them reports.
     package var cacheRoot: String? {
         get throws {
             guard try Files.factsThroughLinks(layout.settings)?.kind == .file else { return nil }
@@ -97,7 +99,7 @@ package struct Custody {
         return try faults(of: parts, below: [layout.settings, layout.hidden])
     }
 
-    /// Moult's own directory next to the caches has the sets in quarantine.
+    /// Checks moult's own directory next to the caches, which contains the quarantine of the caches.
     private func cacheFaults(_ root: String) throws -> [Fault] {
         try faults(of: ["\(root)/.moult"], below: ["\(root)/.moult"])
     }
@@ -126,8 +128,8 @@ package struct Custody {
 
     // MARK: paths
 
-    /// Checks that each directory and link on the way to a path belongs to root, and that other users cannot rename its
-    /// entries.
+    /// Returns the faults of the directories and links on the way to a path: those that do not belong to root, or whose entries
+    /// other users can rename.
     private static func faults(ofPath path: String) throws -> [Fault] {
         var faults: [Fault] = []
         var rest = path.split(separator: "/").map(String.init)[...]
@@ -176,8 +178,8 @@ package struct Custody {
             remedy: ["chmod", facts.kind == .directory && allowsSticky ? "+t" : "go-w", path], owner: nil)
     }
 
-    /// Checks that a file belongs to root or to this user, and that no other user may write to it; the user's own group
-    /// counts as the user.
+    /// Returns the fault of a file that belongs to neither root nor this user, or to which another user may write; nil
+    /// otherwise. The user's own group counts as the user.
     private static func fault(ofFile path: String) throws -> Fault? {
         guard let facts = try Files.factsThroughLinks(path) else { return nil }
         guard facts.owner == 0 || facts.owner == geteuid() else {
@@ -192,7 +194,7 @@ package struct Custody {
 
     // MARK: identity
 
-    /// Whether this process has root's rights on this machine; root of a container without them is an ordinary user.
+    /// Whether this process has root's rights on this machine; root in a container without them counts as an ordinary user.
     private static var isRoot: Bool {
         guard geteuid() == 0 else { return false }
         // If the file cannot be read, assume that this is root.

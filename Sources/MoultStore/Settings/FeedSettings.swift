@@ -5,7 +5,7 @@ internal import StepKit
 package struct FeedSettings: Sendable, Equatable {
     /// The location of the feed: a path or a URL.
     package var url: Address
-    /// Other locations of the same files: groups that are tried in order. The locations in a group are equal.
+    /// Other locations of the same files: groups that are tried in order. The locations in a group have equal priority.
     package var mirrors: [[Address]] = []
     package var channel = Feed.Release.usualChannel
     /// Seconds after which moult gives up on a server that does not respond or is slower than `minimumRate`.

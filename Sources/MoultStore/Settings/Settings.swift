@@ -59,7 +59,7 @@ package struct Settings: Sendable, Equatable {
         ])
     }
 
-    /// Reads the settings; comments and trailing commas are allowed, because people write them.
+    /// Reads the settings; comments and trailing commas are allowed, because the file is written by hand.
     package init(parsing bytes: [UInt8], source: String) throws {
         let json = try JSON(parsing: bytes, as: .draft, source: source)
         let fields = try Fields(json) { place, why, now in
@@ -133,5 +133,5 @@ package struct Settings: Sendable, Equatable {
 
 }
 
-/// The version of this moult.
+/// The version of this build of moult.
 package let moultVersion = Version.moult

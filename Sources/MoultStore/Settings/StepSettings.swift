@@ -15,7 +15,7 @@ package struct StepSettings: Sendable, Equatable {
     /// The files and directories that the step may write to when it is applied.
     package var writable: [String] = []
     package var network = Network.none
-    /// The time limit in seconds for each message, and for `prepare`.
+    /// The time limit in seconds for each message, except for `prepare`, which has `prepareTimeout`.
     package var timeout = 60
     package var prepareTimeout = 3600
     /// Whether releases that do not use the step are refused.
