@@ -4,7 +4,7 @@ internal import MoultLibc
 internal import MoultSandbox
 public import StepKit
 
-/// The `moult` command. Adding steps takes one line:
+/// The `moult` command. To add steps:
 ///
 ///     MoultCommand.run(steps: [Reindex()])
 public enum MoultCommand {
@@ -14,7 +14,7 @@ public enum MoultCommand {
         StandardDescriptors.secure()
         WorkerService.offer(ProcessArguments.all)
         let words = SandboxedReexec.enter(ProcessArguments.all)
-        // In a sandboxed process, SIGXFSZ must end the process, and so tell its parent that it wrote too much.
+        // SIGXFSZ must end a sandboxed process, because this tells the parent process that the output was too large.
         if !SandboxedReexec.isEntered { InheritedSignals.reset() }
         let environment = Environment.process
         let runner = Runner(

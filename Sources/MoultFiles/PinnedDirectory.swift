@@ -49,8 +49,8 @@ package final class PinnedDirectory: Sendable {
         all.withLock { all in all.isEmpty ? nil : all[String(path)]?.directory }
     }
 
-    /// Returns the nearest pinned work directory above a path, and the rest of the path; nil if there is none, as for most
-    /// paths.
+    /// Returns the nearest pinned work directory above a path, and the rest of the path; nil if no work directory is above it,
+    /// as for most paths.
     static func above(_ path: String) -> (directory: PinnedDirectory, rest: String)? {
         let nearest = all.withLock { all in
             all.filter { place, pinned in

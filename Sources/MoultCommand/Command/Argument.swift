@@ -14,7 +14,7 @@ package struct Argument: Sendable {
 
     package var name: String { value.placeholder }
 
-    /// `MANIFEST`, `[MANIFEST]` or `[FILE...]`.
+    /// The argument in the usage line: `MANIFEST`, `[MANIFEST]` or `[FILE...]`.
     package var usage: String {
         switch presence {
         case .required: name
@@ -24,7 +24,7 @@ package struct Argument: Sendable {
     }
 }
 
-/// The placeholder of an option's value or an argument: its name in the help, and the accepted values.
+/// The type of an argument or of an option's value: its placeholder in the help, and the accepted values.
 package struct ArgumentType: Sendable {
     package enum Kind: Sendable {
         case text

@@ -62,17 +62,17 @@ package struct Call: Sendable {
     /// The store whose ownership this process has checked.
     private static let checkedStore = Mutex<String?>(nil)
 
-    /// Returns the same directory, without the ownership check.
+    /// Returns the directory of the chosen store, like `store()`, but without checking who owns it.
     func namedStore() throws(MoultError) -> String {
         try StoreLocation.find(option: value(.store), environment: environment)
     }
 
-    /// Creates the error for options and arguments that are valid only separately.
+    /// Creates the error for options and arguments that are valid, but not together.
     package func wrongUsage(_ what: String, why: String? = nil) -> MoultError {
         UsageErrors(verb: command.name).error(what, why: why)
     }
 
-    /// Returns the error with commands that can be pasted, for a verb that prints it as part of its result.
+    /// Returns the error with commands that can be pasted, for a verb that prints the error as part of its result.
     func pasted(_ error: MoultError) -> MoultError {
         error.repeating(line, commands: Command.all)
             .naming(store: storeWords, in: Set(Command.all.filter(\.usesStore).map(\.name)))

@@ -64,7 +64,7 @@ package struct Command: Sendable {
     package var commonOptions: [Option] { (usesStore ? [.store] : []) + [.json, .quiet, .verbose, .help] }
     package var options: [Option] { ownOptions + commonOptions }
 
-    /// `moult apply [options] MANIFEST`
+    /// The usage line: `moult apply [options] MANIFEST`.
     package var usage: String {
         (["moult", name, "[options]"] + arguments.map(\.usage)).joined(separator: " ")
     }

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import MoultLibc
 
-/// The environment's variables; an empty variable counts as unset.
+/// Environment variables; an empty variable counts as unset.
 package struct Environment: Sendable {
     private let read: @Sendable (String) -> String?
 

@@ -1,8 +1,7 @@
 package import MoultBasics
 
-/// Parses a command line. Options may appear anywhere, as `--name value`, `--name=value`, `-n value`, `-nvalue`, or `-qv` for
-/// `-q
-/// -v`; `--` ends them.
+/// Parses a command line. Options may appear anywhere, as `--name value`, `--name=value`, `-n value` or `-nvalue`; `-qv` is the
+/// same as `-q -v`, and `--` ends the options.
 package struct LineParser {
     private let commands: [Command]
     private var line = ParsedLine()
@@ -28,7 +27,7 @@ package struct LineParser {
 
     private var errors: UsageErrors { UsageErrors(verb: line.command?.name) }
 
-    /// The options allowed here: before the verb, those common to all verbs.
+    /// The options allowed at this point. Before the verb, only the options common to all verbs are allowed.
     private var options: [Option] { line.command?.options ?? Option.beforeVerb }
 
     private mutating func readWords() throws(MoultError) {
@@ -70,7 +69,7 @@ package struct LineParser {
         try read(option, parts.count == 2 ? String(parts[1]) : nil)
     }
 
-    /// Reads flags one by one; the last one may take a value.
+    /// Reads a word of one-letter options, such as `-qv`; the last one may take a value.
     private mutating func readLetters(_ word: String) throws(MoultError) {
         var letters = word.dropFirst()
         // `-store` does not mean a store called `tore`.

@@ -12,7 +12,7 @@ extension MoultError {
         }
     }
 
-    /// Returns the same error with the arguments of this command line repeated in commands that only add an option to them.
+    /// Returns the same error, with the arguments of this command line added to each advised command that has only options.
     func repeating(_ line: ParsedLine, commands: [Command]) -> MoultError {
         advising { command in
             let words = command.split(separator: " ").map(String.init)
@@ -45,7 +45,7 @@ extension MoultError {
 }
 
 extension ParsedLine {
-    /// Returns whether `verb` applies a plan that this verb makes, or a release that it finds, with the same arguments.
+    /// Returns whether `verb`, with the same arguments, installs the release that this line's verb plans or finds.
     fileprivate func isPlanOf(_ verb: String) -> Bool {
         verb == "apply" && ["plan", "check"].contains(command?.name)
     }

@@ -56,8 +56,8 @@ package struct Runner {
         Set(commands.filter { $0.usesStore && $0.name != "init" }.map(\.name))
     }
 
-    /// Returns the exit status when results could not be written. That is a failure, unless the store was changed: then the
-    /// status must say so.
+    /// Reports that results could not be written, and returns the exit status. That is a failure, unless the command may have
+    /// changed the store or failed anyway: then the status must still show that.
     private func report(_ failure: Int32, after status: ExitCode, of command: Command?) -> ExitCode {
         let output = Output(console: console)
         let why = String(cString: strerror(failure))
@@ -70,7 +70,7 @@ package struct Runner {
         return .failure(error.outcome)
     }
 
-    /// Runs if no verb is given. A user at a terminal gets an overview; in a script, the missing verb is an error.
+    /// Prints an overview to stderr if no verb is given. The exit status is that of a usage error, so that scripts fail.
     private func overviewForNothing() -> ExitCode {
         var page = Page(for: console.err)
         OverviewHelp(commands: commands).write(to: &page)

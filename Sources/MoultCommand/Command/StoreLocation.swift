@@ -10,8 +10,8 @@ extension MoultError.Code {
 
 /// Finds the store that a command line refers to.
 package enum StoreLocation {
-    /// Returns the directory given by `--store`, otherwise by MOULT_STORE; otherwise whichever of the current directory and
-    /// `./store` contains `moult.json`.
+    /// Returns the directory given by `--store`, otherwise by MOULT_STORE; otherwise the first of the current directory and
+    /// `./store` that contains `moult.json`.
     package static func find(
         option: String?, environment: Environment, from directory: String = "."
     ) throws(MoultError) -> String {

@@ -5,7 +5,7 @@ extension MoultError.Code {
     package static let usage = Self(900)
 }
 
-/// The possible errors in a command line, as sentences.
+/// Creates the errors for invalid command lines.
 package struct UsageErrors {
     /// The verb; nil before it is known.
     let verb: String?
@@ -29,7 +29,7 @@ package struct UsageErrors {
         error("unknown command \"\(Address(word))\"", why: Self.synonyms[word] ?? suggestion(word, among: verbs))
     }
 
-    /// The names that other programs use for these verbs.
+    /// The verbs of other programs, with the verb of moult to use instead.
     private static let synonyms = [
         "install": "use `moult apply`", "update": "use `moult apply`", "upgrade": "use `moult apply`",
         "undo": "use `moult rollback` for a store, or `moult replace --undo` for a file",
@@ -43,7 +43,7 @@ package struct UsageErrors {
     }
 
     func unknownOption(_ word: String, among options: [Option]) -> MoultError {
-        // Every single letter is similar to any other, so only long names are compared.
+        // Each letter is similar to every other one, so only long names are compared.
         let names = word.count > 2 ? options.map { "--\($0.name)" } : []
         // `--fore` is closer to the beginning of `--force-after` than to any other name.
         let beginnings = names.filter { $0.count > word.count }.map { (start: String($0.prefix(word.count)), name: $0) }
@@ -69,7 +69,7 @@ package struct UsageErrors {
         return error("\(name) takes \(takes)", why: "unexpected argument \"\(Address(word))\"")
     }
 
-    /// Returns the fault in the value of an option or argument; nil if it is valid.
+    /// Returns the error for an invalid value of an option or argument; nil if the value is valid.
     func misfit(_ text: String, for value: ArgumentType, of owner: String) -> MoultError? {
         switch value.kind {
         case .text, .source, .offer, .ofStore: return nil

@@ -62,7 +62,7 @@ package struct BashCompletions {
         """
     }
 
-    /// Options with a value, as patterns over verb and option.
+    /// The options with a value, as patterns for `VERB:OPTION`, and their completions.
     private var valueOptions: [(pattern: String, completion: Completion)] {
         let common = Option.beforeVerb.compactMap { option in
             option.value.map { (option.spellings.map { "*:\($0)" }.joined(separator: "|"), $0.completion) }

@@ -4,7 +4,7 @@ enum Completion {
     case files
     case directories
     case words([String])
-    /// The output of `moult completions` for this word.
+    /// The names that `moult completions` prints for this word.
     case store(String)
 }
 

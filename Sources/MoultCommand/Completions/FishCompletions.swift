@@ -87,7 +87,7 @@ package struct FishCompletions {
         }
     }
 
-    /// Options that take the next word as their value, as patterns over verb and option.
+    /// The options that take the next word as their value, as patterns for `VERB:OPTION`.
     private var valueOptions: [String] {
         Option.beforeVerb.filter { $0.value != nil }.flatMap(\.spellings).map { "'*:\($0)'" }
             + commands.flatMap { command in

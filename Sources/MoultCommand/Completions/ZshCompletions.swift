@@ -1,4 +1,4 @@
-/// A completion script for zsh: a function for a directory in `fpath` that can also be sourced.
+/// A completion script for zsh: a function file for a directory in `fpath`, which can also be sourced.
 package struct ZshCompletions {
     private let commands: [Command]
 

@@ -31,7 +31,7 @@ package struct CommandHelp: Report {
             page.paragraph("\("Exit status:", .heading) \(exits). All: moult help exit-codes")
         }
         page.paragraph("\("Common options:", .heading) \(Self.common(command))")
-        // A verb and a topic may share a name; the reader wants both.
+        // A verb and a topic may share a name; the page then explains both.
         if let topic = Topic.all.first(where: { $0.name == command.name }) {
             page.heading("\(topic.name.prefix(1).uppercased())\(topic.name.dropFirst()), \(topic.summary)")
             page.line()
@@ -39,7 +39,7 @@ package struct CommandHelp: Report {
         }
     }
 
-    /// Returns the options shared by most verbs, on one line: `moult help options` explains them.
+    /// Returns the common options of the verb on one line; `moult help options` explains them.
     private static func common(_ command: Command) -> String {
         let names = command.commonOptions.map { option in
             (option.letter.map { "-\($0), " } ?? "") + option.usage

@@ -1,4 +1,4 @@
-/// A manual page in man macros, generated from the same values as the help.
+/// A manual page in man macros, generated from the same data as the help.
 struct ManPage {
     let name: String
     let section: Int

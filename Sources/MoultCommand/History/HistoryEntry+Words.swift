@@ -6,7 +6,7 @@ internal import StepKit
 
 extension History.Entry {
     /// Returns the action and its outcome in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`. In the store of a single file,
-    /// these are replacements of the file.
+    /// the text calls updates replacements of the file.
     func sentence(of file: String?) -> String { "\(what(of: file)) \(ending)" }
 
     /// Returns the action: `update 2.0.0 -> 2.1.0`, `replacement of app.db`.
@@ -17,18 +17,18 @@ extension History.Entry {
         return action + (self.from == to ? "" : " \(from) -> \(Generation.version(of: to))")
     }
 
-    /// Returns the reason for the outcome; for a replaced file, described without mentioning releases.
+    /// Returns the reason for the outcome; for a replaced file, in words that do not mention releases.
     func reason(of file: String?) -> String? {
         file == nil ? reason : reason.map { FileReplacement.inWordsOfFiles($0, new: "the new database") }
     }
 
-    /// Returns the next step; for a replaced file, described without mentioning releases.
+    /// Returns the next step; for a replaced file, in words that do not mention releases.
     func remedy(of file: String?) -> String? {
         guard file != nil, let remedy, FileReplacement.isForPublishers(remedy) else { return remedy }
         return "Correct the new database, or the options of `moult replace`."
     }
 
-    /// The outcome: `done in 1.2 s`.
+    /// The outcome and the duration: `done in 1.2 s`.
     var ending: String {
         let time = milliseconds.map { durationText(seconds: Double($0) / 1000) }
         func after(_ words: String) -> String { words + (time.map { " after \($0)" } ?? "") }
@@ -42,8 +42,8 @@ extension History.Entry {
         }
     }
 
-    /// Returns the fate of rows, one line per database: `pantry: 3 rows carried over, 1 kept in quarantine`, followed by the
-    /// names of the sets in quarantine. In the store of a single file, the database has no name.
+    /// Returns the numbers of carried, rejected and kept rows, one line per database: `pantry: 3 rows carried over, 1 kept in
+    /// quarantine`, followed by the names of the sets in quarantine. In the store of a single file, the database has no name.
     func rowLines(of file: String?) -> [String] {
         var names: [String?] = []
         for fate in rows where !names.contains(fate.database) { names.append(fate.database) }
@@ -63,12 +63,12 @@ extension History.Entry {
         return lines + (kept.isEmpty ? [] : ["in quarantine: \(kept.joined(separator: ", "))"])
     }
 
-    /// One line per pass: `prepare  unpack 12 ms, copy 3 ms`.
+    /// One line per pass: `prepare: unpack 12 ms, copy 3 ms`.
     var partLines: [String] {
         var passes: [String] = []
         for part in parts where !passes.contains(part.pass) { passes.append(part.pass) }
         return passes.map { pass in
-            // Leaves out stages that take almost no time.
+            // Leaves out parts that took almost no time.
             let times = parts.filter { $0.pass == pass && $0.microseconds >= 50 }.map { "\($0.name) \($0.text)" }
             return "\(pass): \(times.isEmpty ? "no time" : times.joined(separator: ", "))"
         }
@@ -76,7 +76,7 @@ extension History.Entry {
 }
 
 extension History.Part {
-    /// The duration. Most parts are short, and 0 ms would say nothing.
+    /// The duration, for short parts in tenths of a millisecond, because most would otherwise take 0 ms.
     var text: String {
         let tenths = (microseconds + 50) / 100
         return tenths < 100

@@ -1,7 +1,7 @@
 internal import MoultPublish
 
 extension HistoryPage {
-    /// The style of the drawings, in addition to the style of every page.
+    /// The style of the charts, in addition to the style of every page.
     static let style: Markup = """
         :root { --c0: #8a94a0; --c1: #0b6bcb; --c2: #b3372f; --c3: #1a7f5a; --c4: #7a5af0; --c5: #c77700; --c6: #5b6f00;
           --c7: #c2388f; --c8: #12838f; --c9: #55606c; --c10: #8f5a3c;

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultPublish
 internal import MoultStore
 
-/// A history as an HTML page that shows how the time of each update was spent.
+/// The history as an HTML page, which shows what each update spent its time on.
 struct HistoryPage {
     let product: String
     let store: String
@@ -43,7 +43,7 @@ struct HistoryPage {
             """
     }
 
-    /// The duration of each update, oldest on the left, so that unusually long ones stand out.
+    /// A chart of the duration of each update, oldest on the left, in which unusually long ones stand out.
     private var columns: Markup {
         let longest = max(1, entries.compactMap(\.milliseconds).max() ?? 1)
         let columns = entries.reversed().enumerated().map { index, entry in

@@ -41,7 +41,8 @@ package enum Interruption {
             action.__sigaction_handler.sa_handler = { number in
                 _ = Interruption.signal.compareExchange(expected: 0, desired: number, ordering: .relaxed)
             }
-            // System calls are restarted, so that no other code has to handle EINTR; code that waits polls.
+            // System calls are restarted, so that no other code has to handle EINTR; code that waits checks `isRequested`
+            // regularly.
             action.sa_flags = SA_RESTART
             _ = sigaction(number, &action, nil)
         }

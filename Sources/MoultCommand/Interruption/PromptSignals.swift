@@ -9,8 +9,8 @@ enum PromptSignals {
 
     static var isPending: Bool { first.load(ordering: .relaxed) != 0 }
 
-    /// Runs the body, which returns soon after a signal, then lets the signal take its normal effect. Nil if a signal was
-    /// received and the process continues: it was stopped and resumed, or `Interruption` records the signal.
+    /// Runs the body, which returns soon after a signal, then raises the signal again with its normal effect. Returns nil if a
+    /// signal was received and the process continues: it was stopped and resumed, or `Interruption` records the signal.
     static func postponing<Result>(_ body: () throws -> Result) throws -> Result? {
         first.store(0, ordering: .relaxed)
         let before = numbers.map { ($0, note($0)) }
@@ -23,7 +23,8 @@ enum PromptSignals {
         return nil
     }
 
-    /// Returns the previous action; nil if the signal is ignored, which does not change.
+    /// Makes the process only record this signal, and returns the previous action. Returns nil if the signal is ignored, and
+    /// leaves it ignored.
     private static func note(_ number: Int32) -> sigaction? {
         var old = sigaction()
         // Reading and setting the action of an existing signal cannot fail.

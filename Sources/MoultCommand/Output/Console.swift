@@ -20,7 +20,7 @@ package final class Console: Sendable {
         /// The errno of the failed write; a closed pipe is not a failure.
         var failure: Int32?
         var hasProgressLine = false
-        /// Whether the text that follows ends the output; it is not a progress line.
+        /// Whether the output is ending, so that no progress line is drawn any more.
         var isEnding = false
     }
 
@@ -32,13 +32,13 @@ package final class Console: Sendable {
         errDescriptor = err
     }
 
-    /// The present capabilities of stderr.
+    /// The current capabilities of stderr.
     var errNow: Terminal { Terminal(descriptor: errDescriptor, environment: environment) }
 
     /// Appends to the buffer for stdout, which is written when it is full or on `flush`.
     package func write(_ text: String) { write(Array(text.utf8)) }
 
-    /// Does the same for bytes that need not be text.
+    /// Appends bytes, which need not be text, in the same way.
     package func write(_ bytes: [UInt8]) {
         state.withLock { state in
             guard !state.isClosed else { return }
@@ -50,7 +50,7 @@ package final class Console: Sendable {
     /// Writes the buffer to stdout.
     package func flush() { state.withLock { flush(&$0) } }
 
-    /// Writes all remaining output; returns errno on failure.
+    /// Writes all remaining output; returns the errno of a failed write, if any.
     package func finish() -> Int32? {
         state.withLock { state in
             clearProgress(&state)
@@ -68,7 +68,7 @@ package final class Console: Sendable {
         }
     }
 
-    /// Draws the progress line over the previous one, on terminals that can redraw a line.
+    /// Draws the progress line over the previous one. Only for terminals that can redraw a line.
     func showProgress(_ line: String) {
         state.withLock { state in
             guard !state.isEnding else { return }
@@ -79,7 +79,7 @@ package final class Console: Sendable {
 
     func clearProgress() { state.withLock { clearProgress(&$0) } }
 
-    /// Removes the progress line for good.
+    /// Removes the progress line, and draws none from now on.
     package func endProgress() {
         state.withLock { state in
             clearProgress(&state)
@@ -136,8 +136,8 @@ enum StandardDescriptors {
     /// results. Also makes a write to a closed pipe fail instead of killing the process.
     static func secure() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-            // The lowest free number is the missing one. The descriptor is opened read-only, so that output to it fails as it
-            // should; without it, writes fail anyway.
+            // The lowest free number is that of the missing descriptor. Standard output is opened read-only, so that writing
+            // results fails as it should. If opening fails, writes fail anyway.
             _ = moult_openat(AT_FDCWD, "/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY, 0)
         }
         // Fails only for a signal that does not exist.
@@ -145,7 +145,7 @@ enum StandardDescriptors {
     }
 }
 
-/// Sets the signal dispositions that this process inherited from its caller.
+/// Corrects the signal dispositions that this process inherited from its caller.
 enum InheritedSignals {
     /// Resets SIGCHLD and ignores SIGXFSZ. If the caller ignores SIGCHLD (`trap '' CHLD`), no child can be waited for. A file
     /// that exceeds the shell's limit (`ulimit -f`) would end the process by SIGXFSZ; if that is ignored, the write fails, and

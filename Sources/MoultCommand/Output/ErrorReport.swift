@@ -17,7 +17,8 @@ package struct ErrorReport {
 
     package var status: ExitCode { .failure(error.outcome) }
 
-    /// Returns two lines: what and why, then the next step. With `--verbose`, the causes follow.
+    /// Returns a line with what failed and why, and a line with the next step, if the error has one. With `--verbose`, the
+    /// causes follow.
     package func text(for terminal: Terminal) -> String {
         var page = Page(for: terminal)
         page.diagnostic("moult: \("error:", .bad) \(Self.line(error))")

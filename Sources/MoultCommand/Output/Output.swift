@@ -21,12 +21,12 @@ package struct Output: Sendable {
         self.isVerbose = isVerbose
     }
 
-    /// Prints the result; it is written when the verb ends.
+    /// Prints the result. The console buffers it until the verb ends.
     package func print(_ report: some Report, evenIfQuiet: Bool = false) {
         print(json: report.json, evenIfQuiet: evenIfQuiet) { report.write(to: &$0) }
     }
 
-    /// Does the same for a result of a single verb that needs no type of its own.
+    /// Prints a result that has no `Report` type, because only a single verb prints it.
     package func print(json: @autoclosure () -> JSON, evenIfQuiet: Bool = false, _ write: (inout Page) -> Void) {
         guard !isQuiet || evenIfQuiet else { return }
         switch format {
@@ -42,7 +42,7 @@ package struct Output: Sendable {
     }
 
     /// Prints a result that is a list, which may be long. `next` returns the elements in batches, then an empty batch, so that
-    /// only one batch is in memory. `rest` are the members after the list in JSON.
+    /// only one batch is in memory. `rest` returns the members that follow the list in JSON.
     package func list<Part>(
         _ name: String, next: () throws -> [Part], json: (Part) -> JSON, rest: () -> KeyValuePairs<String, JSON?>,
         write: ([Part], inout Page) -> Void
@@ -148,21 +148,21 @@ package struct Output: Sendable {
         }
     }
 
-    /// Adds the version number of the JSON contract to the object.
+    /// Adds the version number of the JSON format to the object.
     static func numbered(_ json: JSON) -> JSON {
         .object([JSON.Member("format", 1)] + (json.members ?? []).filter { $0.name != "format" })
     }
 }
 
-/// Writes files for the caller of a verb.
+/// Writes the output files of verbs.
 enum OutputFile {
-    /// Replaces the file.
+    /// Creates or replaces the file.
     static func write(_ bytes: [UInt8], to path: String) throws {
         try requireDirectory(of: path)
         try Files.replace(path, with: bytes)
     }
 
-    /// Throws an error that names the missing directory, and not the temporary file that could not be created in it.
+    /// Throws if the directory of the file is missing. Without this check, the error would name a temporary file.
     static func requireDirectory(of path: String) throws {
         let directory = Files.directory(of: path)
         guard try Files.factsThroughLinks(directory)?.kind != .directory else { return }

@@ -2,18 +2,19 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// Input piped into the command.
+/// The command's standard input.
 enum StandardInput {
     static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-    /// Returns whether the user answers yes at the terminal. The question goes to stderr, to keep it out of the results.
+    /// Asks the user at the terminal, and returns whether the answer is yes. The question goes to stderr, to keep it out of the
+    /// results.
     static func isConfirmed(_ question: String) throws -> Bool {
         _ = write(STDERR_FILENO, question, question.utf8.count)
         let answer = String(decoding: try line(), as: UTF8.self)
         return ["y", "yes"].contains(answer.lowercased())
     }
 
-    /// Returns the next line, without its line end. A signal during the wait ends the command, even if signals are otherwise
+    /// Returns the next line, without its line feed. A signal during the wait ends the command, even if signals are otherwise
     /// only recorded.
     static func line(orUntil isOver: () -> Bool = { false }) throws -> [UInt8] {
         var bytes: [UInt8] = []

@@ -26,7 +26,7 @@ extension Call {
 }
 
 extension Call {
-    /// Writes a page. Only an older page may be overwritten, so that a typo cannot destroy a database.
+    /// Writes an HTML page. Only an empty file or an older page may be overwritten, so that a typo cannot destroy a database.
     func save(_ html: [UInt8], asPage file: String) throws {
         if let facts = try Files.factsThroughLinks(file) {
             guard try facts.kind == .file && (facts.size == 0 || beginsLikeAPage(file)) else {
@@ -50,7 +50,7 @@ extension Call {
     /// Runs the verb, or the rest of it, in a separate process, for code that opens untrusted databases.
     ///
     /// `body` runs in that process and passes these databases to `confine`. Afterwards, `collect` runs in this process, with
-    /// the directory in which the other process could leave files.
+    /// the scratch directory, in which the other process may have left files.
     func sandboxed(
         _ what: String, collect: (_ scratch: String) throws -> Void = { _ in }, body: () throws -> ExitCode
     ) throws -> ExitCode {

@@ -29,7 +29,8 @@ extension PublishVerb {
 }
 
 extension PublishVerb {
-    /// Returns the keys pinned by stores: the given ones, or the root keys of a key list.
+    /// Returns the keys that stores are assumed to pin: the given keys, or the root keys of the given key list; nil if none are
+    /// given.
     private static func trustedKeys(_ call: Call) throws -> TrustedKeys? {
         let names = call.values(trust)
         if let list = names.first, names.count == 1, list.hasSuffix(".json") {

@@ -3,7 +3,7 @@ internal import MoultPublish
 internal import StepKit
 
 extension PackChanges {
-    /// Writes the changes for users after the list of packed databases.
+    /// Writes the changes from the previous release, below the list of packed databases.
     func write(to page: inout Page, bundleSize: Int) {
         page.line()
         page.line("\("changes from \(before)", .heading)")

@@ -4,10 +4,10 @@ internal import MoultTrust
 
 /// Keys named on the command line.
 enum Keys {
-    /// The maximum size of a key file, which has a few hundred bytes.
+    /// The maximum size of a key file, which normally has a few hundred bytes.
     private static let limit = 1 << 14
 
-    /// Returns a secret key file in moult's or minisign's format; asks for the password if the key has one.
+    /// Reads a secret key from a file in moult's or minisign's format; asks for the password if the key has one.
     fileprivate static func secret(_ path: String, _ bar: ProgressBar) throws -> SecretKey {
         guard let bytes = try Files.read(path, limit: limit) else {
             let stem = path.hasSuffix(".key") ? String(path.dropLast(4)) : path
@@ -50,7 +50,7 @@ enum Keys {
 }
 
 extension Call {
-    /// Returns a secret key named on the command line, with a warning if other users can read it.
+    /// Reads a secret key whose path is on the command line, and prints a warning if other users may read or change the file.
     func secretKey(_ path: String) throws -> SecretKey {
         let key = try Keys.secret(path, progressBar())
         if let command = try Keys.protection(of: path) {

@@ -29,7 +29,7 @@ enum Password {
         return try StandardInput.line { PromptSignals.isPending }
     }
 
-    /// Asks twice on a terminal, because a typo would make the key unusable for good.
+    /// Returns the password for a new key. Asks twice on a terminal, because a typo would make the key permanently unusable.
     static func choose() throws -> [UInt8] {
         let password = try ask("Password for the new key: ")
         guard !password.isEmpty else {
@@ -45,7 +45,7 @@ enum Password {
         return password
     }
 
-    /// Writes to stderr, to keep results clean. A prompt that cannot be shown does not stop the command.
+    /// Writes to stderr, to keep prompts out of the results. A prompt that cannot be shown does not stop the command.
     private static func say(_ text: String) { _ = write(STDERR_FILENO, text, text.utf8.count) }
 
     private static func error(_ what: String) -> MoultError {

@@ -10,7 +10,7 @@ internal import StepKit
 /// `integrations/prometheus`.
 struct Metrics {
     let store: StoreLayout
-    /// Nil if the store cannot be read, which is then the only metric.
+    /// Nil if the store cannot be read; the only metric then reports that.
     let status: Status?
     /// Nil if this user may not read the quarantine.
     var quarantine: [QuarantineShelf.Set]?

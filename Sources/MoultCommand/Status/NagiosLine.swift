@@ -25,7 +25,7 @@ struct NagiosLine {
     func write(to page: inout Page) {
         let word = "\(verdict.state)".uppercased()
         let words = [release] + verdict.findings.map(\.text)
-        // A bar ends the text, and a line feed ends the line.
+        // Nagios takes a bar as the end of the text, and a line feed as the end of the line.
         let text = words.compactMap(\.self).joined(separator: "; ").replacing("|", with: "/").replacing("\n", with: " ")
         page.line("MOULT \(word) - \(text)\(performance)")
     }

@@ -3,9 +3,9 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
 
-/// The status of a single file replaced by `moult replace`, in terms of files and times, as in that verb.
+/// The status of a single file replaced by `moult replace`, in the terms of that verb: files and times.
 extension StatusReport {
-    /// An old content of the file, which can be restored.
+    /// A kept copy of the file's old content, which can be restored.
     struct Copy {
         let generation: String
         let size: Int

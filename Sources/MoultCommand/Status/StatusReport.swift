@@ -164,7 +164,7 @@ struct StatusReport: Report {
         return lines
     }
 
-    /// Returns the mark in front of a file. A tick marks only files that were read and have not changed since.
+    /// Returns the mark to print in front of a file. A tick marks only files that were read and have not changed since.
     private func mark(_ file: Status.File, _ terminal: Terminal) -> StyledText {
         if file.state.isFault { return "\(terminal.symbols.cross, .bad)" }
         let known = file.finding?.depth

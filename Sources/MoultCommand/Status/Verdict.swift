@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultStore
 
-/// The state of a store for a monitoring system, which is that of the worst finding.
+/// The state of a store for a monitoring system: the state of its worst finding.
 struct Verdict {
     /// The raw values are the exit statuses of Nagios checks.
     enum State: Int32, Comparable {

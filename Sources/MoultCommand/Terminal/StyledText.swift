@@ -30,8 +30,8 @@ package struct StyledText: Sendable, Equatable {
     /// The text without styles.
     package var plain: String { parts.map(\.text).joined() }
 
-    /// Replaces typographic characters with ASCII on terminals without Unicode. Meant for moult's own sentences; foreign data
-    /// stays unchanged.
+    /// Replaces typographic characters with ASCII on terminals without Unicode. Only for moult's own sentences, because data
+    /// from elsewhere must stay unchanged.
     func spelt(for terminal: Terminal) -> StyledText {
         if terminal.hasUnicode { return self }
         var text = self
@@ -46,7 +46,7 @@ package struct StyledText: Sendable, Equatable {
     /// The display width in columns.
     package var width: Int { parts.reduce(0) { $0 + displayWidth($1.text) } }
 
-    /// Returns the text with escape sequences for the terminal, and with foreign control characters made visible.
+    /// Returns the text with escape sequences for the terminal, and with control characters from other sources made visible.
     package func rendered(for terminal: Terminal) -> String {
         parts.map { part in
             let text = visible(part.text)

@@ -45,7 +45,7 @@ package struct Table: Sendable {
             let column = columns[index]
             let padding = spaces(widths[index] - cell.width)
             if index == cells.count - 1, index == columns.count - 1, column.alignment == .left {
-                // Nothing is wrapped into a narrow strip at the right edge.
+                // The cell gets at least 20 columns, because text in a narrower strip is hard to read.
                 let room = width.map { max($0 - start, 20) }
                 let parts = room.map { cell.wrapped(to: $0) } ?? [cell]
                 return [line + parts[0]] + parts.dropFirst().map { spaces(start) + $0 }

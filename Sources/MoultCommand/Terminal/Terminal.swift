@@ -4,7 +4,7 @@ internal import MoultLibc
 
 /// The capabilities of an output stream: a terminal with a width, with or without colour, or a pipe or file.
 package struct Terminal: Sendable, Equatable {
-    /// Columns; nil for a pipe or a file.
+    /// The width in columns; nil for a pipe or a file.
     package var width: Int?
     package var hasColor: Bool
     package var hasUnicode: Bool
@@ -40,7 +40,8 @@ package struct Terminal: Sendable, Equatable {
         hasUnicode = Self.unicode(environment)
     }
 
-    /// Returns whether to use colour, by NO_COLOR (no-color.org), CLICOLOR_FORCE, CLICOLOR, then the terminal's capability.
+    /// Returns whether to use colour, according to NO_COLOR (no-color.org), CLICOLOR_FORCE, CLICOLOR, then the terminal's
+    /// capability.
     private static func color(_ capable: Bool, _ environment: Environment) -> Bool {
         if environment["NO_COLOR"] != nil { return false }
         if let force = environment["CLICOLOR_FORCE"], force != "0" { return true }

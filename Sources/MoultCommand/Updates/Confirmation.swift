@@ -3,7 +3,7 @@ internal import MoultEngine
 internal import MoultStore
 
 extension Call {
-    /// Returns whether `--confirm` was given; throws if moult cannot ask, because that needs a terminal and text output.
+    /// Returns whether `--confirm` was given; throws if moult cannot ask the question, which needs a terminal and text output.
     func asksBefore() throws -> Bool {
         guard has(UpdateOptions.confirm) else { return false }
         guard StandardInput.isTerminal, output.format == .text, !output.isQuiet else {
@@ -15,7 +15,8 @@ extension Call {
 }
 
 extension Plan {
-    /// Asks the user at the terminal, who sees the plan; throws unless the answer is yes.
+    /// Asks the user at the terminal whether to apply the plan, which is already on the screen; throws unless the answer is
+    /// yes.
     func confirm() throws {
         guard try StandardInput.isConfirmed("Do this now? [y/N] ") else {
             throw MoultError(

@@ -51,7 +51,7 @@ extension Call {
         return source
     }
 
-    /// Throws if feed options are given that contradict a plan or a manifest.
+    /// Throws if feed options are given together with a plan or a manifest, to which they do not apply.
     func refuseFeedOptions(with what: String, why: String) throws {
         guard let word = feedWords.first else { return }
         throw wrongUsage(

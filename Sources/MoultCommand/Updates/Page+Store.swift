@@ -19,7 +19,7 @@ extension Page {
         }
     }
 
-    /// Writes the generations that were removed, and those that could not be.
+    /// Writes the generations that were removed, and those that could not be removed.
     mutating func collected(_ report: Collector.Report, dry: Bool = false) {
         for name in report.removed {
             wrapped("\("-", .removed) generation \(name)\(dry ? " would be removed" : " was removed")")

@@ -101,7 +101,7 @@ extension Page {
 func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is installed" }
 
 extension Call {
-    /// Prints a whole plan; the exit status says whether anything would change.
+    /// Prints a whole plan, and returns the exit status, which shows whether anything would change.
     func show(
         _ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator, summary: [String]? = nil,
         contents: () throws -> ReleaseDiff? = { nil }
@@ -109,7 +109,7 @@ extension Call {
         let (free, unfinished) = (try orchestrator.freeSpace(), try orchestrator.unfinished())
         let examiner = try Validator.present()
         let holds = try orchestrator.holds()
-        // Last, because nothing else in the store can be read after it.
+        // This comes last, because it may confine the process, which can then read nothing else in the store.
         let contents = try contents()
         let report = PlanReport(
             plan: plan, store: store, free: free, unfinished: unfinished, details: output.isVerbose, command: command,
@@ -137,7 +137,7 @@ extension Plan {
     func save(to file: String) throws {
         // A device, or a link to one, would be replaced by the file.
         if let facts = try Files.facts(file) {
-            // A file that cannot be read as a plan is not a plan.
+            // Any error while reading the file means that it is not a plan.
             guard facts.kind == .file, facts.size == 0 || (try? Plan.saved(in: file)) != nil else {
                 throw MoultError(
                     .system, what: "cannot save the plan to \(file)", why: "it exists and is not a plan",

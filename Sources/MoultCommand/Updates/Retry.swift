@@ -2,13 +2,13 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultLibc
 
-/// Retries while the exit status is 75. For timers, which should report only faults that last.
+/// Retries while the exit status would be 75, so that timers report only faults that last.
 enum Retry {
     static let option = Option(
         "retry", value: .number("SECONDS", in: 0...604_800),
         "Time to retry before exiting with 75")
 
-    /// The pauses get longer, because each attempt asks programs to release their databases.
+    /// The pauses, in seconds, get longer, because each attempt asks programs to release their databases.
     private static let (shortestPause, longestPause) = (60, 900)
 
     static func run(_ call: Call, _ body: () throws -> Void) throws {

@@ -67,7 +67,7 @@ extension Call {
         }
     }
 
-    /// The given options of a request, for a command line that does the same.
+    /// The given options of a request, for a command line that makes the same request.
     var requestWords: [String] {
         UpdateOptions.all.flatMap { option in
             guard has(option) else { return [String]() }
@@ -96,6 +96,6 @@ extension Call {
 
     func layout() throws -> StoreLayout { try StoreLayout(root: store()) }
 
-    /// Returns the records of the chosen store.
+    /// Returns a snapshot of the records of the chosen store.
     func snapshot() throws -> StoreSnapshot { StoreSnapshot(try layout()) }
 }

@@ -81,7 +81,7 @@ enum ApplyVerb {
         let source = try call.reading(name) { try call.source(name) }
         let isNew = try call.reading(name) { try call.has(create) && makeStore(call, source) }
         if isNew {
-            // The first error is reported, and the new store is removed, whatever was done in it.
+            // If the installation fails, its error is reported and the new store is removed, with everything in it.
             try call.orchestrator().firstInstalling(isNew: true) { try install(call, name, source) }
         } else {
             try install(call, name, source)
@@ -111,7 +111,7 @@ enum ApplyVerb {
         display.finish(try body(call.orchestrator(display.watcher), display.announce), storeWords: call.storeWords)
     }
 
-    /// Creates the store. Returns false if it exists; it must then have the given keys.
+    /// Creates the store, and returns whether it did. An existing store must have the given keys.
     private static func makeStore(_ call: Call, _ source: ReleaseSource) throws -> Bool {
         let store = call.storeToMake
         try Custody(StoreLayout(root: store)).check()
@@ -129,12 +129,12 @@ enum ApplyVerb {
             )
         }
         if case .feed(let feed) = source { settings.feed = FeedSettings(url: feed.address) }
-        // The other settings of an existing store may differ from this command's.
+        // The other settings of an existing store may differ from those that this command would write.
         return try Orchestrator.create(
             at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [], wait: call.wait)
     }
 
-    /// Follows the feed that is given as the release, by an option, or in the settings.
+    /// Installs from the feed that is given as the release, by an option, or in the settings.
     private static func follow(_ call: Call, _ feed: Address?) throws {
         Interruption.watch()
         let display = UpdateDisplay(call, store: try call.store(), asksBefore: try call.asksBefore())
@@ -150,7 +150,8 @@ enum ApplyVerb {
         }
     }
 
-    /// The error for a first install from a feed without a release for this store: an app would start without its databases.
+    /// Returns the error for a first install from a feed that has no release for this store: an app would start without its
+    /// databases.
     private static func nothingOffered(_ status: Orchestrator.FeedStatus) -> MoultError {
         let skipped = status.choice.skipped.map { "\($0.version): \($0.why)" }
         return MoultError(

@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultSQLite
 internal import StepKit
 
-/// `moult attach`: prints how to open the same databases in any SQLite shell.
+/// `moult attach`: prints SQL that opens the databases in another SQLite shell.
 enum AttachVerb {
     static let command = Command(
         "attach", .operators, "print SQL that opens the databases in another SQLite shell",

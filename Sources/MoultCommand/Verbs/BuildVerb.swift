@@ -72,8 +72,8 @@ enum BuildVerb {
         return .done
     }
 
-    /// Refuses an output path in a store: an older build may be replaced, but a file in a store may be the only copy of user
-    /// data.
+    /// Refuses to overwrite a file in a store: an older build may be replaced, but a file in a store may be the only copy of
+    /// user data.
     private static func refuseStore(_ output: String) throws {
         let directory = Files.directory(of: try Files.absolute(output))
         guard try Files.facts(output) != nil, try Files.facts("\(directory)/\(StoreLayout.settingsName)") != nil else {

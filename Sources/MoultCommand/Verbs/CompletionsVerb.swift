@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// `moult completions`: shell scripts and manual pages, generated from the table of verbs.
+/// `moult completions`: prints shell completions and writes manual pages, generated from the table of verbs.
 enum CompletionsVerb {
     static let kind = Argument(
         .choice(
@@ -41,7 +41,8 @@ enum CompletionsVerb {
             if let place {
                 throw call.wrongUsage("only man takes a directory", why: "unexpected argument \"\(place)\"")
             }
-            // Shells split these lines, so a name that another user chose must not contain a line break.
+            // Shells split the output into lines, and another user may have chosen a name with a line break, so such names are
+            // left out.
             let names = Set(try call.snapshot().names(names)).sorted().filter { name in
                 name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
             }
@@ -81,7 +82,7 @@ enum CompletionsVerb {
 }
 
 extension StoreSnapshot {
-    /// Returns the suggestions for shells.
+    /// Returns the names of one kind that shells suggest.
     fileprivate func names(_ kind: ArgumentType.StoreNames) throws -> [String] {
         switch kind {
         case .databases: try installed?.manifest.databases.map(\.name) ?? []

@@ -91,7 +91,7 @@ enum DeltaVerb {
             size: try Files.factsThroughLinks(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
     }
 
-    /// Returns the two files to compare.
+    /// Returns the paths of the old and the new database.
     private static func pair(_ before: Subject, _ after: Subject, _ call: Call) throws -> (String, String) {
         if before.kind == .database, after.kind == .database, let old = before.parts.first?.path,
             let new = after.parts.first?.path
@@ -117,7 +117,7 @@ enum DeltaVerb {
                 ? "no database that both contain has changed" : "several databases have changed: \(names)")
     }
 
-    /// Refuses a file with a WAL, because the content in the WAL is not in the file.
+    /// Refuses a database with a WAL, because part of its content is only in the WAL.
     private static func refuseOpen(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks("\(path)-wal"), facts.size > 0 else { return }
         throw MoultError(

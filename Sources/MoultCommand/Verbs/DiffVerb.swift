@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultPublish
 internal import MoultSandbox
 
-/// `moult diff`: the differences between two databases or releases.
+/// `moult diff`: shows the differences between two databases or releases.
 enum DiffVerb {
     static let old = Argument(
         .file("OLD"),
@@ -47,7 +47,7 @@ enum DiffVerb {
         ],
         run: run)
 
-    /// The page in the scratch directory, written by the process that compares.
+    /// The name of the page that the sandboxed process writes in the scratch directory.
     private static let page = "page.html"
 
     static func run(_ call: Call) throws -> ExitCode {
@@ -82,7 +82,8 @@ enum DiffVerb {
         if let file {
             let bytes = Array(DiffPage(diff).html.utf8)
             if let scratch = SandboxedReexec.scratch {
-                // No other process changes modes in that directory, and no other user may read it.
+                // A sandboxed process cannot change modes, so the file gets its mode when it is created. No other user may read
+                // it.
                 let file = try Descriptor("\(scratch)/\(page)", .create, mode: 0o600)
                 try file.write(bytes)
             } else {

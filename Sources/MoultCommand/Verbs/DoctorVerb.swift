@@ -2,7 +2,7 @@ internal import Moult
 internal import MoultBasics
 internal import MoultStore
 
-/// `moult doctor`: finds problems that will affect a store sooner or later, and how to fix them.
+/// `moult doctor`: finds problems that could damage a store, and shows how to fix them.
 enum DoctorVerb {
     static let command = Command(
         "doctor", .operators, "look for problems that could damage the databases",

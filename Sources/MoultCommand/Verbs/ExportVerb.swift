@@ -4,7 +4,7 @@ internal import MoultEngine
 internal import MoultFiles
 internal import StepKit
 
-/// `moult export`: creates an offline set of one release.
+/// `moult export`: copies a release with its feed and signatures, for use without a network.
 enum ExportVerb {
     static let version = Argument(.text("VERSION"), "The version of a release in the feed")
     static let directory = Argument(.directory(), "The directory for the copy, created if missing")

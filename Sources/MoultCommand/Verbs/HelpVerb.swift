@@ -1,4 +1,4 @@
-/// `moult help`: an overview, one verb, or a topic.
+/// `moult help`: shows an overview, or explains a verb or a topic.
 enum HelpVerb {
     static let subject = Argument(
         .offer("VERB|TOPIC") { words }, presence: .optional,

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultPublish
 internal import MoultStore
 
-/// `moult history`: the operations on a store.
+/// `moult history`: shows the operations on a store.
 enum HistoryVerb {
     static let number = Option(
         "number", letter: "n", value: .number(in: 1...1_000_000), "The number of entries to show (default 20)")
@@ -28,7 +28,7 @@ enum HistoryVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let layout = try call.layout()
-        // Otherwise a directory that is not a store would appear to have an empty history.
+        // Without this, a directory that is not a store would appear to have an empty history.
         let settings = try Settings.read(layout)
         let reader = try HistoryReader(layout)
         var left = call.number(number) ?? 20

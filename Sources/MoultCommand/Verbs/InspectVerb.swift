@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultPublish
 
-/// `moult inspect`: the contents of a database, a release, a bundle or a store.
+/// `moult inspect`: shows the contents of a database, a release, a bundle or a store.
 enum InspectVerb {
     static let subject = Argument(
         .file("WHAT"), presence: .optional, "A database, a bundle, a manifest or a store (default: the store)")

@@ -114,7 +114,7 @@ enum PackVerb {
         return .done
     }
 
-    /// Adds a next step to every refusal: the fault is in the draft, or in a file that it names.
+    /// Adds advice to errors that have none: the fault is in the draft, or in a file that it names.
     private static func advising<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as MoultError
             where error.now == nil && [.failed, .refused].contains(error.outcome)
@@ -127,7 +127,7 @@ enum PackVerb {
 }
 
 extension Call {
-    /// Passes on the given draft, or one generated for the given databases.
+    /// Calls `body` with the path of the given draft, or of one generated for the given databases.
     fileprivate func withDraft<R>(for output: String, _ body: (String) throws -> R) throws -> R {
         let files = values(PackVerb.draft)
         guard let first = files.first else { throw UsageErrors(verb: command.name).missing(PackVerb.draft) }
@@ -165,7 +165,7 @@ extension Call {
             }
             try Files.writeNew(Array(text.utf8), to: path)
             do { return try body(path) } catch var error as MoultError where !has(PackVerb.writeDraft) {
-                // The user does not know that draft, and it is removed before the message is read.
+                // The message must not name the generated draft, which the user does not know and which is about to be removed.
                 if error.what.hasPrefix("\(path): ") { error.what.removeFirst("\(path): ".count) }
                 throw error
             }

@@ -56,7 +56,7 @@ enum PlanVerb {
         }
     }
 
-    /// Returns the plan of the feed's next release, if any.
+    /// Shows the plan for the feed's next release, or the state of the feed if it has none.
     private static func follow(_ call: Call, _ request: FeedRequest, _ words: [String]) throws -> ExitCode {
         let (status, plan) = try call.orchestrator().plan(following: request)
         guard let plan else {

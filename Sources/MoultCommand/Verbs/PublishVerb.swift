@@ -163,7 +163,7 @@ enum PublishVerb {
         return .done
     }
 
-    /// Returns the feed, if it is in a registry.
+    /// Returns the feed if it is in a registry; otherwise nil.
     static func registryFeed(_ call: Call) throws -> RegistryFeed? {
         func repository(_ text: String, _ name: String) throws -> Repository {
             let (repository, tag) = try Repository.parse(Address(text))

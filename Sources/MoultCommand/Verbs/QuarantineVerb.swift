@@ -95,7 +95,8 @@ enum QuarantineVerb {
         }
     }
 
-    /// Throws if a database's name stands for several sets: it is enough to view a set, but not to remove one of several.
+    /// Throws if `name` is the name of a database with several sets: a command may show the newest of them, but must not choose
+    /// one to remove.
     private static func refuseAmbiguous(_ name: String, _ set: QuarantineShelf.Set, _ orchestrator: Orchestrator) throws
     {
         let same = try orchestrator.quarantine().filter { $0.record?.database == name }
@@ -178,7 +179,7 @@ extension QuarantineVerb {
             page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
             let installed = result.generation.map { Generation.version(of: $0) } ?? ""
             let isAdopted = result.generation.map { Generation.adoptedNumber(of: $0) != nil } ?? false
-            // Files from before moult have no release for comparing the content.
+            // Files from before moult have no release with which the content could be compared.
             if let release = set.record?.release, !release.isEmpty, release != installed, !isAdopted {
                 page.wrapped(
                     "the restored content is from release \(release), but \(installed) is installed: an app for \(installed) may not "

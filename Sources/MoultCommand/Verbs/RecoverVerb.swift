@@ -4,7 +4,7 @@ internal import MoultEngine
 internal import MoultStore
 internal import Synchronization
 
-/// `moult recover`: recovers work that a crash interrupted.
+/// `moult recover`: finishes or undoes an update that a crash interrupted.
 enum RecoverVerb {
     static let undo = Option("undo", "Return to the previous release instead of finishing the update")
 
@@ -41,7 +41,7 @@ enum RecoverVerb {
             }, shouldStop: { Interruption.isRequested })
         let recovered = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
         call.output.print(json: ["settled": .array(recovered.map(\.json))]) { page in
-            // Otherwise a warning has already reported the repair.
+            // If a warning was shown, it has already reported the repair.
             if recovered.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
             for result in recovered {
                 page.wrapped(StyledText(result.text))
@@ -53,7 +53,7 @@ enum RecoverVerb {
 }
 
 extension Call {
-    /// For short verbs that write: reports only recovered updates.
+    /// The watcher of short verbs that write, which reports only recovered updates and warnings.
     var recoveryWatcher: Watcher {
         Watcher(tell: { [output, storeWords] event in
             switch event {

@@ -71,7 +71,7 @@ enum ReplaceVerb {
             switch (call.value(new), call.has(undo)) {
             case (nil, true): return try restore(call, replacement)
             case (let new?, false): return try replace(call, replacement, by: new)
-            // The case that both files are missing is handled above.
+            // A command line with neither NEW.db nor --undo is handled above.
             case (_, true), (nil, false):
                 throw call.wrongUsage("--undo takes no NEW.db", why: "the old content comes from the kept copy")
             }
@@ -156,7 +156,7 @@ enum ReplaceVerb {
     private static func pack(_ call: Call, _ draft: String, in directory: String, _ bar: ProgressBar) throws -> String {
         var options = PackOptions()
         (options.output, options.allowDirty, options.checkTime) = (directory, true, call.checkTime)
-        // The bundle is unpacked immediately, so compressing it further would be a waste.
+        // The bundle is unpacked immediately, so better compression would waste time.
         options.level = 1
         options.warn = { call.output.warn("\($0)") }
         options.shouldStop = { Interruption.isRequested }
@@ -170,7 +170,7 @@ enum ReplaceVerb {
 }
 
 extension Call {
-    /// The given requirements for the new content, and the rows that it takes over.
+    /// The given options --preserve and --check, as words of a command line.
     fileprivate var contentWords: [String] {
         [ReplaceVerb.preserve, ReplaceVerb.check].flatMap { option in
             values(option).flatMap { ["--\(option.name)", $0] }

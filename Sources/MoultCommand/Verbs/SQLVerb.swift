@@ -67,7 +67,7 @@ enum SQLVerb {
             now: "To allow changes, use --write.")
     }
 
-    /// Shortens the error to SQLite's message and the statement, which here is the user's own.
+    /// Returns the error shortened to SQLite's message and the statement, which the user wrote.
     private static func explained(_ error: any Error, _ group: String?, _ groups: [String]) -> any Error {
         guard var explained = error as? MoultError, let said = error.sqlite, let sql = said.sql else { return error }
         explained.what = "cannot run \"\(sql.trimmed)\""

@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
 
-/// `moult status`: the installed release, and whether it is healthy.
+/// `moult status`: shows the installed release, and whether it is healthy.
 enum StatusVerb {
     static let prometheus = Option("prometheus", "Print metrics for the Prometheus node exporter")
     static let nagios = Option("nagios", "Print one line for Nagios, and exit with the status of a Nagios check")
@@ -67,7 +67,7 @@ enum StatusVerb {
         let store = try call.snapshot()
         let status: Status
         do { status = try Status(of: store) } catch {
-            // A store without metrics would look like one that was removed.
+            // Without any metric, the store would look as if it had been removed.
             call.output.lines { Metrics(store: store.layout, status: nil).write(to: &$0) }
             throw error
         }

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
 
-/// `moult watch`: reports each release put into service, and runs a program each time.
+/// `moult watch`: reports each release when it is installed, and can run a program each time.
 enum WatchVerb {
     static let exec = Option("exec", "Run CMD for each release")
     static let once = Option("once", "Exit after the first release")

@@ -20,7 +20,7 @@ enum WhoVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let store = try call.snapshot()
-        // Reports a missing store.
+        // Throws if the store is missing.
         _ = try store.settings
         call.output.print(WhoReport(root: store.layout.root, holders: try Holders(of: store)))
         return .done
