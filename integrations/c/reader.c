@@ -12,7 +12,7 @@ static int print_row(void *unused, int count, char **values, char **names) {
     return puts("") < 0;
 }
 
-/* Opens the user database as main, and attaches the other databases under their names; a group would need its own connection. */
+/* Opens the user database as main, and attaches the others under their names; a group would need its own connection. */
 static int open_all(const moult_lease *lease, sqlite3 **db) {
     const char *first = ":memory:";
     const moult_database *database;

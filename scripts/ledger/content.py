@@ -105,7 +105,7 @@ class Content:
 
     @property
     def objects(self):
-        """The schema: SQL and table by kind and name."""
+        """The schema: kind, table and SQL of each object, by name."""
         if "objects" not in self.cache:
             found = {}
             for kind, name, table, sql in self.all("SELECT type, name, tbl_name, sql FROM sqlite_schema"):

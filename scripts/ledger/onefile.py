@@ -41,7 +41,8 @@ def replacement(rng):
 
 
 def snapshot(path):
-    """Returns the rows of each table that an app would find, read from a copy of the file; None if the file is missing."""
+    """Returns the rows of each table that an app would find, read from a copy of the file; None if the file is missing, and
+    "damaged" if SQLite finds damage."""
     if not os.path.exists(path):
         return None
     copy = path + ".look"

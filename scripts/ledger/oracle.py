@@ -576,7 +576,7 @@ def lacks(content, template):
 
 
 def lost_by_migration(old, new, choose):
-    """Returns, by table, the rows that have lost or changed a value; empty if every value is still there."""
+    """Returns, by table, the least and the greatest count of losses that may be reported; empty if no value is lost."""
     found = {}
     for table in old.tables:
         rows = old.rows(table)

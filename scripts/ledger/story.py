@@ -162,7 +162,8 @@ WEIGHTS = {
 
 
 def update(rng, drafts, at):
-    """Returns an update to a later release, or sometimes to an older release or the installed one."""
+    """Returns an update to a later release, or sometimes to an older release or the installed one, and the index of the newest
+    release so far."""
     roll = rng.random()
     if roll < 0.04:
         to = rng.randrange(0, at + 1)

@@ -37,7 +37,8 @@ def names(store):
 
 
 def content(path):
-    """Returns health, schema and rows, or the digest of the file if it is not a database; also the journal mode."""
+    """Returns the health and a digest of schema and rows, or a digest of the file if it is not a database; also the journal
+    mode."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = os.path.join(scratch, "x.db")
         shutil.copyfile(path, copy)
@@ -61,7 +62,7 @@ def content(path):
 
 
 def query(path, sql):
-    """Returns rows of a database, read through the path that apps use."""
+    """Returns rows of a database, read from a copy of the files at the path that apps use."""
     with tempfile.TemporaryDirectory() as scratch:
         for suffix in ("",) + SIDECARS:
             if os.path.exists(path + suffix):
@@ -140,7 +141,7 @@ def holds(store):
 
 
 def installed(store):
-    """Returns the number of installations in the history, and the result of the last one."""
+    """Returns the number of completed installations in the history, and the release of the last one."""
     try:
         lines = open(os.path.join(store, ".moult/history.jsonl"), errors="replace").read().splitlines()
     except FileNotFoundError:

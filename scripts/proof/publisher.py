@@ -132,7 +132,7 @@ def follow(place, store, directory="public"):
 
 
 def publishing(*versions):
-    """Makes a feed with releases, and a store that has installed the newest release."""
+    """Returns a function that makes a feed with releases, and a store that has installed the newest release."""
     def begin(place):
         release(place, "published-1.0.0")
         release(place, "published-2.0.0")

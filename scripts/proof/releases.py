@@ -18,8 +18,8 @@ def database(path, script, rows=()):
 
 
 def reference(name, version, kibibytes=8):
-    """Returns a table in which every row has the version of its release, with random bytes, so that the database does not
-    compress into one small frame."""
+    """Returns the SQL and the rows of a table in which every row has the version of its release, with random bytes, so that the
+    database does not compress into one small frame."""
     noise = random.Random(f"{name} {version}")
     rows = [(i, version, noise.randbytes(900)) for i in range(kibibytes)]
     return f"CREATE TABLE {name}(id INTEGER PRIMARY KEY, release TEXT, more BLOB);", [
@@ -27,7 +27,7 @@ def reference(name, version, kibibytes=8):
 
 
 def edition(version):
-    """Returns a table in which one row differs between releases."""
+    """Returns the SQL and the rows of a table in which one row differs between releases."""
     script, rows = reference("food", "any", 1600)
     return script, rows + [("UPDATE food SET release = ? WHERE id = 7", [(version,)])]
 
@@ -53,7 +53,7 @@ THUMBS = "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB);"
 
 
 def shelf(version):
-    """Returns a pantry that also has a table into which only apps insert rows."""
+    """Returns the SQL and the rows of a pantry that also has a table into which only apps insert rows."""
     script, rows = pantry(version)
     return script + FAVORITE, rows
 

@@ -35,7 +35,7 @@ static sqlite3 *connect_to(const moult_lease *lease) {
     return db;
 }
 
-/* Each sealed table has 500 rows of one version, that of the lease. The shared table changes while it is open, but as a whole. */
+/* Each sealed table has 500 rows of the version of the lease. The shared table changes as a whole, even while it is open. */
 static void check(sqlite3 *db, const char *version) {
     static const char sql[] =
         "SELECT (SELECT count(*) FROM words.word WHERE version = ?1), (SELECT count(*) FROM geo.place WHERE version = ?1),"

@@ -1,5 +1,5 @@
-/* A libFuzzer target for the store MOULT_FUZZ_STORE, which `moult apply` has created. The input is the manifest of the store; after
- * a first byte of 's', it is the settings. Every path that the library returns must be valid and in the store. */
+/* A libFuzzer target for the store MOULT_FUZZ_STORE, which `moult apply` has created. The input is the manifest of the store;
+ * after a first byte of 's', it is the settings. Every path that the library returns must be valid and in the store. */
 #define _GNU_SOURCE
 #include "../moult_reader.h"
 #include <errno.h>

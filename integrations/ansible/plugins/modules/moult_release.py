@@ -111,7 +111,7 @@ class Moult:
         return True
 
     def prove_trust(self):
-        """Fails unless the store trusts exactly the given keys, or unsigned releases are allowed."""
+        """Fails if keys are given and the store does not trust exactly these keys."""
         if not self.parameters["keys"]:
             return
         wanted = {self.key_id(key) for key in self.parameters["keys"]}
