@@ -30,7 +30,7 @@ int moult_has_seccomp(void) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
 }
 
-// Dropped capabilities cannot be regained, either through file capabilities or by executing a program as root.
+// Dropped capabilities can be regained neither through file capabilities nor by executing a program as root.
 int moult_drop_capabilities(uint64_t kept) {
     // EPERM means that the process may not change its bounding set. This is harmless: with no_new_privs, a program gets no more
     // capabilities than the process has. EINVAL marks the end of the list.

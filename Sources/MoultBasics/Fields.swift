@@ -76,7 +76,7 @@ public struct Fields {
     /// Returns a required count.
     public func count(_ name: String) throws -> Int { try required(name, optionalCount(name)) }
 
-    /// Returns a number in a range; nil if the member is missing.
+    /// Returns an integer, which must be in the range; nil if the member is missing.
     public func optionalNumber(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
         guard let number = try optionalInteger(name) else { return nil }
         guard range.contains(number) else {

@@ -48,7 +48,7 @@ public struct MoultError: Error, Sendable {
     public var cause: (any Error)?
 
     /// Creates an error. `what` and `why` end without a full stop; `now` is a command or a sentence. Long quotations are
-    /// shortened, so that no message, record or reply exceeds a page.
+    /// shortened, which limits the size of messages, records and replies.
     public init(
         _ code: Code, _ outcome: Outcome = .failed, what: String, why: String? = nil, now: String? = nil,
         cause: (any Error)? = nil

@@ -20,7 +20,7 @@ public func nearest(to word: String, among candidates: [String]) -> String? {
     return best.1 <= max(1, max(word.count, best.0.count) / 3) ? best.0 : nil
 }
 
-/// Returns the Damerau-Levenshtein distance with adjacent swaps.
+/// Returns the Levenshtein distance, with a swap of adjacent letters as a single change.
 func distance(_ a: String, _ b: String) -> Int {
     let a = Array(a)
     let b = Array(b)

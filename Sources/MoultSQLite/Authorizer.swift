@@ -57,8 +57,8 @@ final class Authorizer {
             Self.pragmas.contains(first.lowercased())
                 || second == nil && Self.readablePragmas.contains(first.lowercased())
         case SQLITE_ATTACH, SQLITE_DETACH: isAttaching
-        // SQLite prepares these to connect a module, and never runs them: an update of the schema for every virtual table, and
-        // the writers of an R-tree. `query_only` stops any attempt to run them.
+        // SQLite prepares these statements to connect a module, and never runs them: an update of the schema for every virtual
+        // table, and the writers of an R-tree. `query_only` stops any attempt to run them.
         case SQLITE_UPDATE where first == "sqlite_master": true
         case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE: Self.treeTables.contains { first.hasSuffix($0) }
         default: false

@@ -16,7 +16,7 @@ package final class Connection {
     var watch: DeadlineWatch?
     /// The permissions of a guarded connection.
     var authorizer: Authorizer?
-    /// The VFS of this connection, if it is not the system default.
+    /// The sandbox of this connection, if it has one.
     var vfs: SandboxVFS?
     /// Reports the actions of statements when they are prepared, if `watchUses` was called.
     var useWatch: UseWatch?

@@ -14,7 +14,7 @@ package enum LockFreeReader {
         case locks
         /// WAL mode, in use or left by a crash: through the existing shared memory, read-only.
         case sharedMemory
-        /// WAL mode with a `-wal` that no process has open: its index is built in this process's own memory.
+        /// WAL mode with a `-wal` but without a `-shm`: the WAL's index is built in this process's own memory.
         case privateIndex
         /// WAL mode, closed cleanly: the file is complete.
         case closed
@@ -94,7 +94,7 @@ package enum LockFreeReader {
     /// Opens a database whose WAL has no `-shm`. In exclusive mode, SQLite keeps the WAL's index on the heap, and without locks
     /// that mode needs no write access.
     private static func connectionWithPrivateIndex(_ path: String) throws -> Connection {
-        // The built-in VFS of SQLite does not resolve links.
+        // SQLite's own VFS refuses a path with symlinks, because of SQLITE_OPEN_NOFOLLOW.
         let file = try Files.resolvedForOpening(path)
         let connection = try Connection(
             uri: Access.readOnly.uri(for: file, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0,

@@ -53,7 +53,7 @@ extension ResultCode {
     package static let readOnlyMoved = Self(8 | 4 << 8)
     /// The shared memory is not initialized, and this connection may not write it.
     package static let readOnlyCannotInitialize = Self(8 | 5 << 8)
-    /// No journal can be made in the directory.
+    /// No journal can be created in the directory.
     package static let readOnlyDirectory = Self(8 | 6 << 8)
 }
 

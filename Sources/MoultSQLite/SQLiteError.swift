@@ -3,7 +3,7 @@ internal import MoultFiles
 
 /// An error with SQLite's own message: the cause of the `MoultError` that this module throws for a failed call.
 ///
-/// Never contains values bound to the statement, because they may be user data.
+/// It never contains values bound to the statement, because they may be user data.
 package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     package var resultCode: ResultCode
     package var message: String
@@ -60,7 +60,7 @@ extension MoultError.Code {
 }
 
 extension MoultError {
-    /// Creates an error from SQLite's: `cannot <doing>`, the reason, and the next step.
+    /// Creates an error from one of SQLite: `cannot <doing>`, the reason, and the next step.
     ///
     /// If this user may not open a file, the error is about the missing permission, and not about the content of the file.
     package init(_ error: SQLiteError, doing: String) {

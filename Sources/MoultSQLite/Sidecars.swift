@@ -2,7 +2,7 @@ import MoultBasics
 package import MoultFiles
 import MoultLibc
 
-/// The files that SQLite keeps next to a database; only their names and file system facts.
+/// The names and file system facts of the files that SQLite keeps next to a database.
 package struct Sidecars: Equatable, Sendable {
     package struct Sidecar: Equatable, Sendable {
         package var path: String

@@ -120,8 +120,8 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Returns the file with this plain name next to this one. In a registry, it is found by its digest, or in the artifact of
-    /// the release.
+    /// Returns the location of the file with this plain name next to this one. In a registry, the file is found by its digest,
+    /// or in the artifact of the release.
     package func beside(_ name: String, sha256: String? = nil, ofVersion version: String? = nil) -> Location {
         switch self {
         case .registry(let file):

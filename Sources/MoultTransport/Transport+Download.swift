@@ -2,9 +2,9 @@ internal import MoultBasics
 internal import MoultFiles
 
 extension Transport {
-    /// Downloads a large file from the first location that provides it, with exactly the expected size. `path` keeps a
-    /// truncated or interrupted download, which the next attempt resumes. The caller verifies the file, and removes it if it is
-    /// wrong. `progress` gets the number of bytes received.
+    /// Downloads a large file, and throws unless it has exactly the expected size. `path` keeps a truncated or interrupted
+    /// download, which the next attempt resumes. The caller verifies the file's digest, and removes the file if that is wrong.
+    /// `progress` gets the number of bytes received.
     package func download(
         _ location: Location, to path: String, size: Int, progress: @escaping (Int) throws -> Void
     ) throws {

@@ -40,7 +40,7 @@ struct WebHead: Equatable {
         sent = try fields.optionalString("sent")
     }
 
-    /// Returns the error for a response without the file; some errors may be temporary.
+    /// Returns the error for a response without the file: a `Retryable` if the failure may be temporary.
     func refusal(_ url: Address) -> any Error {
         if let transient = transient("cannot get \(url)") { return transient }
         let isSecure = url.withSecrets.lowercased().hasPrefix("https:")

@@ -4,14 +4,14 @@ internal import MoultFiles
 /// A quick check of a database on several threads. Each table is checked separately on its own connection, while another thread
 /// accounts for all pages. Only for a file that no other process uses.
 ///
-/// The check itself reports no faults: if anything is unusual, SQLite must check the whole file, and its findings are reported.
+/// The check itself reports no faults: if anything is unusual, SQLite must check the whole file, and reports the findings.
 package struct DividedCheck {
     let path: String
     let access: Access
     /// The time limit for each thread, in seconds.
     let deadline: Double
     let threads: Int
-    /// The size in bytes below which the check of a database is not divided, because it is so short.
+    /// The size in bytes below which the check of a database is not divided, because one thread is fast enough.
     let smallest: Int
 
     /// At least one in this many pages must be outside the largest table.

@@ -32,8 +32,8 @@ extension Connection {
         return try result.get()
     }
 
-    /// Returns the collations of indexes that are not built into SQLite. (PRAGMA collation_list does not serve, because it also
-    /// lists collations that have been removed.)
+    /// Returns the collations of indexes that are not built into SQLite. (PRAGMA collation_list would also list collations that
+    /// have been removed.)
     private func missingCollations(of table: String? = nil) throws -> [String] {
         let used = try query(
             """

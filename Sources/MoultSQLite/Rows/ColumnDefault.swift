@@ -5,7 +5,7 @@ import MoultBasics
 /// The same text may mean something else in a query: after DEFAULT, `"unit"` and `unit` are strings; in a query, they are
 /// columns.
 enum ColumnDefault {
-    /// Returns the value as an SQL literal; nil if it may differ from row to row, or cannot be evaluated.
+    /// Returns the value as a SQL literal; nil if it may differ from row to row, or cannot be evaluated.
     static func literal(of text: String) throws -> String? {
         // Functions may return a different value for each row.
         if text.contains("(") || text.uppercased().contains("CURRENT_") { return nil }

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// The values that migrations removed or changed in a database. A value counts as changed if that is unknown.
+/// The values that migrations removed or changed in a database. A value counts as changed unless it is found again.
 package struct MigrationLoss: Equatable, Sendable {
     package struct Table: Equatable, Sendable {
         package let name: String
@@ -20,7 +20,7 @@ package struct MigrationLoss: Equatable, Sendable {
             (self.rowsDropped, self.isDropped) = (rowsDropped, isDropped)
         }
 
-        /// Rows that have lost anything.
+        /// The number of rows that were changed, cut or dropped.
         package var rows: Int { rowsChanged + rowsCut + rowsDropped }
     }
 

@@ -52,7 +52,7 @@ final class RowInserter {
         let findConflict = " ON CONFLICT DO UPDATE SET \(column) = \(column)\(returning)"
         plain = try connection.statement(insert(targets) + (new.isWithoutRowID ? returning : ""))
         plainConflict = try connection.statement(insert(targets) + findConflict)
-        // This statement is never run for a table without rowids.
+        // `withRowID` and `rowIDConflict` are never run for a table without rowids.
         let all = new.rowIDName.map { $0 == column || isRowIDMapped ? targets : targets + [$0] } ?? targets
         withRowID = try connection.statement(insert(all))
         rowIDConflict = try connection.statement(insert(all) + findConflict)

@@ -26,7 +26,8 @@ package struct RowTransfer {
     /// Carries the rows over in the current transaction of the new database, and only reads the old one. If it throws, nothing
     /// has changed.
     ///
-    /// Outcomes are in the order of the rules, one for each table that the old database has.
+    /// Returns the outcomes in the order of the rules, one for each table that the old database has, then those of tables
+    /// without a rule from which rows were removed because of their foreign keys.
     package func run(from old: Connection, to new: Connection) throws -> [TableOutcome] {
         guard try new.isInTransaction else {
             throw MoultError(

@@ -20,7 +20,7 @@ final class TableTransfer {
     private let encodingsDiffer: Bool
     /// The columns of an old row that contain the identity of the new row; nil if they do not contain all of it.
     private let keyColumns: [Int32]?
-    /// The rows of the new table that no key identifies.
+    /// The rows of the new table that no key identifies; nil if keys identify all rows.
     private let equals: EqualRows?
     /// The rows to leave out.
     private let shipped: [ShippedRows]

@@ -6,7 +6,7 @@ extension Salvage {
         let error: MoultError
     }
 
-    /// Reads one damaged file table by table, as far as SQLite can.
+    /// Reads one damaged file table by table, as far as SQLite can read it.
     struct Reader {
         let source: Connection
         let target: Connection
@@ -16,7 +16,7 @@ extension Salvage {
 
         init(_ path: String, into target: String) throws {
             source = try Connection(path: path, access: .readWrite)
-            // The first read rolls back or replays the copy's sidecars.
+            // The first read rolls back the copy's journal or recovers its WAL.
             _ = try source.int("PRAGMA schema_version")
             try source.raiseGuard(deadline: Self.deadline)
             // A value may be as large as SQLite allows.

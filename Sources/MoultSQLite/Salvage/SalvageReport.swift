@@ -52,7 +52,7 @@ extension Salvage {
 
         package init() {}
 
-        /// The report of a failed attempt.
+        /// Creates the report of a failed attempt.
         package init(failure error: any Error) {
             note = (error as? MoultError)?.why ?? "\(error)"
             mayBeRepeated = Salvage.isCausedOutsideTheFiles(error)

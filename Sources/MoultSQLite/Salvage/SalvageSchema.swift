@@ -19,9 +19,9 @@ extension Salvage {
                 case inside
                 /// In another table, from which the index is rebuilt.
                 case elsewhere
-                /// None: only the index was kept.
+                /// Nowhere: only the index was kept.
                 case nowhere
-                /// None: the table only presents content of other tables.
+                /// Nowhere: the table only presents content of other tables.
                 case derived
             }
 

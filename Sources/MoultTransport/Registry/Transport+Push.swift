@@ -94,7 +94,7 @@ extension Transport {
         try retryingSmallRequest { until in
             var request = WebRequest(url: upload.repository.url("blobs/\(upload.digest)"), method: .head)
             request.purpose = upload.failed
-            // Requested with push access, so that the token is also valid for the upload.
+            // The request asks for push access, so that its token is also valid for the upload.
             let head = try ask(request, upload.purpose, until: until, IgnoredBody())
             switch head.status {
             // A blob with a different size does not have the same content.

@@ -137,8 +137,8 @@ extension Transport {
     private static let manifestTypes =
         "\(Artifact.manifestType), application/vnd.oci.image.index.v1+json"
 
-    /// Gets one file of at most `limit` bytes. A request for the feed always asks the registry; after that, the other
-    /// files of its artifact are known.
+    /// Gets one file of at most `limit` bytes. A request for a feed or a release always asks the registry; the other files of
+    /// its artifact are then known.
     func read(_ file: RegistryFile, limit: Int, unless tag: String?) throws -> Answer {
         if let sha256 = file.sha256 {
             return try blob(file.repository, sha256, named: file.description, limit: limit).map { .bytes($0, tag: nil) }

@@ -38,7 +38,7 @@ package struct PublicKey: Hashable, Sendable {
     /// The key as one line of 56 characters.
     package var base64: String { Base64.encode(Array("Ed".utf8) + id.bytes + bytes) }
 
-    /// A public key file in minisign's format.
+    /// The content of a public key file in minisign's format.
     package var file: [UInt8] { Array("\(MinisignText.untrusted)minisign public key \(id)\n\(base64)\n".utf8) }
 }
 

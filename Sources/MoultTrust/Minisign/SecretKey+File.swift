@@ -57,7 +57,7 @@ extension SecretKey {
         }
     }
 
-    /// Returns a secret key file in minisign's format, protected by the password if one is given.
+    /// Returns the content of a secret key file in minisign's format, protected by the password if one is given.
     package func file(password: [UInt8]?) throws -> [UInt8] {
         let pair = seed + publicKey.bytes
         var secret = publicKey.id.bytes + pair

@@ -2,7 +2,7 @@ internal import MoultBasics
 
 /// A detached minisign signature (`.minisig`), which proves nothing until a key has verified it.
 package struct Signature: Hashable, Sendable {
-    /// The ID of the key that the signature claims to be made with.
+    /// The ID of the signing key, as stated in the signature file.
     package let keyID: KeyID
     /// Whether the signature is over the BLAKE2b digest (`ED`), as made by current versions of minisign, or over the bytes
     /// (`Ed`).
@@ -34,7 +34,7 @@ package struct Signature: Hashable, Sendable {
             commentSignature: try text.bytes(line: 3, count: Ed25519.signatureSize))
     }
 
-    /// Returns a signature file in minisign's format; the untrusted comment is for humans who read the file.
+    /// Returns the content of a signature file in minisign's format. The untrusted comment is for humans who read the file.
     package func file(untrustedComment: String) throws -> [UInt8] {
         try MinisignText.check(comment: untrustedComment)
         let fields = Array((isPrehashed ? "ED" : "Ed").utf8) + keyID.bytes + bytes

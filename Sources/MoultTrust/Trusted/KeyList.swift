@@ -24,12 +24,12 @@ package struct KeyList: Sendable, Equatable {
     /// Whether the list has one set of keys for all roles (format 1).
     package var isPlain: Bool
 
-    /// A list of format 2.
+    /// Creates a list of format 2.
     package init(product: String, serial: Int, roles: KeyRoles) {
         (self.product, self.serial, self.roles, isPlain) = (product, serial, roles, false)
     }
 
-    /// A list of format 1.
+    /// Creates a list of format 1.
     package init(product: String, serial: Int, keys: TrustedKeys) {
         (self.product, self.serial, roles, isPlain) = (product, serial, KeyRoles(all: keys), true)
     }

@@ -17,7 +17,7 @@ package struct KeyRoles: Sendable, Equatable {
         (self.root, self.release, self.timestamp, self.expires) = (root, release, timestamp, expires)
     }
 
-    /// One set of keys for all roles: the keys in a store's settings, and key lists of format 1.
+    /// Creates roles with one set of keys for all of them, as in a store's settings and in key lists of format 1.
     package init(all keys: TrustedKeys) { self.init(root: keys, release: keys) }
 
     /// The keys that sign feeds.
