@@ -70,7 +70,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "3")
     }
 
-    /// After a change of a read-only database, the unit is only reloaded.
+    /// Programs may have a read-only database open during an update, so the unit is not stopped.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace"))
     func `a unit is only reloaded if a read-only database changes`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])

@@ -41,7 +41,6 @@ import Testing
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
     }
 
-    /// A step whose program was removed does not prevent recovery.
     @Test func `recovery only warns if the program of a step was removed`() throws {
         let program = try Programs.shell(scratch, prepare: "exec sleep 60")
         let world = try StepWorld(program)

@@ -53,7 +53,7 @@ import Testing
         #expect(sets.compactMap(\.record?.database).sorted() == ["thumbs", "thumbs", "user"])
     }
 
-    /// The store is rolled back to a generation that the older moult installed, and updated again to the newer release.
+    /// The older moult installed the generation to which the store is rolled back.
     @Test func `a store of an older moult is rolled back and updated again`() throws {
         let golden = try GoldenStore("installed")
         let store = Store(at: golden.root)

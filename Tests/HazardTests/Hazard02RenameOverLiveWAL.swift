@@ -66,7 +66,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A process that opens a leased file breaks the lease. moult notices this, and the signal does not kill moult.
+    /// By default, the kernel reports the open with SIGIO, which kills a process.
     @Test func `a process that opens a leased file breaks the lease without killing moult`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
         let lease = try #require(try WriteLease.take(path))

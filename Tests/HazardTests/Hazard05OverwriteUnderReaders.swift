@@ -36,7 +36,7 @@ import Testing
         #expect(try reader.rest() == "error: database disk image is malformed\n")
     }
 
-    /// If the reader has mapped the file into memory, SIGBUS ends it.
+    /// Reading a mapped page that the file no longer has causes SIGBUS.
     @Test func `without moult, truncating a mapped file ends its reader with SIGBUS`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         let reader = try reader(Self.mapped)

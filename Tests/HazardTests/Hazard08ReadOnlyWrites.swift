@@ -26,7 +26,7 @@ import Testing
         ])
     }
 
-    /// A reader leaves two files next to the database.
+    /// Even with `mode=ro`, SQLite creates the -wal and -shm of a database in WAL mode.
     @Test func `without moult, a reader creates two files`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "old"))
         try #require(try Lab.sidecars(of: path).isEmpty)
@@ -34,7 +34,7 @@ import Testing
         #expect(try Lab.sidecars(of: path) == ["-wal", "-shm"])
     }
 
-    /// A reader with `immutable=1` does not see committed content.
+    /// With `immutable=1`, SQLite ignores the WAL.
     @Test func `without moult, an immutable reader misses committed content`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -45,7 +45,7 @@ import Testing
     /// The state in which a database in WAL mode was left.
     enum Left: String, CaseIterable, Sendable { case closed, killed, killedWithoutIndex, open }
 
-    /// The reader sees every row, and no file, time or inode changes.
+    /// The times and inodes of the files do not change either.
     @Test(arguments: Left.allCases)
     func `reading sees every row and changes no file`(left: Left) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "first"))

@@ -143,7 +143,7 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// A reader in WAL mode keeps its snapshot, and SQLite lets the reader detect that newer content exists.
+    /// `PRAGMA data_version` shows the reader that newer content exists.
     @Test func `a reader in WAL mode keeps its snapshot and can detect the update`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")

@@ -25,7 +25,7 @@ import Testing
         #expect(try Shell.run(["sqlite3", ":memory:", eleven]).errors.contains("too many attached databases - max 10"))
     }
 
-    /// A missing file is an error, and is not created.
+    /// SQLite itself creates an empty database if the file is missing.
     @Test(arguments: ["food", "pantry"])
     func `a missing database is an error and is not created`(name: String) throws {
         let pantry = ReleaseMaker.Source.shared("pantry", Self.codes, more: [])
@@ -70,7 +70,6 @@ import Testing
         try connection.close()
     }
 
-    /// SQL cannot write to shipped content through the connection.
     @Test func `a connection cannot write to shipped content`() throws {
         let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
         try lab.store.updateBlocking(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))

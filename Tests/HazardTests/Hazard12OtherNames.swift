@@ -72,7 +72,6 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A dangling link creates an empty database at its target.
     @Test func `without moult, a dangling link creates a database at its target`() throws {
         let nowhere = lab.scratch.path("nowhere.db")
         try Files.symlink(to: nowhere, at: path)

@@ -3,7 +3,6 @@ import MoultSQLite
 import Testing
 
 @Suite struct QuotingTests {
-    /// SQLite reads each literal back as the original value.
     @Test(
         arguments: [
             .null, .integer(0), .integer(.max), .integer(.min), .real(0.1), .real(1e300), .real(-.leastNormalMagnitude),

@@ -213,7 +213,7 @@ import Testing
         #expect(try Shell.run(["pgrep", "-f", "secluded-1 \(scratch.path)"]).status == 1)
     }
 
-    /// The command itself writes the page to the given path.
+    /// The confined process cannot write the page, so the command does.
     @Test func `the command writes the page of a comparison`() throws {
         let ended = try run(
             "ulimit -S -t 3; moult diff bomb.db bomb.db --html same.html; moult diff good.db bomb.db --html page; true")

@@ -190,7 +190,7 @@ import Testing
         #expect(try Tree(root) == before)
     }
 
-    /// A database that is damaged again and again is reported, and does not fill the quarantine.
+    /// Repeated damage must not fill the quarantine.
     @Test func `a database that fails again soon after a reset is reported, and not set aside again`() throws {
         try Broken.zeroBytes.make("user.db", in: root)
         try store.open("user", recovering: .setUserDataAside).close()

@@ -64,7 +64,7 @@ import Testing
         #expect(try Tree(store.directory) == before)
     }
 
-    /// The update reports with advice that it cannot read the database, and does not change the database.
+    /// The file may contain rows of the user, so the update fails instead of replacing it.
     @Test func `an update does not replace an unreadable shared database`() throws {
         try Broken.damagedSchema.make("pantry.db", in: store.directory)
         let before = try Files.facts(pantry)

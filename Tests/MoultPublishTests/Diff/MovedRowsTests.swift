@@ -11,7 +11,8 @@ import Testing
         /// The values of row `i`; the new database has the same rows in a different order, and some changes.
         let values: String
         let method: TableDiff.Method
-        /// With a key that is never NULL, the number of changed rows is known exactly.
+        /// Joins the old and new rows by their key; nil if some rows have no key, because the number of changed rows is not
+        /// known then.
         var key: String?
     }
 
