@@ -24,7 +24,7 @@ package struct FeedChoice: Sendable {
     }
 
     package struct Result: Sendable, Equatable {
-        /// The releases to install, in order; empty if there is nothing to install.
+        /// The releases to install, in order; empty if the store is up to date or can install none.
         package var way: [Feed.Release] = []
         package var skipped: [Skipped] = []
         /// A note on the staged rollout of the last of these releases.
