@@ -27,8 +27,8 @@ package struct FileReplacement {
         try requireReplaceable()
     }
 
-    /// Throws if another user owns the store or can write to it: in a directory that any user can write to, that user may have
-    /// created the store first.
+    /// Throws if another user owns the store or can write to it. In a directory that any user can write to, another user may
+    /// have created the store first.
     private func requireOwnStore() throws {
         guard let fault = try Custody(layout).directoryFault() else { return }
         let move = Files.moveAway(fault.path)
@@ -52,7 +52,7 @@ package struct FileReplacement {
             throw refusal(
                 "no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
         }
-        // A symlink is refused like its target if that is part of a store.
+        // A symlink to a file of a store is refused like that file.
         let target = try Files.target(ofLink: path)
         for file in [path] + (target == nil ? [] : [try Files.resolved(path)]) {
             guard let owner = try StoreLayout.owner(of: file) else { continue }
@@ -187,7 +187,8 @@ package struct FileReplacement {
     private func makeStore() throws {
         if try Files.facts(layout.settings) != nil { return }
         var settings = Settings(product: Self.product)
-        // The current content is in the file itself, and the replaced content is a generation that stays.
+        // The current content is in the file itself. The replaced content is in adopted generations, to which `keep` does not
+        // apply.
         settings.keep = 1
         try Orchestrator.create(layout, settings, wanting: ["product"], mode: 0o700, wait: 0)
     }

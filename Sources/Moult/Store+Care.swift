@@ -64,9 +64,9 @@ extension Store {
         try Advice.forApps { try orchestrator().quarantine().map { QuarantinedDatabase($0) } }
     }
 
-    /// Finishes or undoes work that a crash interrupted, and repairs the store's own records. Returns a description of each
-    /// action. `connect` and all functions that change the store do this automatically. With `undo`, restores the previously
-    /// installed release if an update cannot be finished.
+    /// Finishes or undoes work that a crash interrupted, and repairs the store's own records. With `undo`, restores the
+    /// previously installed release if an update cannot be finished. Returns a description of each action. `connect` and all
+    /// functions that change the store finish or undo such work automatically.
     @discardableResult
     public func recover(undo: Bool = false) async throws -> [String] {
         try await Self.onThread { stop in
@@ -152,9 +152,9 @@ public struct StoreFault: Sendable {
 ///
 ///     for entry in try store.history(10) { print(entry.time, entry.action, entry.to, entry.isDone ? "done" : "failed") }
 public struct StoreHistoryEntry: Sendable {
-    /// When the operation ended, as in `2026-11-20T10:00:00Z`.
+    /// The time when the operation ended, such as `2026-11-20T10:00:00Z`.
     public let time: String
-    /// `update`, `rollback`, `reset`, `hold` and the like.
+    /// The operation, such as `update`, `rollback`, `reset` or `hold`.
     public let action: String
     /// The generations before and after the operation.
     public let from: String?, to: String

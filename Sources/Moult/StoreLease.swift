@@ -33,7 +33,7 @@ public final class StoreLease: Sendable {
 
     /// A database of the release, described for SQLite's `ATTACH`.
     public struct Attachment: Sendable, Hashable {
-        /// The schema name: `main` for the user's database.
+        /// The schema name: `main` for the first user database.
         public let schema: String
         /// The URI to open or attach, with the path fully escaped. A read-only database is marked `immutable`, so SQLite writes
         /// nothing next to it, not even with `PRAGMA journal_mode = WAL`. A database that apps write to is never marked so.

@@ -82,7 +82,7 @@ extension Downloads {
         }
     }
 
-    /// Removes the oldest files until at most this many bytes remain.
+    /// Removes the oldest complete files until at most `bytes` bytes remain.
     func trim(to bytes: Int) throws {
         var found: [(path: String, size: Int, time: Int)] = []
         for name in try Files.list(layout.downloads) where name != "lock" && !CacheTag.isTag(name) {

@@ -64,7 +64,7 @@ package enum ReleaseSource: Sendable {
         }
     }
 
-    /// The product that the store must be for.
+    /// The product of the source, which the store must also have.
     package var product: String {
         get throws {
             switch self {

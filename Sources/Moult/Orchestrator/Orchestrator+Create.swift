@@ -22,7 +22,7 @@ extension Orchestrator {
         return try create(layout, settings, wanting: names, mode: 0o755, wait: wait)
     }
 
-    /// Does the same, also for a store of a single file.
+    /// Creates a store in the same way, even one for a single file.
     @discardableResult
     static func create(
         _ layout: StoreLayout, _ settings: Settings, wanting names: [String], mode: UInt32, wait: Int

@@ -99,7 +99,7 @@ extension Orchestrator {
         while let incoming = try incoming(choice, current, follower) {
             result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
             let next = try follower.choose(from: current, snapshot())
-            // If an update brings the store no closer to the newest release, the loop would not end.
+            // Stops if an update has brought the store no closer to the newest release, because the loop would not end.
             guard next.way.count < choice.way.count else { break }
             choice = next
         }

@@ -67,7 +67,8 @@ extension Orchestrator {
     }
 
     /// Restores into one table the rows of a set that the table no longer has, except rows shipped by a release. If another row
-    /// now uses the key of a restored row, the restored row goes to `moult_rejected`, once.
+    /// now uses the key of a restored row, the restored row goes to `moult_rejected`, unless an earlier restore has already put
+    /// it there.
     package func restore(_ set: QuarantineShelf.Set, table: String, wait: Int = 0) throws -> RowFate {
         let database = try writable(set)
         let result = try locked(wait) { store, recovered in

@@ -47,7 +47,7 @@ package struct Orchestrator: Sendable {
         package var recovered: [CrashRecovery.Result] = []
         package var collected = Collector.Report()
         package var quarantine = QuarantineShelf.Report()
-        /// The fate of the rows of each database whose content was replaced or migrated.
+        /// What happened to the rows of each database that was replaced or migrated.
         package var rows: [RowFate] = []
         /// The old content that went to quarantine.
         package var kept: [QuarantineShelf.Set] = []
@@ -206,7 +206,7 @@ package struct Orchestrator: Sendable {
         let results = try recovery.recover(ignoringLimit: true, back: back)
         try LeaseFile.refresh(layout)
         try rebuildHolds()
-        // This comes after recovery, because the holds must show whether the history lacks lines.
+        // The history is repaired last, because `rebuildHolds` must still see whether it has unreadable lines.
         warning { try repairHistory(moved) }
         try withdrawFailed(results)
         return results

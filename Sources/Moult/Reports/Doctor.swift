@@ -25,7 +25,7 @@ package struct Doctor {
         package let why: String
         /// How to fix the problem: usually a command.
         package var fix: String
-        /// Whether the finding is only informational, and this store has no fault.
+        /// Whether the finding is only advice, and not a fault of the store.
         package var isAdvice = false
     }
 

@@ -33,7 +33,7 @@ package struct Status: Sendable {
         package var finding: Assessment.Finding?
         /// The command that repairs the database, without the store argument; nil if none is needed or none helps.
         package var remedy: [String]?
-        /// Whether this user may not read the database, so that it is unknown whether it is damaged.
+        /// Whether this user may not read the database, so that its state is unknown.
         package var isUnread: Bool {
             guard finding?.depth == .nothing, case .permit = finding?.remedy else { return false }
             return true

@@ -64,7 +64,8 @@ package struct BundleLayout: Hashable, Sendable {
 
     static let maxFrames = 4096
 
-    /// Returns whether members of these sizes fit into the maximum number of frames.
+    /// Returns whether members of these sizes need a plausible number of frames: a rough check of untrusted values, before a
+    /// layout is created from them.
     package static func isPossible(sizes: [Int], frameSize: Int) -> Bool {
         guard frameSize > 0, sizes.count <= maxFrames else { return false }
         return sizes.reduce(0) { $0 + $1 / frameSize } <= 2 * maxFrames
@@ -78,8 +79,8 @@ package struct BundleLayout: Hashable, Sendable {
     private static func frameSize(for sizes: [Int]) -> Int {
         let total = sizes.reduce(0, +)
         let usual = min(max(total / 16, mebibyte), 4 * mebibyte)
-        // Each member needs a frame for its header, and may need one for a remainder that does not fill a frame; one more has
-        // the end.
+        // Each member needs a frame for its header, and may need one for a remainder that does not fill a frame; the end of the
+        // archive needs one more.
         let room = max(1, maxFrames - 2 * sizes.count - 1)
         let needed = (total + room - 1) / room
         return (max(usual, needed) + mebibyte - 1) / mebibyte * mebibyte

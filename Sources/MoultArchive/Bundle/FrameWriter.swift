@@ -38,7 +38,7 @@ package struct FrameWriter: ~Copyable {
                 return try withoutActuallyEscaping(output) { output in
                     var writer = try FrameWriter(ring: ring, frameSize: frameSize, output: output)
                     do { try body(&writer) } catch {
-                        // Compressing the frames that are still waiting would be a waste.
+                        // The workers need not compress the frames that are still waiting.
                         ring.fail(error)
                         throw error
                     }

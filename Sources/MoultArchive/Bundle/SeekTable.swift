@@ -24,7 +24,7 @@ package enum SeekTable {
             put(frame.contentSize)
         }
         put(frames.count)
-        // No checksums, because each frame has its own.
+        // The table has no checksums, because each frame has its own.
         bytes.append(0)
         put(magic)
         return bytes

@@ -37,7 +37,7 @@ final class PatchCompressor {
             return try zstd(content, behind: near, piece.windowLog)
         }
         let difference = try DifferenceFrame.encode(bytes)
-        // For similar content this is always smaller, and trying zstd takes a hundred times as long.
+        // For similar content, the difference is always smaller, and trying zstd takes a hundred times as long.
         if columns.literals <= content.count / 4 { return difference }
         let other = try zstd(content, behind: near, piece.windowLog)
         return difference.count <= other.count ? difference : other

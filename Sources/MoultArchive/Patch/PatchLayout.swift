@@ -18,7 +18,8 @@ package struct PatchLayout: Hashable, Sendable {
 
     package let pieces: [Piece]
 
-    /// Small enough that several fit into memory while unpacking, large enough that the number of pieces costs nothing.
+    /// The maximum size of a piece: small enough that several fit into memory while unpacking, and large enough that the number
+    /// of pieces hardly matters.
     private static let pieceSize = 16 << 20
     /// The number of bytes after the position of a piece in the old file that also count as near.
     private static let lookahead = 4 << 20

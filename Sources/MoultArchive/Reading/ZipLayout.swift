@@ -108,7 +108,7 @@ struct ZipLayout {
         (0..<width).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
-    /// Returns the entry; refuses encryption, compression methods other than deflate, and directories with content.
+    /// Returns the entry; refuses encryption, methods other than plain storage and deflate, and directories with content.
     private static func checked(_ entry: ZipDirectory.Entry, _ content: Range<Int>) throws -> Entry {
         let name = String(validating: entry.name, as: UTF8.self)
         let shown = printable(String(decoding: entry.name, as: UTF8.self))

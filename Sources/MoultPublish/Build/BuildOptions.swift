@@ -47,7 +47,7 @@ package enum BuildProgress: Equatable, Sendable {
 }
 
 extension BuildProgress {
-    /// Returns the progress in words and bytes; the lines of a script and the final writing have no size.
+    /// Returns the progress as text and bytes. Only an import has a size in bytes.
     package func part(of what: String) -> PackProgress {
         switch self {
         case .running(let place): PackProgress(what: "\(what): \(place)", done: 0, total: 0)
@@ -70,9 +70,9 @@ package struct BuildReport: Sendable {
     package enum Layout: Equatable, Sendable {
         /// Rewritten by VACUUM.
         case vacuumed
-        /// As the script wrote them, because they are already compact.
+        /// Left as the script wrote the pages, because they are already compact.
         case asWritten
-        /// Rewritten, because the previous release's layout could not be kept, with the reason.
+        /// Rewritten, because the layout of the previous release could not be kept, for this reason.
         case repacked(because: String)
         /// In the layout of the previous release, with these rows changed.
         case kept(RowChanges)
@@ -89,7 +89,7 @@ package struct BuildReport: Sendable {
     package let sqliteSource: String
     /// The git revision, if the script used it; `pack` refuses one that `isDirty`.
     package let revision: Revision?
-    /// Why a second build may give different bytes; empty if it will not.
+    /// Why a second build may give different bytes; empty if it gives the same bytes.
     package let unrepeatable: [String]
     package let warnings: Int
 }

@@ -26,7 +26,7 @@ struct Importer {
 
     func run() throws -> Count {
         do { return try importAll() } catch {
-            // An error of a row already says where the row is; other errors are about the table.
+            // An error about a row already says where the row is; other errors are about the table.
             guard let sqlite = error.sqlite, (error as? MoultError)?.code != .importing else { throw error }
             throw MoultError(
                 .importing, what: "\(place): cannot import \(file) into \(request.table)", why: sqlite.message,

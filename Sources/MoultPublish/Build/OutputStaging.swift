@@ -23,8 +23,8 @@ struct OutputStaging {
         work = try WorkDirectory(in: PathRule.real(parent), named: ".\(Files.name(of: output)).building")
     }
 
-    /// Throws unless the output does not exist, is empty, or is a database that was built in this way and that no other program
-    /// has written to. Also throws if the output has sidecars.
+    /// Throws unless the output does not exist, is empty, or is a database that moult has built and no other program has
+    /// written to. Also throws if the output has sidecars.
     private static func check(_ output: String) throws {
         func reject(_ why: String, _ now: String) -> MoultError {
             MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)

@@ -1,5 +1,4 @@
-/// The functions, tables and collations that the sqlite3 shell (3.40) adds to SQLite; a script that uses them works nowhere
-/// else.
+/// The functions, tables and collations that the sqlite3 shell (3.40) adds to SQLite; a script that uses them works only there.
 enum ShellOnly {
     static let functions: Set<String> = [
         "decimal", "decimal_add", "decimal_cmp", "decimal_mul", "decimal_sub", "decimal_sum", "edit", "ieee754",

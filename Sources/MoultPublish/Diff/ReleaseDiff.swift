@@ -106,8 +106,8 @@ extension ReleaseDiff {
         return pairs.filter { wanted.contains($0.0) }
     }
 
-    /// Pairs the single database of one side with the only database of the other side, or with the one that has the same file
-    /// name.
+    /// Pairs the single database of one side with the only database of the other side, or with the one that `names` selects or
+    /// that has the same name.
     private static func single(
         _ old: Subject, _ new: Subject, only names: [String]
     ) throws -> (String, Subject.Part?, Subject.Part?) {

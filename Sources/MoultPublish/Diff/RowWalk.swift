@@ -2,7 +2,8 @@ internal import MoultSQLite
 
 /// Walks through a table in both databases at the same time, with one row of each in memory.
 struct RowWalk {
-    /// Gets each unmatched row; only the statements of the sides that have the row are positioned on it.
+    /// Gets each row that was added, removed or changed; only the statements of the sides that have the row are positioned on
+    /// it.
     typealias Handler = (RowSample.Kind, borrowing Statement, borrowing Statement) throws -> Void
 
     let match: RowMatch
@@ -102,7 +103,7 @@ struct RowWalk {
         _ order: Int, _ oldID: Int64, _ newID: Int64, _ old: borrowing Statement, _ new: borrowing Statement,
         _ counts: inout Counts, _ handle: Handler
     ) throws {
-        // A lookup takes longer than a step of a walk.
+        // A lookup takes longer than a step of a walk, so too many lookups are not worthwhile.
         counts.differences += 1
         if counts.differences > 10_000, counts.differences > (counts.before + counts.after) / 6 {
             throw NotWorthIt()

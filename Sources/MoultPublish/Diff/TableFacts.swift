@@ -5,7 +5,8 @@ internal import MoultSQLite
 struct TableFacts {
     let name: String
     let isVirtual: Bool
-    /// Why the rows cannot be read: the module of a virtual table is not available. Nil if they can be read.
+    /// Why the rows cannot be read, for example because the module of a virtual table is not available; nil if they can be
+    /// read.
     private(set) var obstacle: String?
     /// The columns that are stored: neither generated nor hidden.
     private(set) var columns: [String] = []

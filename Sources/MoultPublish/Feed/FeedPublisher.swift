@@ -66,7 +66,7 @@ package struct FeedPublisher {
         let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing)
 
         // The feed comes after all files that it names, and the new key list after the feed that it authorizes, so readers
-        // never find a file that their keys refuse. Only the first feed needs its list first.
+        // never find a file that they cannot verify with their keys. Only the first feed needs its list first.
         var set = FileSet(before == nil ? .added : .replacing, head: Feed.fileName)
         var files: [String] = []
         for (release, signatures) in zip(releases, own) {

@@ -13,7 +13,7 @@ package struct PackOptions {
     /// The format of the bundle: independent frames by default, or an archive for other programs.
     package var format = ArchiveKind.tar(.zstd)
     /// The name of manifest and bundle without extension; files from an earlier pack with this name are replaced. By default,
-    /// product and version, which can be packed only once.
+    /// the name consists of product and version, and each version can be packed only once.
     package var name: String?
     /// The manifests of older releases from which patches are made.
     package var deltaFrom: [String] = []
@@ -25,7 +25,7 @@ package struct PackOptions {
     package var checkTime = CheckTime(isTrial: true)
     /// Makes a trial installation of a release; nil for no trial.
     package var tryInstall: Trials.Install?
-    /// Whether to pack although files differ from the commit.
+    /// Whether to pack even if files differ from the checked-out commit.
     package var allowDirty = false
     package var defines: [String: String] = [:]
     package var environment = Subprocess.ownEnvironment

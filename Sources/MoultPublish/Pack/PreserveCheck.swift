@@ -29,7 +29,8 @@ struct PreserveCheck {
 
     /// Throws if the rows of a table can never be carried over: every later release would be refused.
     private func checkCarrying(_ database: Database, in file: String) throws {
-        // The guard allows no statements that write, and these are only prepared.
+        // A guarded connection would refuse statements that write. Here they are only prepared, so the connection needs no
+        // guard.
         let connection = try Connection(path: file, access: .readOnly)
         for (index, entry) in database.preserve.enumerated() {
             guard let why = try CarryingCheck.fault(of: entry.table, in: connection) else { continue }

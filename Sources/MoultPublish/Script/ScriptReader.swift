@@ -6,7 +6,7 @@ struct ScriptStatement {
     let place: Place
 }
 
-/// A unit that the sqlite3 shell runs in one go.
+/// A unit that the sqlite3 shell runs at once.
 enum ScriptItem {
     /// Complete lines up to the one that completes their statements.
     case sql([ScriptStatement])

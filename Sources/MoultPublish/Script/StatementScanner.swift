@@ -27,7 +27,8 @@ struct StatementScanner {
 
     private(set) var inside = Inside.code
     private var progress = Progress.start
-    /// The letters of the current word, in lower case; empty if it is longer than any keyword.
+    /// The first letters of the current word, in lower case. They are more than the longest keyword has, so a longer word is
+    /// not mistaken for a keyword.
     private var word: [UInt8] = []
     /// A `-` or `/` that may form a token with the next byte, or, in a block comment, the previous byte.
     private var pending: UInt8 = 0
@@ -36,7 +37,7 @@ struct StatementScanner {
     /// Whether a statement has begun and not ended.
     var hasBegun: Bool { !isBlank || !word.isEmpty }
 
-    /// Whether a statement has ended, followed only by white space and comments.
+    /// Whether every statement so far has ended, followed only by white space and comments.
     var isComplete: Bool { inside == .code && progress == .start && isBlank && word.isEmpty && pending == 0 }
     /// Whether a `;` would end a statement here.
     var wouldEnd: Bool {

@@ -19,7 +19,7 @@ package final class Substitution {
         (self.defines, self.environment, self.directory) = (defines, environment, directory)
     }
 
-    /// Returns the text with all placeholders replaced; `place` is its first line.
+    /// Returns the text with all placeholders replaced; `place` is the first line of the text.
     package func apply(to text: String, at place: Place) throws -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []

@@ -20,7 +20,8 @@ package struct StepRights: Sendable {
             + (mountsReadOnly ? ", read-only mounts" : "")
     }
 
-    /// Returns these rights as kernel rules. No process can leave the process group, which is killed as a whole.
+    /// Returns these rights as kernel rules, under which no process can leave the step's process group, which is killed as a
+    /// whole.
     func enforced(scratch: String) throws -> Guard {
         guard Guard.level.landlock > 0, Guard.level.hasSeccomp else {
             throw MoultError(

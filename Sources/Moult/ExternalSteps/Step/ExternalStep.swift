@@ -52,7 +52,7 @@ package struct ExternalStep: PlacedStep {
             now: "If you trust the program: moult steps trust \(name)")
     }
 
-    // MARK: the passes
+    // MARK: messages to the step
 
     package func plan(_ context: PlanContext) throws -> [Effect] {
         let executable = try trusted()

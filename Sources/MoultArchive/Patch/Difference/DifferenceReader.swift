@@ -33,7 +33,7 @@ struct DifferenceReader {
             try read(UnsafeRawBufferPointer(rebasing: old[from..<from + count]), into: piece, place)
             place += count
         }
-        // The last number of equal bytes must be 0, unless the last cover ended with it.
+        // The writer always adds a last run of equal bytes, which is empty if the last cover ends with differing bytes.
         if isEqualNext { equal = try number(.equal, most: 0) }
         guard equal == 0, unequal == 0, columns.allSatisfy(\.isEmpty) else { throw ArchiveRefusal.difference }
     }

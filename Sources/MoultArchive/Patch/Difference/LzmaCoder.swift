@@ -17,7 +17,7 @@ struct LzmaCoder {
     /// Compresses content as far as LZMA can.
     func encode(_ content: [UInt8]) throws -> [UInt8] {
         var count = 0
-        // The maximum growth of incompressible content.
+        // The buffer has space for the maximum growth of incompressible content.
         let packed = [UInt8](unsafeUninitializedCapacity: content.count + content.count / 8 + 1024) { buffer, filled in
             let result = withFilters {
                 lzma_raw_buffer_encode($0, nil, content, content.count, buffer.baseAddress, &count, buffer.count)
