@@ -1,7 +1,7 @@
 internal import CLinux
 internal import MoultBasics
 
-/// An in-memory file from which a program is executed: a copy that no process can change.
+/// Creates in-memory files from which programs are executed. Once such a file is sealed, no process can change it.
 package enum MemoryFile {
     package static func make() throws -> Int32 {
         guard SystemFeatures.startsPrograms else {

@@ -16,7 +16,7 @@ package struct FileFacts: Sendable, Equatable {
     package let changed: Moment
     package let modified: Moment
 
-    /// Returns whether both describe the same file.
+    /// Returns whether these facts and `other` describe the same file.
     package func isSameFile(_ other: FileFacts?) -> Bool { inode == other?.inode && device == other?.device }
 
     /// A file system time with nanosecond resolution.

@@ -16,7 +16,7 @@ extension Files {
         try target.close()
     }
 
-    /// Returns why this user cannot give another file the owner and group in these facts; nil if that is possible.
+    /// Returns why this user cannot set the owner and group in `facts` on another file; nil if this user can.
     package static func reasonAgainstGivingAttributes(of facts: FileFacts) throws -> String? {
         let groups = try wrapped("cannot read the groups of this process") { () throws(Errno) in try Syscall.groups() }
         return reasonAgainstGiving(owner: facts.owner, group: facts.group, as: geteuid(), in: groups + [getegid()])
@@ -29,7 +29,7 @@ extension Files {
         return "it belongs to group \(group), and user \(user) is not a member of that group"
     }
 
-    /// Returns why this user cannot give another file the owner and group of the file at a path; nil if that is possible.
+    /// Returns why this user cannot set the owner and group of the file at a path on another file; nil if this user can.
     package static func reasonAgainstGivingAttributes(of path: String) throws -> String? {
         guard let facts = try facts(path) else { throw Errno.noEntry.error("cannot access \(path)") }
         return try reasonAgainstGivingAttributes(of: facts)

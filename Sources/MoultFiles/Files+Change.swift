@@ -69,8 +69,8 @@ extension Files {
         }
     }
 
-    /// Gives a file a second name; returns false if the system does not allow that, as across file systems or for a file of
-    /// another user.
+    /// Gives a file a second name; returns false if the system does not allow that, for example across file systems or for a
+    /// file of another user.
     package static func hardLinkIfPossible(_ old: String, at path: String) throws -> Bool {
         do {
             try Syscall.link(old, path)

@@ -21,7 +21,7 @@ package enum Files {
     }
 
     /// Returns when the file at a path was created; nil if the file system does not record that. A copy has a different time
-    /// than its original, and no program can set it.
+    /// than its original, and no program can set this time.
     package static func birth(_ path: String) throws -> FileFacts.Moment? {
         do { return try Syscall.birth(path) } catch {
             if error == .noEntry || error == .notADirectory { return nil }
@@ -150,7 +150,7 @@ package enum Files {
         } catch { return false }
     }
 
-    /// Returns the bytes that an ordinary user can still write to the file system of a path.
+    /// Returns the number of bytes that an ordinary user can still write to the file system of a path.
     package static func freeSpace(_ path: String) throws -> Int {
         let facts = try wrapped("cannot determine the free space at \(path)") { () throws(Errno) in
             try Syscall.statvfs(path)

@@ -14,7 +14,7 @@ package struct KernelLocks: Sendable {
         }
         package let kind: Kind
         package let isExclusive: Bool
-        /// The process that owns the lock; -1 if no process does.
+        /// The process that owns the lock; -1 if the lock belongs to no process.
         package let pid: Int32
         package let bytes: ClosedRange<Int>
         fileprivate let file: Substring

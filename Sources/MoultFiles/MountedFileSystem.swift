@@ -1,7 +1,7 @@
 internal import MoultLibc
 
-/// The file system of a path, from `/proc/self/mountinfo`. Querying the file system itself would hang if its server cannot be
-/// reached, and FUSE would not reveal the underlying type.
+/// The file system of a path, from `/proc/self/mountinfo`. Querying the file system itself could hang if its server is
+/// unreachable, and with FUSE would not reveal the underlying type.
 package struct MountedFileSystem: Sendable, Equatable {
     /// The mount point of the file system.
     package let mountPoint: String

@@ -35,9 +35,9 @@ extension Subprocess {
     /// `wholeEnvironment` replaces both.
     ///
     /// An exit status other than 0 is not an error here. If the program writes more than `limit` bytes, it is killed and this
-    /// function throws. With `within`, the program gets its own process group and is ended after that time. This function does
-    /// not wait for background processes that the program leaves behind. It calls `stop` when this process receives a signal;
-    /// if `stop` throws, the program is killed.
+    /// function throws. With `within`, the program gets its own process group and is stopped after that time. This function
+    /// does not wait for background processes that the program leaves behind. It calls `stop` when this process receives a
+    /// signal; if `stop` throws, the program is killed.
     package static func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
         wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,

@@ -1,11 +1,11 @@
 package import MoultBasics
 internal import MoultLibc
 
-/// A kernel lease on a file, which the kernel grants only if no process has the file open. A process that then opens the file
-/// waits.
+/// A kernel lease on a file, granted only if no process has the file open. A process that opens the file afterwards has to
+/// wait.
 ///
 /// If a process waits, the kernel breaks the lease after some seconds (`/proc/sys/fs/lease-break-time`), so a lease is held
-/// only briefly. Taking one requires the file's owner or CAP_LEASE. A class, because it is stored in collections.
+/// only briefly. Only the file's owner or a process with CAP_LEASE can take one. A class, because it is stored in collections.
 package final class WriteLease {
     private let descriptor: Descriptor
 

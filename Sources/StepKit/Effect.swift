@@ -1,6 +1,6 @@
 public import MoultBasics
 
-/// A change that a step intends to make: typed, printable, undoable. A plan is a list of effects.
+/// A change that a step intends to make, as a value that can be printed and saved. A plan is a list of effects.
 public struct Effect: Sendable, Equatable {
     /// The name of the step that planned the effect and will apply it.
     public var step: String
@@ -48,7 +48,7 @@ public enum Change: Sendable, Equatable {
     case installGeneration(generation: String)
     /// Points `current` to another generation: the single rename that switches every read-only database.
     case switchCurrent(to: String, from: String?)
-    /// Makes a path of the store a link through `current`.
+    /// Makes a path in the store a link through `current`.
     case link(path: String, member: String)
     /// Creates a missing writable database from the template in the generation.
     case create(path: String, size: Int)

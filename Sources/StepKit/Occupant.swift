@@ -215,7 +215,7 @@ extension MoultError {
 extension MoultError.Code {
     /// The release must not replace the file or link at the path of a database.
     public static let occupied = Self(610)
-    /// A stray sidecar is next to a read-only database; some versions of SQLite would read it as part of the database.
+    /// A read-only database has a stray sidecar, which some versions of SQLite would read as part of the database.
     public static let straySidecar = Self(611)
     /// A user database does not fit the release, or a writable database cannot be used at its path.
     public static let userDatabase = Self(520)
@@ -223,6 +223,6 @@ extension MoultError.Code {
     public static let missingData = Self(521)
     /// A staged file does not match the manifest.
     public static let wrongContent = Self(620)
-    /// Preserved rows do not fit into the release, or the release no longer preserves them.
+    /// Preserved rows do not fit the release, or the release no longer preserves them.
     public static let preserve = Self(630)
 }

@@ -61,9 +61,9 @@ public struct ApplyContext: Sendable {
     }
 }
 
-/// The part of the journal in which a step records what it is about to do, so that an undo after a crash knows it.
+/// The part of the journal in which a step records what it is about to do, so that an undo after a crash knows about it.
 public protocol Intents: Sendable {
-    /// Records an intent; it is on disk when this returns.
+    /// Records an intent; it is on disk when this function returns.
     func add(_ intent: JSON, for effect: Effect) throws
     /// Returns the intents of an effect in order, including those of a process that has crashed.
     func all(for effect: Effect) throws -> [JSON]

@@ -26,7 +26,7 @@ public protocol Step: Sendable {
     /// Does all work that takes long or can fail, in staging only, where readers do not see it.
     func prepare(_ effects: [Effect], _ context: PrepareContext) throws
 
-    /// Applies one of the planned effects. Must be short and idempotent.
+    /// Applies one of the planned effects. This must be fast and idempotent.
     func apply(_ effect: Effect, _ context: ApplyContext) throws
 
     /// Undoes one effect that was applied, completely or partly.

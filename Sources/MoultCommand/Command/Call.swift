@@ -35,7 +35,7 @@ package struct Call: Sendable {
         return value
     }
 
-    /// `--store DIR`, if it was given.
+    /// The words `--store DIR` if the option was given; otherwise empty.
     package var storeWords: [String] { line.storeWords }
 
     /// Returns the directory of the chosen store.

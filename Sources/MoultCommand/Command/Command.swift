@@ -32,7 +32,7 @@ package struct Command: Sendable {
     package let summary: String
     package let discussion: [Prose]
     package let arguments: [Argument]
-    /// The verb's own options; the common ones are added.
+    /// The verb's own options; `options` adds the common ones.
     package let ownOptions: [Option]
     /// Whether the verb works on a store, and so has the option `--store`.
     package let usesStore: Bool

@@ -136,6 +136,6 @@ package struct ParsedLine: Sendable {
         has(.version) && command?.ownOptions.contains { $0.name == Option.version.name } != true
     }
 
-    /// `--store DIR`, if it was given.
+    /// The words `--store DIR` if the option was given; otherwise empty.
     package var storeWords: [String] { options[Option.store.name]?.last.map { ["--store", pastedPath($0)] } ?? [] }
 }

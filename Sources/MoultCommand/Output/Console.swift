@@ -20,7 +20,7 @@ package final class Console: Sendable {
         /// The errno of the failed write; a closed pipe is not a failure.
         var failure: Int32?
         var hasProgressLine = false
-        /// Whether the output is ending, so that no progress line is drawn any more.
+        /// Whether the output is ending. If so, no progress line is drawn.
         var isEnding = false
     }
 
@@ -148,8 +148,8 @@ enum StandardDescriptors {
 /// Corrects the signal dispositions that this process inherited from its caller.
 enum InheritedSignals {
     /// Resets SIGCHLD and ignores SIGXFSZ. If the caller ignores SIGCHLD (`trap '' CHLD`), no child can be waited for. A file
-    /// that exceeds the shell's limit (`ulimit -f`) would end the process by SIGXFSZ; if that is ignored, the write fails, and
-    /// the command cleans up.
+    /// that exceeds the shell's limit (`ulimit -f`) would end the process with SIGXFSZ; if this signal is ignored, the write
+    /// fails, and the command cleans up.
     static func reset() {
         // Fails only for a signal that does not exist.
         _ = (signal(SIGCHLD, SIG_DFL), signal(SIGXFSZ, SIG_IGN))

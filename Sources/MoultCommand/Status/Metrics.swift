@@ -10,9 +10,9 @@ internal import StepKit
 /// `integrations/prometheus`.
 struct Metrics {
     let store: StoreLayout
-    /// Nil if the store cannot be read; the only metric then reports that.
+    /// The status; nil if the store cannot be read. The only metric then reports that.
     let status: Status?
-    /// Nil if this user may not read the quarantine.
+    /// The sets in quarantine; nil if this user may not read the quarantine.
     var quarantine: [QuarantineShelf.Set]?
 
     func write(to page: inout Page) {

@@ -95,7 +95,7 @@ extension Call {
         }
     }
 
-    /// The given settings, which an existing store must already have.
+    /// The names of the given settings, which an existing store must already have.
     var claims: [String] {
         [(UpdateOptions.app, "app"), (UpdateOptions.follow, "follow"), (InitVerb.key, "keys"), (InitVerb.feed, "feed")]
             .filter { has($0.0) }.map(\.1)

@@ -232,7 +232,7 @@ private struct ReplaceReport: Report {
     /// The path of the new content; nil if the old content was restored.
     private let new: String?
     private let copies: Int
-    /// When the restored content had been replaced.
+    /// The time at which the restored content had been replaced.
     private let broughtBack: Timestamp?
     /// The old file, if it was not a database, and the command that places it next to the new one.
     fileprivate var copy: (path: String, command: [String])?

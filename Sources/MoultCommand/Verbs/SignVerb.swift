@@ -44,7 +44,7 @@ enum SignVerb {
     }
 }
 
-/// The signature file next to a file.
+/// Signs the file at `path` and writes the signature next to it.
 struct SignatureFile {
     let path: String
 

@@ -109,7 +109,7 @@ struct Listed {
     var settings: StepSettings?
 }
 
-/// The description of one step.
+/// The description of a step, as the list shows it.
 private struct StepRow {
     let name: String
     let phase: String

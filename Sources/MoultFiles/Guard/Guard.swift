@@ -67,7 +67,7 @@ package struct Guard: Sendable {
             limits: kernelLimits, capabilities: try needsSearch ? 1 << Self.search : 0)
     }
 
-    /// CAP_DAC_READ_SEARCH: to read files and traverse directories regardless of their modes.
+    /// CAP_DAC_READ_SEARCH, which allows reading files and traversing directories regardless of their modes.
     private static let search = 2
 
     /// Whether the process keeps this capability: a root process that examines another user's files may not be able to read
@@ -109,8 +109,8 @@ package struct Guard: Sendable {
 extension Guard {
     /// The features that this kernel can enforce; resource limits and the loss of capabilities always apply.
     package struct Level: Sendable, Equatable, CustomStringConvertible {
-        /// The version of Landlock; 0 if the kernel has none, in which case the process can read and write all files that their
-        /// modes allow.
+        /// The version of Landlock; 0 if the kernel has none. Only file modes then limit which files the process can read and
+        /// write.
         package let landlock: Int
         /// If false, the process can make all system calls that Landlock does not restrict.
         package let hasSeccomp: Bool

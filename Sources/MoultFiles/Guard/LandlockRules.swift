@@ -31,7 +31,7 @@ struct LandlockRules {
         static let ofFiles: Self = [.execute, .writeFile, .readFile, .truncate, .ioctl]
     }
 
-    /// All rights to change something that the kernel's version of Landlock has.
+    /// All rights to change something, as far as the kernel's version of Landlock has them.
     private var changes: Rights {
         var rights: Rights = [.writeFile, .change, .sockets, .devices]
         if version >= 2 { rights.insert(.refer) }
@@ -54,7 +54,7 @@ struct LandlockRules {
             if case .only(let paths) = reading { for path in paths { try allow(.read, at: path) } }
             let named: Rights = profile.sockets == .none || profile == .fetch ? [] : .sockets
             for path in writing { try allow([.execute, .read, .write, named], at: path) }
-            // Programs write output that they discard to /dev/null.
+            // Programs write unwanted output to /dev/null.
             if reading == .everything { try allow([.writeFile, .truncate, .ioctl], at: "/dev/null") }
             return ruleset
         } catch {
@@ -69,7 +69,7 @@ struct LandlockRules {
         return profile.sockets == .all ? 0 : 3
     }
 
-    /// Returns which to restrict to the process and its children: abstract sockets (1) and signals (2).
+    /// Returns the scopes to restrict to the process and its children: abstract sockets (1) and signals (2).
     private func scopes(_ profile: Profile) -> UInt64 {
         profile.sockets == .all && profile != .fetch ? 2 : 3
     }

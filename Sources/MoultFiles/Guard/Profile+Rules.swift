@@ -1,7 +1,7 @@
 /// The system calls that each profile allows. docs/confinement.md explains each call, and why others are missing.
 extension Profile {
-    /// Returns all allowed calls. Landlock does not check truncation before version 3, nor signals before version 6, so these
-    /// rules restrict them.
+    /// Returns all allowed calls. Landlock does not check truncation before version 3, nor signals before version 6, so with
+    /// older versions these rules restrict both.
     package func rules(landlock: Int, process: Int32) -> [SystemCallRule] {
         if self == .archive { return Self.plain(Self.decoding) + [Self.signalsToItself(process)] }
         var rules = Self.plain(Self.everyProcess) + Self.arguments + opening(landlock)

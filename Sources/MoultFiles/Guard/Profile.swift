@@ -1,4 +1,4 @@
-/// The kind of sandboxed process, which determines the system calls that it may make.
+/// A kind of sandboxed process, which determines the system calls that it may make.
 ///
 /// Every other call fails with ENOSYS if libraries then fall back to another call, or if the call is newer than this list;
 /// otherwise with EPERM.
@@ -21,7 +21,7 @@ package enum Profile: Sendable, Hashable {
         case all
     }
 
-    /// Whether the process may not start other programs.
+    /// Whether the process is not allowed to start other programs.
     var isAlone: Bool {
         switch self {
         case .examiner, .archive, .fetch: true
@@ -39,7 +39,7 @@ package enum Profile: Sendable, Hashable {
 }
 
 extension Profile {
-    /// The first number of the system calls that are newer than this list.
+    /// The lowest number of the system calls that are newer than this list.
     package static let firstUnknown = 471
 
     /// Returns the calls that fail with ENOSYS, because libraries use an alternative if the kernel lacks them.

@@ -2,7 +2,7 @@
 ///
 /// Several rules for one call are alternatives.
 package struct SystemCallRule: Sendable, Hashable {
-    /// An argument that must have this value in the bits of the mask.
+    /// A condition on an argument: its bits in `mask` must have this value.
     package struct Argument: Sendable, Hashable {
         package let index: Int
         package let mask: UInt64

@@ -26,7 +26,7 @@ package final class DirectoryWatch: Sendable {
         }
     }
 
-    // Nothing was written through these, so close has nothing to report.
+    // Nothing was written through these descriptors, so close has nothing to report.
     deinit { for descriptor in [events, stopOut, stopIn] { MoultLibc.close(descriptor) } }
 
     /// Blocks until entries of the directory have been created, moved or removed since the last call; returns false after

@@ -27,7 +27,7 @@ package enum Filter {
             throw MoultError(.system, what: "cannot create a system call filter", why: "libseccomp has no memory")
         }
         defer { seccomp_release(context) }
-        // A program of another architecture could make calls that are not checked.
+        // The filter cannot check calls of another architecture, because their numbers are different.
         try check(seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, moult_seccomp_kill()), "the architecture")
         for number in Profile.notImplemented(landlock: landlock) {
             try check(

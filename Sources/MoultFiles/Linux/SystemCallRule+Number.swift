@@ -4,8 +4,8 @@ extension SystemCallRule {
     /// The number of the call on this processor; nil if the processor does not have the call.
     package var number: Int? { Self.number(of: name) }
 
-    /// Returns the number of a call on this processor; nil if there is none. libseccomp returns negative numbers for calls of
-    /// other processors, and for unknown names.
+    /// Returns the number of a call on this processor; nil if the processor does not have the call. libseccomp returns negative
+    /// numbers for calls of other processors, and for unknown names.
     package static func number(of name: String) -> Int? {
         let number = seccomp_syscall_resolve_name(name)
         return number >= 0 ? Int(number) : nil

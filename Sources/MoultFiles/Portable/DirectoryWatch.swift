@@ -21,7 +21,7 @@ package final class DirectoryWatch: Sendable {
         seen = Mutex(Self.names(in: directory))
     }
 
-    // Nothing was written through these, so close has nothing to report.
+    // Nothing was written through these descriptors, so close has nothing to report.
     deinit { for descriptor in [stopOut, stopIn] { MoultLibc.close(descriptor) } }
 
     /// Blocks until names have changed since the last call; returns false after `cancel`.

@@ -41,7 +41,7 @@ package struct Feed: Sendable, Equatable {
         package var requires: Manifest.Requires
         /// The percentage of machines that may install the release.
         package var rollout: Int
-        /// Why the release must no longer be installed; nil if it may be.
+        /// Why the release must no longer be installed; nil if it may be installed.
         package var withdrawn: String?
         /// The patches of the manifest whose files are next to the feed.
         package var patches: [Patch] = []

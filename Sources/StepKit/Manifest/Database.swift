@@ -188,7 +188,7 @@ public struct Database: Sendable, Equatable {
             /// The update is refused.
             case fail
         }
-        /// What happens to a row that no longer fits.
+        /// What happens to a row that does not fit the new content.
         public enum Reject: String, Sendable, CaseIterable {
             /// The update is refused.
             case block
@@ -201,7 +201,7 @@ public struct Database: Sendable, Equatable {
         public var `where`: String?
         /// What happens if the release has a row with the same key.
         public var onConflict: Conflict
-        /// What happens to a row that no longer fits.
+        /// What happens to a row that does not fit the new content.
         public var onReject: Reject
         /// The new names of renamed columns, by their old names.
         public var columns: [String: String]

@@ -19,7 +19,8 @@ public struct Manifest: Sendable, Equatable {
     public var product: String
     /// The version of the release.
     public var version: Version
-    /// The number of the release, which increases regardless of the version; 0 in a draft that leaves it to `pack`.
+    /// The number of the release, which is higher than that of earlier releases, whatever their versions; 0 in a draft that
+    /// leaves it to `pack`.
     public var sequence: Int
     /// When the release was made.
     public var created: Timestamp?
@@ -34,7 +35,7 @@ public struct Manifest: Sendable, Equatable {
     public var requires: Requires
     /// The archive of the release; nil if all databases are in-place databases.
     public var bundle: Bundle?
-    /// Smaller downloads than the bundle, for stores that have an older release.
+    /// Downloads that are smaller than the bundle, for stores that have an older release.
     public var patches: [Patch]
     /// The databases of the release.
     public var databases: [Database]

@@ -24,7 +24,7 @@ public struct Preservation: Sendable, Equatable {
         public var placement: Database.Preserve?
     }
 
-    /// One rule per table, first those of the installed release.
+    /// One rule per table; those for tables of the installed release come first.
     public let rules: [Rule]
 
     /// Creates the rules between two releases of a database; `installed` is nil if the content is not from a release. `isBack`
