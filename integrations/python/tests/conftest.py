@@ -17,7 +17,7 @@ PROGRAMS = pathlib.Path(__file__).parent / "programs"
 # Characters with a special meaning in a URI, in a shell or for moult.
 NAMES = ["plain", "with spaces", "100%25", "why? because", "c#", "a&b=c;d", "-q", "dänisch", "it's \"here\""]
 
-#: From this release on the user's database has another schema.
+#: From this release on, the user's database has another schema.
 MIGRATED = 3
 FOODS = 200
 
