@@ -50,7 +50,7 @@ int moult_drop_capabilities(uint64_t kept) {
 int moult_confine(const moult_confinement *how) {
     for (int i = 0; i < how->limit_count; i++) {
         uint64_t limit[2] = {how->limits[i].soft, how->limits[i].hard}, old[2];
-        // A lower existing limit stays.
+        // An existing lower limit stays in force.
         if (syscall(SYS_prlimit64, 0, how->limits[i].resource, NULL, old) != 0) return MOULT_PART_LIMITS;
         if (old[1] < limit[1]) limit[1] = old[1];
         if (old[0] < limit[0]) limit[0] = old[0];

@@ -1,4 +1,4 @@
-/// Returns "Did you mean …?" with the candidate nearest to a misspelt word; nil if none is near.
+/// Returns "Did you mean …?" with the candidate nearest to a misspelled word; nil if none is near.
 public func didYouMean(_ word: String, among candidates: [String]) -> String? {
     nearest(to: word, among: candidates).map { "Did you mean \"\($0)\"?" }
 }

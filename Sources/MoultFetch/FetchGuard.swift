@@ -24,7 +24,7 @@ enum FetchGuard {
         return names + libraries + authorities + named + (Netrc.path.map { [$0] } ?? [])
     }
 
-    /// Configuration for resolving hosts and services.
+    /// The configuration files for resolving the names of hosts and services.
     private static let names =
         [
             "resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf", "services", "protocols", "passwd",

@@ -17,7 +17,7 @@ package enum Limit: Int32, Sendable, CaseIterable {
     case workerThreads = 11
 }
 
-/// SQLite's on-off settings of a connection.
+/// SQLite's on/off settings for a connection.
 package enum Switch: Int32, Sendable {
     case foreignKeys = 1002
     case triggers = 1003
@@ -34,7 +34,7 @@ package enum Switch: Int32, Sendable {
 }
 
 extension Connection {
-    /// Returns the current limit.
+    /// Returns the current value of a limit.
     package func limit(_ which: Limit) throws -> Int32 { sqlite3_limit(try handle, which.rawValue, -1) }
 
     /// Changes a limit, up to SQLite's compile-time maximum.

@@ -10,17 +10,17 @@ import MoultLibc
 package enum LockFreeReader {
     /// The method of reading the database, which depends on its sidecars.
     package enum Way: Sendable {
-        /// Rollback mode: with normal locks; this process and a writer wait for each other.
+        /// In rollback mode, with normal locks: this process and a writer wait for each other.
         case locks
-        /// WAL mode, in use or left by a crash: through the existing shared memory, read-only.
+        /// In WAL mode with a `-wal` and a `-shm`, which a process uses or a crash has left: through the `-shm`, read-only.
         case sharedMemory
-        /// WAL mode with a `-wal` but without a `-shm`: the WAL's index is built in this process's own memory.
+        /// In WAL mode with a `-wal` but without a `-shm`: with an index of the WAL in this process's own memory.
         case privateIndex
-        /// WAL mode, closed cleanly: the file is complete.
+        /// In WAL mode without a `-wal`: from the file alone, which is complete.
         case closed
     }
 
-    /// Passes a connection that reads the database to the closure. With a deadline (in seconds), the connection is guarded.
+    /// Calls the closure with a connection that reads the database. With a deadline (in seconds), the connection is guarded.
     ///
     /// A hot journal has its own error (E410), because the database cannot be read until a process rolls the journal back. If
     /// another process changed the database in a way that locks do not prevent, the result is unreliable, and the error says to

@@ -5,7 +5,7 @@ import MoultLibc
 /// Reads a writable database in its current state without changing it, even if other processes have it open or a crash left
 /// sidecars.
 package enum NonInvasiveReader {
-    /// Passes a connection that reads the database to the closure.
+    /// Calls the closure with a connection that reads the database.
     ///
     /// The body may be called again if another process intervenes. If this process has the file open itself, a normal connection
     /// is used, because `LockFreeReader` would drop this process's locks. A leftover journal is rolled back in a copy, which is
@@ -84,7 +84,7 @@ package enum NonInvasiveReader {
         }
     }
 
-    /// Copies an unused database with the files that SQLite needs to restore its last commit.
+    /// Copies a database that no process uses, with the files that SQLite needs to restore its last commit.
     package static func copySet(_ path: String, to copy: String) throws {
         try Files.copy(path, to: copy, mode: 0o600)
         let sidecars = try Sidecars.of(path)

@@ -2,7 +2,7 @@ internal import CSQLite
 
 /// A version of SQLite, and its bugs that may damage a valid database.
 package struct SQLiteVersion: Sendable, Equatable, CustomStringConvertible {
-    /// `3_040_001` for 3.40.1.
+    /// The version as SQLite encodes it: `3_040_001` for 3.40.1.
     package let number: Int
     package init(number: Int) { self.number = number }
 

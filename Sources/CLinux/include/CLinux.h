@@ -36,11 +36,11 @@ const char *moult_program_path(void);
 
 // --- system calls: system.c
 
-// errno is a macro that calls a function.
+// errno is a macro that calls a function, so Swift does not import it.
 int moult_errno(void);
 void moult_set_errno(int value);
 
-// open, fcntl and syscall are variadic.
+// open, fcntl and syscall are variadic, so Swift does not import them.
 int moult_openat(int dir, const char *path, int flags, mode_t mode);
 int moult_fcntl_int(int fd, int command, int argument);
 long moult_syscall(long number, long a, long b, long c, long d);
@@ -54,13 +54,13 @@ int moult_renameat2(int from, const char *old, int to, const char *new_, unsigne
 #define MOULT_RENAME_NOREPLACE 1u
 #define MOULT_RENAME_EXCHANGE 2u
 
-// FICLONE: shares the blocks of one file with another (XFS, btrfs).
+// Shares the blocks of one file with another: FICLONE, on XFS and btrfs.
 int moult_clone(int to, int from);
 int moult_fallocate(int fd, off64_t size);
 // Starts writeback of a part of a file, without waiting for it to finish.
 int moult_start_writeback(int fd, off64_t offset, off64_t length);
 
-// The wait macros are function-like.
+// Swift does not import the macros for wait statuses, because they take an argument.
 int moult_exited(int status);
 int moult_exit_status(int status);
 int moult_signaled(int status);
@@ -132,7 +132,7 @@ typedef struct {
     int filter_count;    // 0 for none
     const moult_limit *limits;
     int limit_count;
-    uint64_t capabilities;  // to keep, one bit each
+    uint64_t capabilities;  // the capabilities to keep, one bit each
 } moult_confinement;
 
 // Permanently drops all capabilities except those in `kept`, one bit each. Returns 0 or -1; calls nothing that is unsafe after

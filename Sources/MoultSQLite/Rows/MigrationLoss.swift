@@ -4,11 +4,11 @@ import MoultBasics
 package struct MigrationLoss: Equatable, Sendable {
     package struct Table: Equatable, Sendable {
         package let name: String
-        /// Rows with a changed value in a remaining column, and no lost value in a removed one.
+        /// The number of rows with a changed value in a remaining column, and no lost value in a removed one.
         package var rowsChanged = 0
-        /// Rows with a value other than NULL in a removed column.
+        /// The number of rows with a value other than NULL in a removed column.
         package var rowsCut = 0
-        /// Rows whose rowid or primary key is gone.
+        /// The number of rows whose rowid or primary key no longer exists.
         package var rowsDropped = 0
         /// Whether the table was removed; all its rows are then counted as dropped.
         package var isDropped = false

@@ -35,7 +35,8 @@ package struct RowRule: Sendable {
     }
 }
 
-/// The results for the selected rows of one table. `selected` is always `carried + rejected + unplaced + shipped`.
+/// The results for the selected rows of one table, as numbers of rows. `selected` is always `carried + rejected + unplaced +
+/// shipped`.
 package struct TableOutcome: Equatable, Sendable {
     package var table: String
     /// Rows of the old database selected by the rule.

@@ -25,8 +25,8 @@ struct TableLayout {
     let rowIDColumn: Int?
     /// The SQL expression for the rowid; nil if the table has no rowid, or if other columns use all of its names.
     let rowIDName: String?
-    /// The positions in `columns` of each unique key, other than the rowid, that covers all rows; without positions if the key
-    /// has an expression or a generated column.
+    /// For each unique key that covers all rows, except the rowid, the positions in `columns` of the key's columns; empty if
+    /// the key has an expression or a generated column.
     let uniqueKeys: [[Int]]
 
     /// Returns the table whose name matches under SQLite's rules; nil if none of this type does.

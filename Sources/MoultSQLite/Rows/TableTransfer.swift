@@ -22,7 +22,7 @@ final class TableTransfer {
     private let keyColumns: [Int32]?
     /// The rows of the new table that no key identifies; nil if keys identify all rows.
     private let equals: EqualRows?
-    /// The rows to leave out.
+    /// The rows to leave out, because a release shipped them.
     private let shipped: [ShippedRows]
 
     private static let replaced = "a carried row has the same key"

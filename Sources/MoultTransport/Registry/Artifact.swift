@@ -71,7 +71,7 @@ package struct Artifact: Sendable, Equatable {
                 why: place.isEmpty ? why : "\(place) \(why)",
                 now: "Use a repository to which `moult publish` has published.")
         }
-        // The field is optional.
+        // `mediaType` is optional in an image manifest.
         if let type = try fields.optionalString("mediaType"), type != Self.manifestType {
             throw fields.fail("mediaType", "is \"\(type.prefix(100))\"")
         }

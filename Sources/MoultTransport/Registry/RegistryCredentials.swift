@@ -9,7 +9,7 @@ enum RegistryCredentials: Equatable {
     /// An identity token, which the token service exchanges for an access token.
     case identity(String)
 
-    /// The result of the search.
+    /// The result of a search for credentials.
     struct Found {
         var credentials: RegistryCredentials?
         /// A file that was skipped, because other users can access it.
