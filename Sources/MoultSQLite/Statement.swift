@@ -1,7 +1,7 @@
 import CSQLite
 import MoultBasics
 
-/// A prepared statement, passed to a closure by its connection and finalized when the closure ends.
+/// A prepared statement, which is finalized when this value is destroyed.
 ///
 /// Parameters count from 1 and columns from 0, as in SQLite.
 package struct Statement: ~Copyable {

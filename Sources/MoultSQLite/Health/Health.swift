@@ -23,14 +23,14 @@ extension Connection {
         try findings("PRAGMA \(quoteIdentifier(schema)).integrity_check(\(limit))", deadline)
     }
 
-    /// Finds rows that refer to a missing row, and returns the findings.
+    /// Returns a finding for each row that refers to a missing row.
     package func foreignKeyCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil
     ) throws -> [String] {
         try foreignKeyCheck("PRAGMA \(quoteIdentifier(schema)).foreign_key_check", limit, deadline)
     }
 
-    /// Finds rows of one table that refer to a missing row, and returns the findings.
+    /// Returns a finding for each row of one table that refers to a missing row.
     func foreignKeyCheck(ofTable table: String, limit: Int) throws -> [String] {
         try foreignKeyCheck("PRAGMA main.foreign_key_check(\(quoteLiteral(.text(table))))", limit, nil)
     }

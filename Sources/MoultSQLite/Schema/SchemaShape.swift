@@ -17,7 +17,7 @@ package struct SchemaShape: Equatable, Sendable {
         /// `strict`, `without rowid`, both or empty.
         package var options: String
         package var columns: [Column]
-        /// CHECK, UNIQUE and foreign key constraints; sorted.
+        /// CHECK, PRIMARY KEY, UNIQUE and foreign key constraints, and conflict clauses; sorted.
         package var constraints: [String]
     }
 

@@ -70,7 +70,7 @@ enum RegistryCredentials: Equatable {
         return nil
     }
 
-    /// Returns the keys of `auths` that match: the repository, its parents, then the host.
+    /// Returns the keys of `auths` that match: the repository, its parents, then the host in its usual spellings.
     private static func keys(_ repository: Repository) -> [String] {
         var parts = repository.name.split(separator: "/")
         var keys: [String] = []
