@@ -1,9 +1,9 @@
 import PackagePlugin
 
-/// Builds the databases of a target when the target is built, from the directory `Database` next to its sources: a
-/// draft called `draft.json`, the scripts that it names, and the tables that the scripts import. The directory
-/// `Database` of the target's resources then contains the sealed manifest `release.json` and the files of the release.
-/// The directory is recreated when a file in `Database` has changed.
+/// Builds the databases of a target when the target is built, from the directory `Database` next to its sources: a draft called
+/// `draft.json`, the scripts that it names, and the tables that the scripts import. The directory `Database` of the target's
+/// resources then contains the sealed manifest `release.json` and the files of the release. That directory is recreated when a
+/// file of the source directory has changed.
 @main struct BuildDatabase: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
         guard let target = target.sourceModule else { return [] }

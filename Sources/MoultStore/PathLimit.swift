@@ -7,7 +7,8 @@ package import StepKit
 package struct PathLimit {
     /// The maximum in bytes: 512, as in SQLite's `os_unix.c`, minus the suffix `-journal`.
     static let longest = 504
-    /// The maximum length of a store's path in bytes. The rest is enough for usual database names in a transaction.
+    /// The maximum length of a store's path in bytes. The rest of the limit is enough for usual database names in the directory
+    /// of a transaction.
     package static let longestRoot = 400
 
     private let layout: StoreLayout

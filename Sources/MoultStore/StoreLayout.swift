@@ -50,7 +50,7 @@ package struct StoreLayout: Sendable, Equatable {
     package var holds: String { "\(hidden)/\(Holds.fileName)" }
     /// The trusted programs of steps.
     var trustedSteps: String { "\(hidden)/steps.json" }
-    /// Metadata of files that several generations share.
+    /// Metadata of sealed files that was recorded after they were sealed.
     package var links: String { "\(hidden)/links.json" }
     /// Results of checks of databases that apps write to.
     package var checks: String { "\(hidden)/checks.json" }

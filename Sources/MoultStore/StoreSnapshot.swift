@@ -8,7 +8,7 @@ package import StepKit
 /// when it has the store's lock, because an update may have ended in between.
 package final class StoreSnapshot {
     package let layout: StoreLayout
-    /// Whether a program opened a database at the wrong moment during an earlier attempt of the same update.
+    /// Whether an earlier attempt of the same update failed because a program opened a database at the wrong moment.
     package var isContested = false
     private var settingsRead: Result<Settings, any Error>?
     private var holdsRead: Result<Holds, any Error>?
@@ -61,7 +61,7 @@ package final class StoreSnapshot {
     /// The installed generation; nil if none is installed.
     package var installed: Generation? { get throws { try installedName.map { try generation($0) } } }
 
-    /// The sequence of the installed release; nil if its manifest is damaged.
+    /// The sequence of the installed release; nil if nothing is installed or the manifest is damaged.
     package var installedSequence: Int? {
         get throws {
             guard let name = try installedName else { return nil }

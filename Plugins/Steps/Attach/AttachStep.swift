@@ -42,8 +42,8 @@ public struct AttachStep: Step {
 
     private static func sets(_ release: Manifest) -> [AttachedSet] { release.groups.map(AttachedSet.init) }
 
-    /// Examines the files that an external step has changed since they were examined, so that no unsafe file is opened here.
-    /// The verify step checks their content.
+    /// Examines the files that another step has changed since they were examined, so that no unsafe file is opened here. The
+    /// verify step checks their content.
     private func examine(_ files: [(database: Database, path: String)], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let exams = files.filter { changed.contains($0.database.name) }.map { file in

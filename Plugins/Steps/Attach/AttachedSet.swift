@@ -36,7 +36,7 @@ struct AttachedSet {
         }
     }
 
-    /// Throws unless all databases have the same text encoding: SQLite does not attach a database with another one.
+    /// Throws unless all databases have the same text encoding, which SQLite requires of attached databases.
     func requireSameEncoding(_ files: [(database: Database, path: String)]) throws {
         let encodings = try files.compactMap { file in
             try Connection.encoding(ofFileAt: file.path).map { (file.database.name, $0) }

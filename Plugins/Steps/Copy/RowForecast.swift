@@ -3,8 +3,8 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// The effect of a replacement on the rows of a shared database, as far as the existing file alone shows it: the rows that are
-/// carried over and those that are not. Whether the rows fit is checked when the release is applied.
+/// Computes the effect of a replacement on the rows of a shared database, as far as the existing file alone shows it: the rows
+/// that are carried over and those that are not. Whether the rows fit is checked when the release is applied.
 struct RowForecast {
     let database: Database
     let context: PlanContext

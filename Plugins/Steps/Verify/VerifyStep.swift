@@ -3,7 +3,8 @@ internal import MoultFiles
 internal import MoultSandbox
 public import StepKit
 
-/// Verify: verifies the staged databases before the update changes anything, and afterwards that the app's paths lead to them.
+/// Verify: verifies the staged databases before the update changes anything, and afterwards checks that the app's paths lead to
+/// them.
 public struct VerifyStep: Step {
     public let name = "verify"
     public let summary =
@@ -68,7 +69,7 @@ public struct VerifyStep: Step {
         for (proof, report) in zip(proofs, reports) { try proof.verify(report) }
     }
 
-    /// Examines files again that a step which is not built in has changed.
+    /// Examines again the files that another step has changed.
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let proofs = try context.plan.release.databases.compactMap { database -> ContentCheck? in

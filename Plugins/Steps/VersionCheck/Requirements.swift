@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import StepKit
 
-/// The requirements of a release for the app, moult and the installed release.
+/// Checks what a release requires of the app, of moult and of the installed release.
 struct Requirements {
     let context: PlanContext
 

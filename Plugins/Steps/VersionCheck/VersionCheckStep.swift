@@ -1,7 +1,8 @@
 internal import MoultBasics
 public import StepKit
 
-/// Check: whether this store may install the release after the installed one, with this app and this version of moult.
+/// Check: determines whether this store may install the release after the installed one, with this app and this version of
+/// moult.
 public struct VersionCheckStep: Step {
     public let name = "version-check"
     public let summary = "compares versions, sequence and what the release requires"

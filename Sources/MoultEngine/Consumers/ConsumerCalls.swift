@@ -78,7 +78,7 @@ package final class ConsumerCalls {
 
     private func refusal(_ consumer: Consumer, _ error: any Error, _ call: ConsumerCall) -> MoultError {
         let reason = Self.text(error)
-        // Processes of other users may have the files open, and may be invisible to this one.
+        // Processes of other users may have the files open, and may be invisible to this process.
         let all = (try? OpenFiles.holders(of: call.paths).map(\.description)) ?? []
         let holders = all.filter { !reason.contains($0) }
         let names = call.message.databases.map(\.name).joined(separator: ", ")

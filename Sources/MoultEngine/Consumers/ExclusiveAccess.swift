@@ -39,7 +39,7 @@ struct ExclusiveAccess {
     }
 
     private func held() -> MoultError {
-        // Processes of other users may have the file open, and may be invisible to this one.
+        // Processes of other users may have the file open, and may be invisible to this process.
         let holders = (try? OpenFiles.holders(of: [path]).map(\.description)) ?? []
         // If this process cannot list its own open files, the message omits it.
         let isOurs = (try? OpenFiles.isOpenHere(path)) ?? false

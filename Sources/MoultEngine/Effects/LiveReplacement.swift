@@ -29,7 +29,8 @@ final class LiveReplacement: WritableEffect {
     private var before: UInt64?
     private var isEnded = false
 
-    /// The longest time for which other processes wait at once, in milliseconds: less than the busy timeout of most apps.
+    /// The longest time for which other processes have to wait without a break, in milliseconds: less than the busy timeout of
+    /// most apps.
     private static let turn: Int32 = 1_000
     /// How many seconds the commit waits for readers.
     private let patience: Int

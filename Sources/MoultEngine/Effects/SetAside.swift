@@ -23,7 +23,7 @@ package final class SetAside: WritableEffect {
     private let recorded: UInt64?
     /// The digest that identifies the staged file in a copied store, where inodes prove nothing; otherwise nil.
     private let newDigest: String?
-    /// The mark of the new file at the time of the decision; nil before.
+    /// The mark (`MadeFile`) of the new file at the time of the decision; nil before.
     private let recordedMark: UInt64?
     /// The staging directory with the salvaged rows and their report.
     let salvaged: String
@@ -174,7 +174,7 @@ package final class SetAside: WritableEffect {
                 if try Files.facts(newFile) != nil {
                     try exchange()
                 } else if try Files.facts(kept("")) == nil {
-                    // The link that follows would replace the file's only name.
+                    // The symlink that a later effect puts here would replace the file's only name.
                     try Files.rename(place, to: kept(""))
                 }
             }
@@ -210,8 +210,8 @@ package final class SetAside: WritableEffect {
         throw inUse()
     }
 
-    /// Moves the old file, which is at the staged path after the exchange, to its name in quarantine, unless it already has a
-    /// hard link there. A directory or another user's file cannot have one.
+    /// Moves the old file, which is at the staged path after the exchange, to its name in quarantine, unless the file already
+    /// has a hard link there. A directory or another user's file cannot have one.
     private func keepExchangedFile() throws {
         guard try isOriginalStaged() else { return }
         if try Files.facts(kept("")) == nil {

@@ -6,7 +6,7 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Takes the effects on writable databases through their stages: all are held before any is changed.
+/// Takes the effects on writable databases through their stages: all databases are held before any is changed.
 final class WritableEffects {
     let transaction: Transaction
     let plan: Plan
@@ -16,7 +16,7 @@ final class WritableEffects {
     var inodes: [String: UInt64] {
         didSet { if inodes != oldValue, !isHeld { built = nil } }
     }
-    /// In a copied store: the digests of staged files, because inodes prove nothing there.
+    /// The digests that identify staged files in a copied store, where inodes prove nothing; nil in any other store.
     let digests: [String: String]?
     var built: [any WritableEffect]?
     private var isHeld = false
@@ -119,7 +119,7 @@ final class WritableEffects {
     }
 
     private func isWAL(_ place: String) throws -> Bool {
-        // A file that this user may not read is set aside unchanged.
+        // A file that this user may not read is set aside unchanged, so its journal mode does not matter.
         do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
             where error.code == .databaseCorrupt || !Files.isReadable(place)
         { return false }

@@ -37,7 +37,8 @@ final class Displacement {
 
     // MARK: proving
 
-    /// Sets the verdict on the old content; `hasContentLeft` means that some of it is neither shipped nor in the new content.
+    /// Sets the proof for the old content; `hasContentLeft` means that some of this content is neither shipped nor in the new
+    /// content.
     func prove(_ fates: [RowFate], isShipped: Bool, hasContentLeft: Bool) {
         self.fates = fates.filter { !$0.isEmpty }
         proof = hasContentLeft ? .kept : isShipped ? .shipped : .accounted
@@ -149,7 +150,7 @@ final class Displacement {
 
     private static func completeSet(_ directory: String, live: [String], isInstalled: Bool) throws {
         guard var record = try QuarantineRecord(in: directory) else {
-            // The crash came before the record was written, and thus before any content.
+            // The crash came before the record was written, and thus before any content was kept.
             try Removable(pending: directory, live: live)?.remove()
             return
         }

@@ -6,7 +6,7 @@ internal import MoultSQLite
 /// must not change the other.
 struct HardLinks {
     private let place: String
-    /// Names that moult itself may have given to the file.
+    /// The paths at which moult itself may have made hard links to the file.
     private let own: [String]
 
     init(_ place: String, own: [String]) { (self.place, self.own) = (place, own) }

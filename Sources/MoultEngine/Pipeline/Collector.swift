@@ -80,7 +80,7 @@ package struct Collector {
         return (sound, broken)
     }
 
-    /// Returns the times at which generations were replaced within the last `minimumAge` seconds, by name.
+    /// Returns when each generation was replaced, by name; only those that were replaced within the last `minimumAge` seconds.
     private func leavingTimes() throws -> [String: Int] {
         var times: [String: Int] = [:]
         let history = try HistoryReader(layout)

@@ -3,7 +3,7 @@ package import MoultStore
 internal import StepKit
 
 extension CrashRecovery {
-    /// The recovery of one interrupted update.
+    /// The result of recovering one interrupted update.
     package struct Result: Sendable, Equatable {
         package enum Ending: String, Sendable {
             /// No decision had been recorded: the staged files were removed.

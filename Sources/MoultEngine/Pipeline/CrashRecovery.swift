@@ -144,7 +144,7 @@ package struct CrashRecovery {
         } catch { tell(.warning("\(error)")) }
     }
 
-    /// Stages every replacement that is not in place yet again, from the release's content, and holds the databases with their
+    /// Stages again, from the release's content, every replacement that is not yet in place, and holds the databases with their
     /// current rows.
     private func holdAgain(_ transaction: Transaction, _ applier: Applier, _ state: Journal.State) throws {
         let context = PrepareContext(
@@ -157,7 +157,8 @@ package struct CrashRecovery {
             else { continue }
             staged.append(path)
             again.append(effect)
-            // Including the sidecars left by a crash in the middle of a write, which SQLite would apply to the new copy.
+            // The staged copy is removed with its sidecars: if a crash in the middle of a write left them, SQLite would apply
+            // them to the new copy.
             for suffix in ["-journal", "-wal", "-shm", ""] {
                 try Removable(staged: path, suffix: suffix, transaction, state)?.remove()
             }
@@ -226,7 +227,7 @@ package struct CrashRecovery {
         let installed = try plan.from.flatMap { from -> Manifest? in
             if from.generation == plan.to.generation { return release }
             do { return try Generation.load(from.generation, in: layout).manifest } catch {
-                // An undo renames files back, and needs no rules of the previous release.
+                // An undo only renames files back, so it does not need the manifest of the previous release.
                 if needsInstalled || Files.isDenied(error) { throw error }
                 tell(.warning("\(error)"))
                 return nil
@@ -274,7 +275,7 @@ package struct CrashRecovery {
                 holds: plan.hold == nil ? nil : try Holds.recorded(layout)), to: layout)
     }
 
-    /// Records that an essential consumer did not reload the finished update, so that monitoring reports it.
+    /// Records that an essential consumer did not reload after the update was finished, so that monitoring reports this.
     private func record(_ plan: Plan, _ failure: ConsumerCalls.Failure) throws {
         try History.append(
             History.Entry(

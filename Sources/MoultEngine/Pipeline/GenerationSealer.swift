@@ -11,7 +11,7 @@ struct GenerationSealer {
     let bytes: [UInt8]
     /// The serial of the feed that offered the release.
     let feedSerial: Int?
-    /// The key list in force.
+    /// The key list in effect.
     let keys: KeyChain.Mark?
     /// The databases that steps may have changed after they were unpacked and verified.
     let changed: Set<String>
@@ -21,7 +21,7 @@ struct GenerationSealer {
     func finish() throws {
         let directory = transaction.generation
         var entries: [Seal.Entry] = []
-        // Files shared with another generation are already read-only. Their last hard link has been made, so their facts are
+        // Files shared with another generation are already read-only. Their last hard link has been made, so their metadata is
         // recorded again.
         let linked = try Set(LinkedFiles(transaction.layout).records().map(\.inode))
         try LinkedFiles(transaction.layout).refresh()

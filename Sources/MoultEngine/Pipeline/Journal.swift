@@ -124,7 +124,7 @@ package struct Journal {
     package func end(_ record: String) throws { try append(["record": .string(record)], sync: false) }
 
     private func append(_ record: JSON, sync: Bool = true) throws {
-        // In a store copied with `cp -al`, the original store has the same file.
+        // In a store copied with `cp -al`, the original store shares this file, so the journal gets a file of its own first.
         try Files.detach(path)
         let file = try Descriptor(path, .append, mode: 0o600)
         try dropTornLine(file)

@@ -51,7 +51,7 @@ struct MemberStaging {
         try verify(target, content, "\(base)")
     }
 
-    /// Throws unless the base has the facts recorded in its seal, or the digest in its manifest.
+    /// Throws unless the base file has the metadata in its seal, or the digest in the manifest of its generation.
     private func verify(_ path: String, _ base: Plan.Reuse.Base) throws {
         let store = StoreSnapshot(transaction.layout)
         let generation = try store.generation(base.generation)

@@ -15,7 +15,7 @@ package final class Performer: Changes, @unchecked Sendable {
     /// The databases that apps write to.
     private let writable: WritableEffects
 
-    /// In a copied store: the digests of staged files, because inodes prove nothing there.
+    /// The digests that identify staged files in a copied store, where inodes prove nothing; nil in any other store.
     private let digests: [String: String]?
     private let release: Manifest
 
@@ -106,7 +106,7 @@ package final class Performer: Changes, @unchecked Sendable {
         let staged = transaction.generation
         try Files.ensureDirectory(layout.generations)
         if try Files.facts(staged) != nil, try !transaction.hasCreated(place, inodes) {
-            // A generation of this name exists only if it was damaged: it is exchanged with the staged one.
+            // A generation of this name can exist only if it is damaged; then it is exchanged with the staged one.
             if try !Files.renameIfFree(staged, to: place) {
                 try Files.setMode(place, Self.movable)
                 try Files.exchange(staged, place)
@@ -172,7 +172,7 @@ package final class Performer: Changes, @unchecked Sendable {
     }
 
     private func unlink(_ path: String) throws {
-        // A writable file of this name is not a link made by moult.
+        // Only a link is removed: a regular file at this path was not created as a link by moult.
         if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
         try Files.syncDirectory(layout.databases)
     }
@@ -185,7 +185,7 @@ package final class Performer: Changes, @unchecked Sendable {
         try Files.syncDirectory(layout.databases)
     }
 
-    /// Puts a link at a path in one step, replacing any file there.
+    /// Puts a symlink at a path in one step, replacing any file there.
     private func replaceLink(_ path: String, with target: String) throws {
         let temporary = "\(transaction.directory)/link"
         try Files.remove(temporary)

@@ -34,7 +34,7 @@ package struct Pipeline {
             transaction: transaction, plan: plan, inodes: [:], installed: prepared.context.installed, release: release)
         do {
             try transaction.create(plan)
-            // Steps that are not built in need it to learn the outcome after a crash.
+            // If the process crashes, recovery needs this manifest to tell the outcome to steps that are not built in.
             if !steps.others(of: plan).isEmpty { try Files.writeNew(prepared.bytes, to: transaction.manifest) }
             try prepare()
             try watcher.stopIfAsked()
@@ -108,7 +108,7 @@ package struct Pipeline {
         }
     }
 
-    /// Verifies everything received before any of it is copied, changed or attached.
+    /// Verifies all received files before any of them is copied, changed or attached.
     private func examine(_ context: PrepareContext, _ digests: UnpackedDigests?) throws {
         do {
             for phase in Phase.allCases {

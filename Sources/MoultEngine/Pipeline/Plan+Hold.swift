@@ -1,7 +1,7 @@
 internal import MoultStore
 
 extension Plan {
-    /// Puts the release that a rollback leaves on hold. Can be repeated.
+    /// Places the hold on the release that a rollback replaces. Can be repeated.
     func placeHold(_ layout: StoreLayout) throws {
         guard var hold else { return }
         hold.transaction = id

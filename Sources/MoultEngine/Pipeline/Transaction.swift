@@ -26,7 +26,7 @@ extension Transaction {
     func waiting(_ path: String) -> String { Staging.waiting(path, in: directory) }
     /// The staged generation.
     var generation: String { "\(directory)/generation" }
-    /// The release's manifest, for updates with external steps.
+    /// A copy of the release's manifest, for updates with steps that are not built in.
     var manifest: String { "\(directory)/manifest.json" }
     /// The staged generation of adopted files.
     var adopted: String { "\(directory)/adopted" }
@@ -92,7 +92,7 @@ extension Transaction {
         return nil
     }
 
-    /// Returns whether a file has exactly the published content. For files without a marker, in a copied store.
+    /// Returns whether a file has exactly the published content. Used for files without a marker, in a copied store.
     static func isPublished(_ path: String, _ digest: String) throws -> Bool {
         guard try Files.facts(path)?.kind == .file else { return false }
         return try SHA256.digest(ofFileAt: path).hex == digest

@@ -34,7 +34,7 @@ package struct Plan: Sendable, Equatable {
     /// The facts that the plan relies on; if any of them has changed, the plan is stale.
     package var facts: [Fact]
     package var warnings: [String]
-    /// The hold that a rollback sets.
+    /// The hold that a rollback places.
     package var hold: Hold?
     /// The earlier hold on the same release, which `hold` replaces; restored if the rollback is undone.
     package var replacedHold: Hold?
@@ -149,7 +149,7 @@ package struct Plan: Sendable, Equatable {
 
     /// The file name in a store of a single file, whose users do not know about releases.
     private var file: String? {
-        // The store's path was absolute when the plan was made.
+        // This does not fail, because the store's path in a plan is absolute.
         (try? StoreLayout(root: store))?.onlyFile.map(Files.name(of:))
     }
 

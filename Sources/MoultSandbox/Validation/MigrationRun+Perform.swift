@@ -17,8 +17,8 @@ extension MigrationRun {
     private func fill(_ report: inout TrialReport) throws {
         var migrations = Migrations(
             try scripts.map { try .init(name: $0.name, number: $0.number, file: $0.file) })
-        // The caller determines whether rows may be lost.
         migrations.deadline = min(migrations.deadline, Double(processor))
+        // The caller determines whether rows may be lost.
         migrations.mayShrink = { _, _, _ in true }
         migrations.place = place
         let connection = try Connection(path: copy, access: .readWrite)

@@ -13,7 +13,8 @@ package enum SandboxedReexec {
     /// The scratch directory of this process, empty without one; nil if this is not such a process.
     private static let scratchArgument = Mutex<String?>(nil)
 
-    /// Recognizes a process started by `carryOut` by its first argument, and removes the arguments that `carryOut` added.
+    /// Recognizes, by its first argument, a process that `carryOut` started. Returns the command line without the arguments
+    /// that `carryOut` added.
     package static func enter(_ words: [String?]) -> [String?] {
         guard words.count > 1, words[0] == marker, let scratch = words[1] else { return words }
         scratchArgument.withLock { $0 = scratch }
@@ -29,8 +30,8 @@ package enum SandboxedReexec {
     /// Runs this process's command line in another process and returns its exit status. Nil if the caller must do the work
     /// itself: this is already that other process, or the program cannot start itself.
     ///
-    /// `what` names the operation that fails if that process crashes: "compare a.db with b.db". `body` gets the directory where
-    /// the process could leave files.
+    /// `what` names the operation that fails if that process crashes: "compare a.db with b.db". `body` gets the directory in
+    /// which the process may have left files.
     package static func carryOut(
         _ what: String, stopSignal: () -> Int32?, body: (_ scratch: String) throws -> Void
     ) throws -> Int32? {
@@ -100,7 +101,7 @@ package enum SandboxedReexec {
         ).confineThisProcess()
     }
 
-    /// Returns the path with all symlinks resolved; unchanged if it does not exist, which is reported when it is opened.
+    /// Returns the path with all symlinks resolved; unchanged if it does not exist, because opening it reports that.
     private static func realPath(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }

@@ -24,7 +24,7 @@ package enum Validator: Sendable, Equatable {
         static let memory: Int? = 1 << 30
     #endif
 
-    /// Returns the protection available to this process.
+    /// Returns the validator that is available to this process.
     package static func present() throws -> Validator {
         guard SystemFeatures.startsPrograms else { return .here(why: "this build cannot start other programs") }
         guard let own = try Files.ownProgram() else { return .here(why: "/proc is not mounted") }

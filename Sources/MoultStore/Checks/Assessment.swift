@@ -262,7 +262,7 @@ package struct Assessment {
         }
     }
 
-    /// Checks the databases that have changed again, and records the results; only for commands that write. An update has just
+    /// Checks again the databases that have changed, and records the results; only for commands that write. An update has just
     /// read the databases in `checked` completely.
     package func remember(checked: Set<String> = []) throws {
         let checks = try store.checks

@@ -3,9 +3,9 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// The results of the latest checks of writable databases, so that an unchanged file need not be opened again. Only
-/// sound databases are recorded. The metadata of the file and its sidecars identify it; they differ in a copied store,
-/// which is therefore checked again.
+/// The results of the latest checks of writable databases, so that an unchanged file need not be opened again. Only sound
+/// databases are recorded. A database is identified by the metadata of its file and sidecars, which is different in a copied
+/// store, so the copy is checked again.
 struct CheckRecord {
     struct Entry: Equatable {
         let database: String

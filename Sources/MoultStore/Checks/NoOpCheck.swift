@@ -8,8 +8,8 @@ package struct NoOpCheck {
 
     package init(_ store: StoreSnapshot) { self.store = store }
 
-    /// Returns true if `bytes` is the installed manifest, no update is unfinished, and every database is at its path (next to
-    /// the manifest, if it is used there without a copy). A copied store is not current until a command that writes to it has
+    /// Returns true if `bytes` is the installed manifest, no update is unfinished, and every database is at its path (an
+    /// in-place database must be next to the manifest). A copied store is not current until a command that writes to it has
     /// verified its files. With `reading`, the files are verified now, for a store that cannot be written to.
     package func isCurrent(_ bytes: [UInt8], of manifest: String, reading: Bool = false) throws -> Bool {
         guard let generation = try installed(), generation.bytes == bytes, try Transaction.all(store.layout).isEmpty

@@ -100,7 +100,8 @@ package struct Generation: Sendable {
         return try last.flatMap { try Files.facts(layout.generation($0.to)) == nil ? nil : $0.to }
     }
 
-    /// Recreates the link `current` from the history; returns the generation if it had to be recreated. Needs the store's lock.
+    /// Recreates the link `current` from the history, and returns the generation; nil if the link did not have to be recreated.
+    /// Needs the store's lock.
     package static func repairPointer(_ layout: StoreLayout) throws -> String? {
         do {
             _ = try currentName(layout)
@@ -108,7 +109,7 @@ package struct Generation: Sendable {
         } catch let error as MoultError where error.code == .store {
             guard let name = try lastInstalled(layout) else { throw error }
             if let facts = try Files.facts(layout.current), facts.kind != .link {
-                // This file was not created by moult.
+                // moult did not create this file, so it is moved away.
                 try Files.rename(layout.current, to: try Files.firstFree("\(layout.root)/moult-current.old"))
             }
             let new = "\(layout.current).new"

@@ -110,7 +110,7 @@ package struct SealedFacts: Sendable, Equatable {
     let sha256: String
     let size: Int
     package let inode: UInt64
-    /// Nil in records of earlier versions.
+    /// The device number; nil in records of earlier versions.
     var device: UInt64?
     /// The modification time, which does not change with the file's names, owner or mode; nil in seals of earlier versions.
     var modified: FileFacts.Moment?

@@ -1,11 +1,11 @@
 internal import MoultBasics
 package import MoultFiles
 
-/// The files on which readers hold their leases: `.moult/leases/GENERATION`, empty, and without write permission. Any
-/// process that can read a file can take an exclusive `flock` on it and block all others. A read lock (`F_OFD_SETLK`)
-/// does not block readers, and a write lock needs a file that is open for writing, which only the store's owner can
-/// have. Updates take neither: a lease that is taken after `current` was switched does not count, so it is enough to
-/// check for leases.
+/// The files on which readers hold their leases: `.moult/leases/GENERATION`, empty, and without write permission. Any process
+/// that can read a file can take an exclusive `flock` on it and block all others, so leases do not use `flock`. A read lock
+/// (`F_OFD_SETLK`) does not block readers, and a write lock needs a file that is open for writing, which only the store's owner
+/// can have. Updates take neither: a lease that is taken after `current` was switched does not count, so it is enough to check
+/// for leases.
 package enum LeaseFile {
     private static let mode: UInt32 = 0o444
 
@@ -21,7 +21,7 @@ package enum LeaseFile {
             }
             try Files.ensureDirectory(layout.leases)
             if facts != nil {
-                // This file was not created by moult.
+                // moult creates only regular files here, so anything else is moved away.
                 try Files.rename(path, to: try Files.firstFree("\(layout.root)/moult-lease.old"))
             }
             // Not synced: the file is empty, and readers can do without it.
@@ -36,7 +36,7 @@ package enum LeaseFile {
         let names = try Generation.names(layout)
         try make(names, layout)
         for name in try Files.list(layout.leases) where !names.contains(name) {
-            // Anything that is not a file was not created by moult.
+            // Only regular files are removed, because moult creates nothing else here.
             if try Files.facts(layout.lease(name))?.kind == .file { try remove(name, layout) }
         }
     }

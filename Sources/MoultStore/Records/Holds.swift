@@ -16,8 +16,8 @@ package struct Holds: Sendable, Equatable {
 
     private init(_ all: [Hold], fault: String? = nil) { (self.all, self.fault) = (all, fault) }
 
-    /// Reads the holds of a store. If the record cannot be read, every release is blocked, because the record may name
-    /// any.
+    /// Reads the holds of a store. If the record cannot be read, every release is blocked, because the record may have named
+    /// any release.
     package static func read(_ layout: StoreLayout, _ settings: Settings) -> Holds {
         do {
             guard let bytes = try Files.read(layout.holds, limit: largest) else {

@@ -67,7 +67,7 @@ package struct QuarantineRecord: Sendable, Equatable {
             let kind = json["kind"]?.string.flatMap({ Database.Kind(rawValue: $0) }), let path = json["path"]?.string,
             let time = json["time"]?.string.flatMap({ Timestamp($0) })
         else { return nil }
-        // Records of the first version have no reason: they are of caches or resets.
+        // Records of the first version have no reason: they exist only for caches and resets.
         let reason = json["reason"]?.string.flatMap { KeptReason(rawValue: $0) }
         self.init(
             database: database, kind: kind, path: path, why: json["why"]?.string ?? "",

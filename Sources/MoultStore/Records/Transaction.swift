@@ -27,7 +27,8 @@ package struct Transaction {
     }
     package var isTrash: Bool { id.hasPrefix("trash-") }
 
-    /// Returns whether moult created the directory: it has a journal, or only files that exist before or after one.
+    /// Returns whether moult created the directory: it has a journal, or only files that an update creates before its journal
+    /// or removes after it.
     private func isOurs() throws -> Bool {
         guard try Files.facts(directory)?.kind == .directory else { return false }
         // Only the user who runs an update may read its directory; other users learn that it exists.
