@@ -89,7 +89,7 @@ package final class ReadLock: Sendable {
         }
     }
 
-    /// Returns whether the file at a path has such a lock. Returns false also if this user may not read the file.
+    /// Returns whether the file at a path has such a lock. Also returns false if this user may not read the file.
     package static func isHeld(_ path: String) throws -> Bool {
         guard let descriptor = try open(path) else { return false }
         do { return try Syscall.isLocked(descriptor.number) } catch {

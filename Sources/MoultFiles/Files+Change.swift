@@ -113,8 +113,8 @@ extension Files {
             now: "Inspect it, and remove it if it is not needed: \(shellLine(["ls", "-la", path]))")
     }
 
-    /// Removes everything in a directory. `open` opens the directory with the given flags; it must be the `known` one, if
-    /// given.
+    /// Removes everything in a directory. `open` opens the directory with the given flags; if `known` is given, this must be
+    /// the directory that it describes.
     private static func empty(_ path: String, _ known: FileFacts? = nil, _ open: (Int32) throws(Errno) -> Int32) throws
     {
         let opened = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in try openForReading(open) }

@@ -2,7 +2,7 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// Operations on files by path. The functions that change files document which crashes they survive.
+/// Operations on files by path.
 package enum Files {
     /// Returns the metadata of the file at a path, without following symlinks; nil if the file does not exist.
     package static func facts(_ path: String) throws -> FileFacts? {

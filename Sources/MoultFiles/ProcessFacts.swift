@@ -25,7 +25,7 @@ package struct ProcessFacts: Sendable, Equatable {
 
     /// The effective user ID of the process; nil if it has ended.
     package var user: UInt32? {
-        // A process can end at any time, and only then can this file not be read.
+        // A process can end at any time, and this file then cannot be read.
         let bytes = (try? Files.read("\(SystemFeatures.proc)/\(pid)/status", limit: 1 << 14)) ?? []
         let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("Uid:") }
         // The line has the real, effective, saved and file system user IDs.

@@ -25,7 +25,7 @@ extension Subprocess {
         }
     }
 
-    /// Whether the size of files that programs started by this process write is limited.
+    /// Whether a limit applies to the size of files written by programs that this process starts.
     package static var hasFileSizeLimit: Bool { moult_has_file_size_limit() != 0 }
 
     /// The time between SIGTERM and SIGKILL.

@@ -25,7 +25,7 @@ package final class Subprocess {
         /// Whether a supervisor process kills the program's whole process group as soon as this process or the program has
         /// ended. Children that leave the group are not killed.
         package var isSupervised = false
-        /// Whether all mounts are read-only for the program, except its directory, where the system allows that.
+        /// Whether the program sees all mounts except its own directory as read-only, if the system allows that.
         package var mountsReadOnly = false
         /// Open files that the program gets as descriptors 3, 4 and so on; at most three.
         package var files: [Int32] = []

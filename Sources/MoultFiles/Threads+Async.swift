@@ -2,7 +2,7 @@ internal import MoultLibc
 internal import Synchronization
 
 extension Threads {
-    /// Runs asynchronous work and blocks this thread until the work is done or the time is over. In the latter case, returns
+    /// Runs asynchronous work and blocks this thread until the work is done or the time has passed. In the latter case, returns
     /// false, and the work continues.
     ///
     /// The work runs on a separate thread, unless it belongs to an actor with its own executor. It does not run in Swift's

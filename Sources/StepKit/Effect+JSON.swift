@@ -9,7 +9,7 @@ extension Effect {
         ])
     }
 
-    /// Reads an effect from a saved plan or a journal, which `source` names in errors.
+    /// Reads an effect from JSON; `source` names the origin of the JSON in errors.
     public init(json: JSON, source: String) throws {
         let fields = try Fields(json) { place, why, _ in
             MoultError(

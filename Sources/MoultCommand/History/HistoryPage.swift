@@ -7,9 +7,9 @@ internal import MoultStore
 struct HistoryPage {
     let product: String
     let store: String
-    /// The file of a store that manages a single file.
+    /// The managed file; nil unless the store manages a single file.
     let file: String?
-    /// Newest first.
+    /// The entries, newest first.
     let entries: [History.Entry]
 
     var html: String {

@@ -21,7 +21,7 @@ enum Password {
         silent.c_lflag &= ~tcflag_t(ECHO)
         guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else { throw error("cannot hide the password") }
         defer {
-            // Restores the terminal. If that were impossible, the calls above would have failed.
+            // Restores the terminal. This cannot fail, because the calls above have succeeded.
             _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
             say("\n")
         }

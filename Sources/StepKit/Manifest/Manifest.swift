@@ -63,7 +63,7 @@ public struct Manifest: Sendable, Equatable {
         return ([nil] + names.filter { $0 != nil }).filter(names.contains).map(group)
     }
 
-    /// Returns the databases of one group; for nil, those without a group.
+    /// Returns the databases of one group, or those without a group if `name` is nil.
     public func group(_ name: String?) -> AttachGroup {
         let all = databases.filter { $0.attach.group == name }
         let main = all.first { $0.kind.isMain }

@@ -18,7 +18,7 @@ public struct Preservation: Sendable, Equatable {
         public var table: String
         /// SQL conditions, at least one of which a row must meet; nil selects every row.
         public var conditions: [String?]
-        /// Whether the conditions were written for a different schema than that of the rows.
+        /// Whether the conditions were written for a schema other than that of the rows.
         public var isForeign: Bool
         /// How the rows are stored; nil if the target release does not preserve the table.
         public var placement: Database.Preserve?
