@@ -31,7 +31,8 @@ enum FetchGuard {
             "localtime",
         ].map { "/etc/\($0)" } + ["systemd/resolve", "resolvconf", "NetworkManager", "nscd"].map { "/run/\($0)" }
 
-    /// The directories from which the C library loads a library for each method of name resolution, and two devices.
+    /// The directories from which the C library loads a library for each method of name resolution, the linker's cache, and two
+    /// devices.
     private static let libraries =
         ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"] + [
             "/dev/null", "/dev/urandom",

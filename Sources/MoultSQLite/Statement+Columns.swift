@@ -39,7 +39,7 @@ extension Statement {
     /// Passes the column's bytes to the closure, without a copy; they are valid only in the closure.
     package func withBlob<R>(_ column: Int32, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         guard let start = sqlite3_column_blob(pointer, column) else {
-            // SQLite returns no address for an empty blob, and also none if an allocation failed.
+            // SQLite returns no address both for an empty blob and after a failed allocation.
             if sqlite3_errcode(sqlite3_db_handle(pointer)) == SQLITE_NOMEM { throw failure(SQLITE_NOMEM) }
             return try body(UnsafeRawBufferPointer(start: nil, count: 0))
         }

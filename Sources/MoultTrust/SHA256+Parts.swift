@@ -1,7 +1,7 @@
 package import MoultFiles
 
 extension SHA256 {
-    /// Returns the digests of a whole file and of its consecutive parts, in a single read.
+    /// Reads a file once, and returns the digests of the whole file and of its consecutive parts.
     ///
     /// `stop` is called for each block, and may throw.
     package static func digests(

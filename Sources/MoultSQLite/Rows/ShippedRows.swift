@@ -26,7 +26,7 @@ final class ShippedRows {
         if key.isEmpty {
             guard let name = layout.rowIDName else { return nil }
             (keyColumns, names) = ([], [name])
-            // VACUUM changes implicit rowids, so these rows are looked up by their content.
+            // VACUUM may change implicit rowids, so these rows are looked up by their content.
             equals = try EqualRows(map, copy, copyConnection, in: StoredRows(layout, shipped), shipped)
         } else {
             keyColumns = key.compactMap { places[$0] }
