@@ -6,8 +6,9 @@ internal import Synchronization
 /// A part of an app that keeps databases open and is notified when they change.
 ///
 /// Before a writable database is replaced, every consumer that uses it is asked to close it, in reverse order of registration.
-/// After the update, all consumers are asked to reopen their databases, in order of registration. An implementation may also be
-/// synchronous. Both methods run while the caller of `update` waits, so they must not need the caller's thread.
+/// After the update, every consumer of a changed database is asked to reopen its databases, in order of registration. An
+/// implementation may also be synchronous. Both methods run while the caller of `update` waits, so they must not need the
+/// caller's thread.
 ///
 ///     actor Library: DatabaseConsumer {
 ///         let store: Store

@@ -59,7 +59,7 @@ extension Store {
         }
     }
 
-    /// Returns the old database content that updates, rollbacks or resets have set aside, newest first.
+    /// Returns the old database content that updates, rollbacks or resets have set aside, oldest first.
     public func quarantine() throws -> [QuarantinedDatabase] {
         try Advice.forApps { try orchestrator().quarantine().map { QuarantinedDatabase($0) } }
     }

@@ -48,7 +48,7 @@ struct MemberSet {
         return (name, size)
     }
 
-    /// Checks a directory entry. It is harmless if it contains a declared member; no directory is created.
+    /// Checks a directory entry. A directory with a declared member is harmless; no directory is created.
     mutating func takeDirectory(_ entry: String) throws {
         var path = Self.withoutDot(entry)
         if path.hasSuffix("/") { path.removeLast() }

@@ -27,7 +27,7 @@ package struct FeedChoice: Sendable {
         /// The releases to install, in order; empty if the store is up to date or can install none.
         package var way: [Feed.Release] = []
         package var skipped: [Skipped] = []
-        /// A note on the staged rollout of the last of these releases.
+        /// A note on the staged rollout of the last release in `way`.
         package var note: String?
         /// Why the publisher withdrew the installed release.
         package var withdrawn: String?

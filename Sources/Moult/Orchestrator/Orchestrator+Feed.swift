@@ -153,8 +153,8 @@ extension Orchestrator {
     }
 
     /// Returns the release with which to repair a damaged installed release: from the feed, or from saved files if the feed no
-    /// longer has it. Nil if no repair is needed. If a newer release is available anyway, only damage that would block its
-    /// installation is repaired first.
+    /// longer has it. Nil if no repair is needed. If a newer release is available, only damage that would block its
+    /// installation needs repair.
     private func repair(
         _ current: FeedReader.Current, _ follower: FeedFollower, _ store: StoreSnapshot, isBehind: Bool
     ) throws -> Planner.Incoming? {

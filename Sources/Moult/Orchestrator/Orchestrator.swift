@@ -235,8 +235,8 @@ package struct Orchestrator: Sendable {
         try store.settings.consumers + consumers.inProcess
     }
 
-    /// Removes old generations and, if `quarantineDays` is given, sets that have been in quarantine for more than that many
-    /// days.
+    /// Removes old generations and, if `quarantineDays` is given, the quarantine sets that are at least so many days old, but
+    /// those with user data only with `includingUserData`.
     package func clean(
         keep: Int? = nil, quarantineDays: Int? = nil, includingUserData: Bool = false, dry: Bool = false, wait: Int = 0
     ) throws -> Result {

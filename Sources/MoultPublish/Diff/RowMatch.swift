@@ -1,7 +1,7 @@
 import MoultBasics
 internal import MoultSQLite
 
-/// How the rows of a table are matched with those of the other database, and the statements that read both.
+/// How the rows of a table are matched with those of the other database, and the statements that read both tables.
 struct RowMatch {
     enum Walk: Equatable {
         /// Ordered by a key that each row keeps: rows with the same key are the same row, before and after.

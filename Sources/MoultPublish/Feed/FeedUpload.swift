@@ -5,8 +5,8 @@ internal import StepKit
 
 /// Copies a feed to another place, file by file, with the publisher's own command.
 ///
-/// A record in the feed's directory lists the files that this command has copied, so the next run continues a failed
-/// upload. It identifies the command by its digest, because the command may contain a secret.
+/// A record in the feed's directory lists the files that this command has copied, so the next run continues a failed upload.
+/// The record identifies the command by a digest, because the command may contain a secret.
 package struct FeedUpload {
     let directory: FeedDirectory
     let command: String

@@ -6,7 +6,7 @@ package import StepKit
 package struct PublishOptions {
     /// The signing keys; the signature by the first key has minisign's usual name. Without keys, the feed is not signed.
     package var keys: [SecretKey] = []
-    /// The number of days for which the feed is valid. It must be published again within that time.
+    /// The number of days for which the feed is valid. The feed must be published again within that time.
     package var days = 30
     package var channel = Feed.Release.usualChannel
     /// The percentage of machines that get the releases.

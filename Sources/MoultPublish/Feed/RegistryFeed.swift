@@ -102,10 +102,10 @@ package struct RegistryFeed {
         }
     }
 
-    /// Puts the artifact of the feed. This is the last request, which makes the new feed public.
+    /// Puts the artifact of the feed into the registry. This is the last request, which makes the new feed public.
     private func putFeed(_ artifact: Artifact) throws {
         do { _ = try transport.put(artifact, to: repository, tag: RegistryFile.feedTag) } catch {
-            // Perhaps only the response was lost.
+            // The request may have succeeded although the response was lost.
             let digest = "sha256:\(try SHA256.digest(of: artifact.bytes).hex)"
             if (try? currentDigest()) == digest { return }
             throw error
@@ -140,7 +140,7 @@ struct TrustedSigners {
 
     /// Refuses a feed that no known key has signed: signing its successor would endorse its releases.
     func verify(_ bytes: [UInt8], _ signatures: [(String, [UInt8])], of repository: Repository) throws {
-        // An unsigned feed endorses nothing.
+        // Without keys, the new feed is not signed, and endorses nothing.
         if keys.isEmpty { return }
         for (name, file) in signatures {
             // An invalid signature file proves nothing.

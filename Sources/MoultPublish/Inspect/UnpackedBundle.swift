@@ -106,7 +106,7 @@ final class ScratchDirectory: Sendable {
     }
 
     deinit {
-        // Nothing depends on its removal, and no caller is left to handle an error.
+        // Nothing depends on the removal of the directory, and no caller is left to handle an error.
         try? Files.removeTree(path)
     }
 }

@@ -77,7 +77,7 @@ extension DiffPage {
         let pieces = parts.filter { $0.1 > 0 }.map { style, count in
             "<i class=\(style) style=\"flex:\(plain: count)\"></i>" as Markup
         }
-        // Every change must be visible.
+        // Even a small change must be visible.
         let width = max(3, touched * 100 / max(1, all))
         return """
             <span class=share><span class=bar><span style="width:\(plain: width)%">\(pieces)</span></span> \

@@ -84,7 +84,7 @@ extension SampleValue {
         }
     }
 
-    /// Whether the value needs some width to be readable.
+    /// Whether the value is so long that its column needs a minimum width.
     fileprivate var isLong: Bool {
         if case .text(_, let bytes) = self { bytes > 40 } else { false }
     }

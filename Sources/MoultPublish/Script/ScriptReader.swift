@@ -176,6 +176,6 @@ package struct Place: Hashable, Sendable, CustomStringConvertible {
 
     package init(file: String, line: Int) { (self.file, self.line) = (file, line) }
 
-    /// `food.sql:12`
+    /// The place in the form `food.sql:12`.
     package var description: String { "\(file):\(line)" }
 }

@@ -28,7 +28,7 @@ package struct ExternalStep: PlacedStep {
         return step
     }
 
-    /// Returns the sealed copy of the program; throws unless it is the one that the operator trusts.
+    /// Returns the sealed copy of the program; throws unless the operator trusts exactly this program.
     package func trusted() throws -> StepExecutable {
         try program.executable.withLock { known in
             if let known { return known }
