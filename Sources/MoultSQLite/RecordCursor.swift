@@ -37,11 +37,11 @@ package struct RecordCursor: ~Copyable {
         let bytes: UnsafeMutableRawPointer
         /// Whether this page owns its bytes; otherwise they are part of the pages read ahead.
         var isOwned = true
-        /// The offset of the page's header: after the file header on the first page.
+        /// The offset of the B-tree header in the page: 100 on the first page, after the file header; otherwise 0.
         var header = 0
         var isLeaf = false
         var cells = 0
-        /// The next cell or child.
+        /// The index of the next cell or child.
         var next = 0
 
         func free() { if isOwned { bytes.deallocate() } }

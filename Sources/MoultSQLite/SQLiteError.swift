@@ -60,7 +60,7 @@ extension MoultError.Code {
 }
 
 extension MoultError {
-    /// Creates an error from one of SQLite: `cannot <doing>`, the reason, and the next step.
+    /// Creates the error for a `SQLiteError`: `cannot <doing>`, the reason, and the next step.
     ///
     /// If this user may not open a file, the error is about the missing permission, and not about the content of the file.
     package init(_ error: SQLiteError, doing: String) {

@@ -66,7 +66,7 @@ final class PartialFile: ResponseSink {
     private let progress: (Int) throws -> Void
     private let name: String
 
-    /// Resumes the partial file, or starts again if it is too long, and so cannot be right.
+    /// Resumes the partial file, or starts again if the file is longer than the complete one.
     init(_ path: String, size: Int, named name: String, progress: @escaping (Int) throws -> Void) throws {
         (self.path, self.size, self.name, self.progress) = (path, size, name, progress)
         file = try Descriptor(path, .append, mode: 0o600)

@@ -40,8 +40,8 @@ package struct RunningDigest: ~Copyable {
 
 /// Initializes libcrypto.
 enum Library {
-    /// Initializes the library without its configuration file, which could load other code: OPENSSL_CONF is an
-    /// environment variable, and a digest must not depend on it. Idempotent and cheap.
+    /// Initializes the library without its configuration file, which could load other code: OPENSSL_CONF is an environment
+    /// variable, and a digest must not depend on it. Repeated calls are cheap.
     static func begin() throws {
         let options = UInt64(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT)
         guard OPENSSL_init_crypto(options, nil) == 1 else { throw cryptoError("start") }

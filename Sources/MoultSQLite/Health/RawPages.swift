@@ -99,7 +99,7 @@ final class RawPages {
         return (number(place + here), (size - here + usable - 5) / (usable - 4))
     }
 
-    /// Reads a number of up to nine bytes, high bits first; the result is capped above any possible size.
+    /// Reads a number of up to nine bytes, high bits first. The result is at most 2^40, which is above any possible size.
     private func varint(_ place: inout Int) throws -> Int {
         var number: UInt64 = 0
         for index in 0..<9 {

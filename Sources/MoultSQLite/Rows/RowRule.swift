@@ -1,4 +1,5 @@
-/// The rows of a table that are carried over from an old database to a new one, and the action for conflicts.
+/// The rows of a table that are carried over from an old database to a new one, and the actions for conflicts and for rows that
+/// do not fit.
 package struct RowRule: Sendable {
     /// The action if the new content has another row with the same key.
     package enum Conflict: Sendable {

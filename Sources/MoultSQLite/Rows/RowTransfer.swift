@@ -89,8 +89,8 @@ package struct RowTransfer {
         }
     }
 
-    /// Repeats the transfer without the carried rows that violate a foreign key, until none does. This also restores the rows
-    /// that they replaced.
+    /// Repeats the transfer without the carried rows that violate a foreign key, until none does. Each repetition also restores
+    /// the rows that the excluded ones had replaced.
     private func repeatUntilClean(_ old: Connection, _ new: Connection) throws -> [TableOutcome] {
         var excluded: [SQLName: [Int: String]] = [:]
         let dangling = isLive ? try ForeignKeys(new).dangling(new) : [:]

@@ -8,7 +8,7 @@ final class ShippedRows {
     private let keyColumns: [Int32]
     /// Finds the shipped rows of a table that has no declared key; nil if it has one.
     private let equals: EqualRows?
-    /// Selects whether a copy's row has a value other than the default in a column that the shipped table lacks.
+    /// Selects whether a copy's row has a value, other than NULL and the default, in a column that the shipped table lacks.
     private let ownValue: Statement
     /// The columns of a copy's row that contain its identity.
     private let identity: [Int32]

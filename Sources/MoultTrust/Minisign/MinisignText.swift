@@ -67,7 +67,7 @@ struct MinisignText {
     static let untrusted = "untrusted comment: "
     static let trusted = "trusted comment: "
 
-    /// Throws unless a comment is a single line that every terminal can show.
+    /// Throws unless a comment is a single line of printable characters, and not too long.
     static func check(comment: String) throws {
         guard isPrintable(comment), comment.utf8.count <= 1_000 else {
             throw MoultError(
