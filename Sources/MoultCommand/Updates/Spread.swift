@@ -11,7 +11,8 @@ enum Spread {
     /// Waits, unless a user is at a terminal or this is the first installation.
     static func wait(_ call: Call) throws {
         guard let seconds = call.number(option), seconds > 0, !StandardInput.isTerminal else { return }
-        // The only possible error is that the store is missing; it is then about to be created.
+        // The only possible error is that the store is missing. With --create, the command creates it now; otherwise it fails
+        // later.
         guard (try? call.namedStore()) != nil else { return }
         let end = ContinuousClock.now + .milliseconds(try call.orchestrator().pause(within: seconds))
         // A signal ends the process here, because nothing has started yet.

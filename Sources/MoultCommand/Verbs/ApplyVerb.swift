@@ -81,7 +81,7 @@ enum ApplyVerb {
         let source = try call.reading(name) { try call.source(name) }
         let isNew = try call.reading(name) { try call.has(create) && makeStore(call, source) }
         if isNew {
-            // If the installation fails, its error is reported and the new store is removed, with everything in it.
+            // If the installation fails, the new store is removed again, and the error of the installation is reported.
             try call.orchestrator().firstInstalling(isNew: true) { try install(call, name, source) }
         } else {
             try install(call, name, source)
