@@ -66,8 +66,8 @@ extension Connection {
     ///
     /// A stopped statement throws code E408. Within another deadline, the earlier one applies.
     ///
-    /// SQLite checks between two instructions of its virtual machine. A long instruction, such as the page scan of an integrity
-    /// check or a call of a function, finishes first.
+    /// SQLite checks the deadline between two instructions of its virtual machine. A long instruction, such as the page scan of
+    /// an integrity check or a call of a function, finishes first.
     package func withDeadline<R>(seconds: Double, _ body: () throws -> R) throws -> R {
         let outer = watch
         try install(DeadlineWatch(seconds: seconds, within: outer))

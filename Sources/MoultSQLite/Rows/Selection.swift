@@ -2,7 +2,8 @@ package import MoultBasics
 
 /// The conditions of a rule as SQL.
 enum Selection {
-    /// Returns a WHERE clause for rows that satisfy one of the conditions; empty if one of them is true for every row.
+    /// Returns a WHERE clause for rows that satisfy one of the conditions, and `other` if given; empty if it would select every
+    /// row.
     static func whereSQL(_ conditions: [String?], and other: String? = nil) -> String {
         let all = conditions.compactMap(\.self)
         var parts = other.map { [$0] } ?? []
