@@ -36,7 +36,7 @@ enum Template {
     private static func restoreAdopted(_ database: Database, _ context: PlanContext) throws -> Change {
         let place = context.store.path(database.path)
         let adopted = context.store.path(ofMember: database.member, in: context.generation)
-        // An empty file is an empty database.
+        // SQLite treats an empty file as an empty database.
         if try Files.facts(adopted)?.size != 0, case .unfit(let why) = try Fitness.of(adopted, judge: { _ in nil }) {
             throw MoultError(
                 code, .refused, what: "\(place) cannot be replaced by the adopted file",

@@ -121,7 +121,7 @@ extension Effect {
         }
     }
 
-    /// The file that no other process may have open when the effect is applied; nil if other processes may have it open.
+    /// The file that no other process may have open when the effect is applied; nil if other processes may have the file open.
     fileprivate var exclusivePath: String? {
         switch change {
         case .quarantine(let path, _, _), .replace(let path, _, _, .exchange, _, _, _): path

@@ -134,7 +134,7 @@ final class Displacement {
     /// Called if the update ended without replacing anything: removes the kept content unless it is still needed.
     func abandon() throws { try Self.completeSet(directory, live: [place], isInstalled: false) }
 
-    /// Completes the sets that a transaction put into quarantine, also after a crash: they become permanent if the update was
+    /// Completes the sets that a transaction put into quarantine, even after a crash: they become permanent if the update was
     /// installed; otherwise those that are not needed are removed.
     static func completeSets(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
         let roots = Set(

@@ -30,7 +30,7 @@ package struct Journal {
         /// The consumers that were asked to release.
         var released: [String] = []
         var attempts = 0
-        /// The writable files that an exchange takes out of WAL mode; WAL mode is restored at the end.
+        /// The databases that draining takes out of WAL mode; WAL mode is restored at the end.
         var wal: Set<String> = []
         var undoing: String?
         /// The intents that steps recorded before acting, by effect.
@@ -184,7 +184,7 @@ package struct Journal {
             state.digests = (json["digests"]?.members ?? []).reduce(into: [:]) { $0[$1.name] = $1.value.string }
             for member in json["inodes"]?.members ?? [] {
                 let number = member.value.integer.map { UInt64(bitPattern: $0) }
-                // 0 means no file, in a copy as well.
+                // 0 means no file, even in a copy.
                 if state.isCopied, number != 0, !Self.meansTheSameInACopy(member.name) { continue }
                 state.decided?[member.name] = number
             }

@@ -38,8 +38,8 @@ package struct Pipeline {
             if !steps.others(of: plan).isEmpty { try Files.writeNew(prepared.bytes, to: transaction.manifest) }
             try prepare()
             try watcher.stopIfAsked()
-            // All checks of the release have passed: a bad release disturbs no app, and apps must release their databases only
-            // briefly.
+            // Consumers are called only after all checks of the release have passed, so that a bad release disturbs no app, and
+            // apps release their databases only briefly.
             stopwatch.begin(.prepare, "consumers")
             consumers.findChangedTables(from: prepared.context.installed, to: release)
             try consumers.release()

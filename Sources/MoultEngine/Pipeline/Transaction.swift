@@ -67,7 +67,7 @@ extension Transaction {
     }
 
     /// Returns whether this transaction created the directory of a generation. The seal in the directory names the transaction,
-    /// also in a copied store.
+    /// even in a copied store.
     ///
     /// Seals of earlier versions do not name it; for these, the inode recorded with the decision is compared.
     func hasCreated(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {

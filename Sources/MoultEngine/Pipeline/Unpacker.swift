@@ -69,7 +69,7 @@ struct Unpacker {
         }
     }
 
-    /// The manifest's facts about a member.
+    /// The size and digest of a member according to the manifest.
     struct Expected {
         let size: Int
         let sha256: String

@@ -4,8 +4,8 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// Makes plans by asking the steps, phase by phase, for their effects. Writes nothing, except facts of files recorded under the
-/// store's lock.
+/// Makes plans by asking the steps, phase by phase, for their effects. Planning writes nothing, except the metadata of files
+/// that were verified, and that only under the store's lock.
 package struct Planner {
     package let store: StoreSnapshot
     let steps: StepSet
@@ -15,7 +15,7 @@ package struct Planner {
     let forcesRelease: Bool
     /// Patches and bases that turned out to be unusable.
     package var avoided: Set<String> = []
-    /// Whether the plan is made under the store's lock, so that facts of files that had to be read may be recorded.
+    /// Whether the plan is made under the store's lock, so that the metadata of files that had to be read may be recorded.
     private var isLocked = false
 
     package init(store: StoreSnapshot, steps: StepSet, inProcess: [Consumer], forcesRelease: Bool) {
@@ -54,7 +54,7 @@ package struct Planner {
         /// Whether the manifest itself is signed, and not only listed in a signed feed: then the publisher's proofs in it
         /// count.
         let isSignedItself: Bool
-        /// The feed that offered the release.
+        /// Where the release was found; nil for a manifest on this machine.
         var origin: Plan.Origin?
         /// The patches that the feed still offers.
         var patches: Set<String>

@@ -12,7 +12,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
     private var layout: StoreLayout { store.layout }
     private(set) var facts: [Plan.Fact] = []
 
-    /// Whether the facts of files that had to be read are recorded: only under the store's lock.
+    /// Whether the metadata of files that had to be read is recorded: only under the store's lock.
     private let renews: Bool
     /// The generation that an update installs, with its manifest; nil unless the plan is an update.
     private let incoming: (generation: String, bytes: [UInt8])?

@@ -28,8 +28,8 @@ struct ReusableFiles {
         Set(release.databases.map(\.member).filter { release.content(of: $0).map { files[$0] != nil } ?? false })
     }
 
-    /// Examines only names and facts. Of several files with the same content, those whose facts match their seal are preferred,
-    /// and among them the installed one.
+    /// Examines only names and metadata. Of several files with the same content, those whose metadata matches their seal are
+    /// preferred, and among them the installed one.
     init(in store: StoreSnapshot, without avoided: Set<String>) throws {
         let current = try store.installedName
         let names = try Generation.names(store.layout).filter { !$0.hasPrefix(Generation.adopted) && $0 != current }

@@ -7,7 +7,7 @@ package struct CommandConsumer: Sendable, Equatable {
     package init(release: [String]? = nil, reload: [String]? = nil) { (self.release, self.reload) = (release, reload) }
 }
 
-/// A consumer that is notified by signals; its process ID is in its pid file.
+/// A consumer that is notified by signals; its process ID is in its PID file.
 package struct SignalConsumer: Sendable, Equatable {
     package enum Signal: String, CaseIterable, Sendable {
         case hangup = "HUP"

@@ -10,7 +10,7 @@ package final class Follower: Sendable {
         package let version: String
         /// The previously reported generation.
         package let previous: String?
-        /// The names of the databases whose content differs from the previous generation.
+        /// The names of the databases that differ from those of the previous generation.
         package let databases: [String]
     }
 

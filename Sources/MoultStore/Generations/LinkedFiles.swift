@@ -1,10 +1,10 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// Metadata of sealed files that changed after the files were sealed: `.moult/links.json`. A release that does not
-/// change a file gets a second hard link to it if the file system cannot share blocks, and each link that is added or
-/// removed changes the ctime. In a copied store, the metadata of every file differs from its seal. When the file has been
-/// verified, its metadata is recorded here again, by its digest.
+/// Metadata of sealed files that changed after the files were sealed: `.moult/links.json`. A release that does not change a
+/// file gets a second hard link to it if the file system cannot share blocks, and each link that is added or removed changes
+/// the ctime. In a copied store, the metadata of every file differs from its seal. Once a file has been verified, its metadata
+/// is recorded here, under its digest.
 package struct LinkedFiles {
     private let layout: StoreLayout
     private var path: String { layout.links }
@@ -22,7 +22,7 @@ package struct LinkedFiles {
         if try !Files.hardLinkIfPossible(file, at: target) { try Files.copy(file, to: target, mode: 0o444) }
     }
 
-    /// Records the metadata of a file whose digest was just verified.
+    /// Records the metadata of a file whose digest is known.
     func add(_ facts: SealedFacts) throws {
         try write(records().filter { $0.inode != facts.inode || $0.device != facts.device } + [facts])
     }
@@ -37,8 +37,8 @@ package struct LinkedFiles {
     }
 
     /// Records ctimes again after links were added or removed, and drops the records of files that no generation has. If a file
-    /// was written to in the meantime, it keeps its old record and no longer matches its seal. The same applies if its ctime
-    /// changed for a reason other than links: it must be verified again.
+    /// was written to in the meantime, its old record stays and no longer matches the file, which must be verified again. The
+    /// same applies if the ctime changed for a reason other than links.
     package func refresh() throws {
         let before = try records()
         if before.isEmpty { return }

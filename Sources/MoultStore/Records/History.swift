@@ -2,10 +2,10 @@ package import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// The log of a store, with one line per transaction, for users. moult itself reads it to find out whether a saved plan was
-/// applied, and to rebuild damaged records.
+/// The log of a store, with a line for each transaction. Users read it, and so does moult itself, for example to find out
+/// whether a saved plan was applied, or to rebuild damaged records.
 package enum History {
-    /// The duration of one part of an update: of a step in one of its passes, or of the core's work between them.
+    /// The duration of one part of an update: a step in one pass, or the core's work between steps.
     package struct Part: Sendable, Equatable {
         /// `prepare`, `apply` or `undo`.
         package var pass: String

@@ -11,8 +11,7 @@ package final class HistoryReader {
     private var position = 0
     /// The text that was read but not yet returned. Unless the whole file was read, its first line may be incomplete.
     private var block: ArraySlice<UInt8> = []
-    /// The number of unreadable lines so far. A crash may truncate a line, which is harmless: no decision depends on the
-    /// history alone.
+    /// The number of unreadable lines so far. A crash may truncate a line, which does no harm to the store.
     package private(set) var torn = 0
     /// The bytes read so far of a line that is too long to be an entry and is not kept in memory; otherwise 0.
     private var skipped = 0
