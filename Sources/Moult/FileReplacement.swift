@@ -8,7 +8,7 @@ internal import StepKit
 /// Replaces a single database file with another one, without any setup. A store next to the file keeps the old content for
 /// undo.
 package struct FileReplacement {
-    /// The file name as the user gave it.
+    /// The file name as the user gave it, but with `./` before a leading dash.
     package let name: String
     private let layout: StoreLayout
     private let path: String

@@ -6,7 +6,7 @@ internal import StepKit
 
 extension Store {
     /// Opens one database of the installed release. If the database cannot be loaded and `policy` permits, replaces it once
-    /// with a new one, which is empty or, for a shared database, has the shipped content.
+    /// with a new one from the installed release.
     ///
     /// This covers every way in which a database can fail to load: a file that is empty or not a database, a torn header, a
     /// journal or `-wal` that belongs to another file, a directory in its place, missing permission. The connection's
@@ -116,10 +116,11 @@ extension Store {
     ///         // fetch again
     ///     }
     ///
-    /// Schemas are compared by structure: white space, quotes and order make no difference. If the SQL sets `application_id` or
-    /// `user_version`, they are compared too. A database that does not match, is damaged, stays locked or cannot be checked is
-    /// removed with all its sidecars and replaced by an empty one in a single step. Several processes may call this at once;
-    /// one of them does the work. Call this before you open the database.
+    /// Schemas are compared by structure: white space, comments, quotes and the order of statements make no difference, but the
+    /// order of columns does. If the SQL sets `application_id` or `user_version`, they are compared too. A database that does
+    /// not match, is damaged, stays locked or cannot be checked is removed with all its sidecars and replaced by an empty one
+    /// in a single step. Several processes may call this at once; one of them does the work. Call this before you open the
+    /// database.
     public static func cache(at path: String, schema: String) throws -> CacheState {
         try Advice.forApps {
             switch try StandaloneCache(path, .replaceOpen).prepare(StandaloneCache.Expected(sql: schema)) {

@@ -179,7 +179,7 @@ public struct Store: Sendable {
             : TrustedKeys(try keys.map { TrustedKeys.Entry(key: try PublicKey(base64: $0, named: "a trusted key")) })
     }
 
-    /// Throws if this value's keys differ from those that the store trusts.
+    /// Throws if this value has keys that differ from those that the store trusts.
     func requireSameKeys() throws {
         guard let trusted = try trusted() else { return }
         let layout = try StoreLayout(root: directory)

@@ -58,7 +58,7 @@ public final class StoreConnection {
             if error.code == .databaseCorrupt, !database.kind.isSealed {
                 throw StoreErrors.willNotLoad(database, path, error.why ?? error.what)
             }
-            // The database stays in the app's own location, and the app may have been moved.
+            // An in-place database is in the app's own directory, and the app may have been moved.
             if database.place == .inPlace, let target = try Files.target(ofLink: path),
                 try Files.factsThroughLinks(path) == nil
             {

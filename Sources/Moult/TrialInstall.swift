@@ -4,7 +4,7 @@ internal import MoultFiles
 internal import MoultStore
 package import StepKit
 
-/// Installs a release in a temporary store in the same way as user machines will. A release that stores would reject is thus
+/// Installs a release in a temporary store in the same way as users' machines do. A release that stores would reject is thus
 /// found before publication, by the same code.
 ///
 /// Consumers are not called, and third-party steps do nothing, because they exist only on the machines that use them.
@@ -12,8 +12,8 @@ package struct TrialInstall {
     /// The directory for the store; it must not exist.
     private let scratch: String
     private let checkTime: CheckTime
-    /// Whether proofs in manifests count without signatures. The caller has just made the proofs of this release, and stores
-    /// already have the older releases.
+    /// Whether proofs in manifests count without signatures. If so, the caller has just made the proofs of this release, and
+    /// stores already have the older releases.
     private let hasProofs: Bool
     private let watcher: Watcher
 

@@ -12,7 +12,7 @@ package struct ArchiveReader: ~Copyable {
     /// The events of a member, in this order.
     package enum Part {
         case begin
-        /// The next bytes of its content, valid only during the call.
+        /// The next bytes of the member's content, valid only during the call.
         case bytes(UnsafeRawBufferPointer)
         /// The member is complete and has the declared size.
         case end

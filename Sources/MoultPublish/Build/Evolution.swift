@@ -95,7 +95,7 @@ struct Evolution {
         }
         for pragma in ["user_version", "application_id"] {
             let wanted = try connection.int("PRAGMA new.\(pragma)")
-            // Setting it to its current value would also change the file.
+            // Setting a pragma to its current value would also change the file.
             if try connection.int("PRAGMA main.\(pragma)") != wanted {
                 try connection.execute("PRAGMA main.\(pragma) = \(wanted)")
             }

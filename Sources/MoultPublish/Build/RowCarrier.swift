@@ -23,7 +23,7 @@ struct RowCarrier {
         if changed > 0 {
             try connection.execute("SAVEPOINT carry")
             do { try update() } catch let error as MoultError {
-                // Two rows may exchange a unique value, which is impossible in any order of updates.
+                // Two rows may have exchanged unique values, which updates of single rows cannot do in any order.
                 guard case .constraint? = error.sqlite?.resultCode else { throw error }
                 try connection.execute("ROLLBACK TO carry")
                 _ = try change(

@@ -26,8 +26,8 @@ struct TableMatch {
             "SELECT name, type, pk, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", [.text(table)])
         columns = all.filter { $0[3] == .integer(0) }.compactMap(\.[0].text)
         let keyColumns = all.filter { $0[2] != .integer(0) }
-        // A primary key that is not the rowid has its own index. The declared type does not tell: INTEGER PRIMARY KEY DESC is
-        // not an alias of the rowid.
+        // A primary key that is not the rowid has its own index. The declared type is not sufficient: INTEGER PRIMARY KEY DESC
+        // is not an alias of the rowid.
         let primary = try Self.primary(table, connection)
         let isAlias = !withoutRowid && keyColumns.count == 1 && primary.isEmpty
         if withoutRowid || !keyColumns.isEmpty && !isAlias && !keepRowids {

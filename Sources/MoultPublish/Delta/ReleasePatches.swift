@@ -121,7 +121,8 @@ struct ReleasePatches {
             }
             kept.formUnion(patches.map(\.file))
         }
-        // For a patch of an older release, only the file that it applies to is known.
+        // For a patch of an older release, only the file that it applies to is known. It is kept if the path from that file is
+        // clearly smaller than the bundle.
         for patch in trial.patches {
             guard let base = patch.base, patch.result != nil, let bundle = release.bundle,
                 let way = trial.cheapestWay(to: patch.member, from: [base], cost: { $0.size }),

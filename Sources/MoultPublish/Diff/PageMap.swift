@@ -48,7 +48,7 @@ package struct PageMap: Sendable, Equatable {
 
     /// The number of pages at the end that only the new file has.
     package var added: Int { max(0, newCount - oldCount) }
-    /// The number of pages at the end that only the old file had.
+    /// The number of pages at the end that only the old file has.
     package var removed: Int { max(0, oldCount - newCount) }
 
     /// A group of adjacent pages.

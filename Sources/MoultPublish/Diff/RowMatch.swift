@@ -114,6 +114,6 @@ struct RowMatch {
     }
     /// The columns of the statements that are displayed.
     var shown: Range<Int32> { hidden..<(hidden + Int32(columns.count)) }
-    /// The columns of the statements with the content of a row.
+    /// The columns of the statements that have the content of a row.
     var content: Range<Int32> { (walk == .position(keyColumns: 0) ? 1 : hidden)..<shown.upperBound }
 }

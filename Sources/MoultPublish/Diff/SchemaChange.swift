@@ -33,7 +33,7 @@ package struct SchemaChange: Sendable, Equatable {
 }
 
 extension SchemaChange {
-    /// Returns the changes from one schema to the other, table by table, followed by those without a table.
+    /// Returns the changes from one schema to the other, table by table, followed by those of indexes, views and other items.
     static func all(from old: SchemaShape, to new: SchemaShape) -> [SchemaChange] {
         var changes: [SchemaChange] = []
         pair(old.tables, new.tables, by: \.name) { old, new in

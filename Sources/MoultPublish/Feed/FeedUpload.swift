@@ -101,7 +101,7 @@ private struct Record {
         done[file.name] = file.sha256
     }
 
-    /// Removes files that are no longer part of the feed from the record.
+    /// Removes from the record the files that are no longer part of the feed.
     mutating func keep(only files: [FeedFile]) throws {
         done = Dictionary(files.map { ($0.name, $0.sha256) }) { $1 }
         let lines = [head] + files.map { "\($0.sha256) \($0.name)" }

@@ -110,7 +110,7 @@ final class RegistryCopy {
     /// Returns the new artifact of a release; nil if it is unchanged.
     func artifact(of release: Feed.Release, _ new: SealedRelease?) throws -> Artifact? {
         let before = artifacts[Self.tag(of: release)]
-        // If the release was not pulled, its artifact cannot have changed.
+        // If the artifact was not pulled and the release is not new, the artifact has not changed.
         if before == nil, new == nil { return nil }
         let name = release.manifest.name
         var layers =

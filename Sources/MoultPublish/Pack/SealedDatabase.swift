@@ -33,7 +33,7 @@ struct SealedDatabase {
         database.proved = .init(check: .full, sqlite: "\(SQLiteVersion.linked)", moult: .moult)
     }
 
-    /// Runs the same checks as a store with `"verify": "full"`, and like a store, in a confined process.
+    /// Runs the same checks as a store with `"verify": "full"`. As in a store, they run in a confined process.
     private func examined(size: Int) throws -> ValidationReport.Identity {
         var validation = Validation(name: name, path: path, depth: .full, processor: time.seconds(for: size))
         (validation.isWritable, validation.wantsIdentity, validation.wantsForeignKeys, validation.maxFindings) = (

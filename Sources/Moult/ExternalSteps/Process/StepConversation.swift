@@ -11,7 +11,7 @@ package struct StepConversation {
     let step: String
     let executable: StepExecutable
     let rights: StepRights
-    /// The step's own directory, which is the working directory of its process.
+    /// A scratch directory, which is the working directory of the step's process.
     let scratch: String
     /// The time limit in seconds. While preparing, it counts from the step's last message.
     var seconds: Int
