@@ -25,7 +25,8 @@ extension Connection {
         return header
     }
 
-    /// Returns the text encoding of a database file that may be in use; nil if it does not exist or is empty.
+    /// Returns the text encoding of a database file that may be in use; nil if the file does not exist, or if nothing was
+    /// created in the database yet.
     package static func encoding(ofFileAt path: String) throws -> DatabaseHeader.TextEncoding? {
         try Files.factsThroughLinks(path) == nil ? nil : header(ofFileAt: path).encoding
     }
