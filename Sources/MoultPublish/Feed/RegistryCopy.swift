@@ -21,7 +21,8 @@ final class RegistryCopy {
 
     // MARK: pulling
 
-    /// Pulls the feed, its signatures and the key lists; returns the digest of their artifact, nil without a feed.
+    /// Pulls the feed, its signatures and the key lists; returns the digest of their artifact, or nil if the registry has no
+    /// feed.
     func pullFeed(provenBy signers: TrustedSigners?) throws -> String? {
         guard let (artifact, digest) = try transport.artifact(repository, RegistryFile.feedTag) else { return nil }
         for layer in artifact.layers { try pull(layer, limit: Feed.largest) }

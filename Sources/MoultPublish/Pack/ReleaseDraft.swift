@@ -2,8 +2,8 @@ package import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// The draft of a release that consists of database files, for users who have not written one. Values that are not
-/// given are taken from the previous release, or chosen so that no data can be lost.
+/// The draft of a release that consists of database files, for publishers who have not written one. Values that are not given
+/// are taken from the previous release, or chosen so that no data can be lost.
 package struct ReleaseDraft {
     package var product: String?
     package var version: Version?

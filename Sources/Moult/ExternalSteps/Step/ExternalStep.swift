@@ -125,7 +125,7 @@ package struct ExternalStep: PlacedStep {
     /// Returns the step's own directory in a transaction. It exists from the prepare phase to the end of the update.
     func own(_ staging: String) -> String { "\(staging)/steps/\(name)" }
 
-    /// Returns the manifest's parameters, overridden by the operator's.
+    /// Returns the manifest's parameters, overridden by those in the store's settings.
     func parameters(_ context: PlanContext, _ phase: Phase?) -> JSON {
         let use =
             use ?? settings.use
