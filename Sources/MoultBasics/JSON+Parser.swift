@@ -65,7 +65,7 @@ private struct JSONParser {
         var members: [JSON.Member] = []
         // Used only for objects with many members; for few, comparing names is faster than building a set.
         var names: Set<[UInt8]> = []
-        /// Returns whether the object does not have this name yet, and records the name.
+        /// Returns whether the object does not have this name yet. If it has many members, also adds the name to `names`.
         func claim(_ name: String) -> Bool {
             if members.count < 16 { return !members.contains { $0.name.hasBytes(of: name) } }
             if names.isEmpty { names = Set(members.map { Array($0.name.utf8) }) }
