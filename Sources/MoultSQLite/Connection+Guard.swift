@@ -5,10 +5,10 @@ extension Connection {
     /// Opens a database that may be hostile: SQL in its schema must not reach anything outside it, and reading it must not take
     /// forever.
     ///
-    /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are detected,
-    /// nothing is memory-mapped, and sizes are limited. Statements may only read, and all of them together must end within the
-    /// deadline (in seconds from this call). The file's size must match the page count in its header. Other databases are
-    /// attached only by `attach`, never by SQL.
+    /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are
+    /// detected, nothing is memory-mapped, and sizes are limited. Statements may only read, and all of them together must end
+    /// within the deadline (in seconds from this call). The file's size must match the page count in its header. Other
+    /// databases are attached only by `attach`, never by SQL.
     package static func openGuarded(
         path: String, access: Access, deadline: Double, busyTimeout: Int32 = 5000
     ) throws -> Connection {

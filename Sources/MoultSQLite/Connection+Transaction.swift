@@ -14,7 +14,8 @@ package enum TransactionKind: String, Sendable {
 extension Connection {
     package var isInTransaction: Bool { get throws { sqlite3_get_autocommit(try handle) == 0 } }
 
-    /// Runs the body in a transaction. It is committed when the body returns, and rolled back when the body or the commit throws.
+    /// Runs the body in a transaction. It is committed when the body returns, and rolled back when the body or the commit
+    /// throws.
     package func transaction<R>(_ kind: TransactionKind, _ body: () throws -> R) throws -> R {
         try execute("BEGIN \(kind.rawValue)")
         do {

@@ -6,9 +6,9 @@ import MoultLibc
 /// SQLite's access to files on every connection: the system's own VFS, without the ways in which another user who can put files
 /// next to a database could reach other files.
 ///
-/// - A hot journal may name a super-journal, which SQLite deletes after it has rolled the journal back. Only files that have the
-///   name of a super-journal or of a sidecar are deleted; a journal that names another file is rolled back like one without a
-///   super-journal.
+/// - A hot journal may name a super-journal, which SQLite deletes after it has rolled the journal back. Only files that have
+///   the name of a super-journal or of a sidecar are deleted; a journal that names another file is rolled back like one without
+///   a super-journal.
 /// - A sidecar of another user is not opened (`Sidecars.isForeign`).
 /// - A symlink of another user is not followed (`Files.resolvedForOpening`).
 enum ConnectionVFS {

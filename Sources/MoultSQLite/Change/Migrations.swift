@@ -37,8 +37,8 @@ package struct Migrations: Sendable {
 
     package init(_ scripts: [Script]) { self.scripts = scripts }
 
-    /// Runs the pending scripts and checks the result. **The transaction stays open**, for the caller to commit or roll back. On
-    /// an error it is rolled back, and the file is unchanged.
+    /// Runs the pending scripts and checks the result. **The transaction stays open**, for the caller to commit or roll back.
+    /// On an error it is rolled back, and the file is unchanged.
     ///
     /// `before` is called once the database is locked, before anything changes.
     package func begin(on connection: Connection, before: () throws -> Void = {}) throws {

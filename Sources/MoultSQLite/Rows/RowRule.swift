@@ -55,8 +55,8 @@ package struct TableOutcome: Equatable, Sendable {
     package var unplaced = 0
     /// Rows of the new content replaced by carried rows.
     package var shippedLosers = 0
-    /// Carried rows that also have values, other than NULL and the default, in columns that the new table lacks. The caller must
-    /// keep the old content.
+    /// Carried rows that also have values, other than NULL and the default, in columns that the new table lacks. The caller
+    /// must keep the old content.
     package var incomplete = 0
 
     package init(

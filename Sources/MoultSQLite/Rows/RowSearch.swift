@@ -4,9 +4,9 @@ import MoultFiles
 
 /// Looks up each row of a table in the same table of another database.
 ///
-/// Rows are looked up by rowid if both tables have one, otherwise by primary key. A row that differs from the one with its rowid
-/// is looked up by primary key as well. Where the files allow it, records are compared as bytes, which is many times faster than
-/// reading values. Both connections must be in a transaction.
+/// Rows are looked up by rowid if both tables have one, otherwise by primary key. A row that differs from the one with its
+/// rowid is looked up by primary key as well. Where the files allow it, records are compared as bytes, which is many times
+/// faster than reading values. Both connections must be in a transaction.
 final class RowSearch {
     /// One side of the comparison: a table and its connection.
     struct Side {
