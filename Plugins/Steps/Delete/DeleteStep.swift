@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 public import StepKit
 
-/// Delete: takes files out of service that the release replaces or that cannot be used. It destroys nothing.
+/// Delete: takes out of service the files that the release replaces or that cannot be used. It destroys nothing.
 public struct DeleteStep: Step {
     public let name = "delete"
     public let summary = "takes the old databases out of service; their files are kept"

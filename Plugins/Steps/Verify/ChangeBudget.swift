@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultSandbox
 internal import StepKit
 
-/// Checks how much each table shrinks or grows in a release: a table that loses half of its rows is probably a mistake.
+/// Checks how much each table shrinks or grows in a release: the loss of half of a table's rows is probably a mistake.
 struct ChangeBudget {
     let database: Database
     let release: Manifest

@@ -1,7 +1,8 @@
 package import MoultStore
 
 /// Notifies a consumer in one way: by a command, a signal, a systemd unit or a callback. `release` returns once the consumer
-/// has released its databases. Both calls throw if they fail.
+/// has released its databases, and throws if it has not. `reload` throws if the consumer could not be notified or reports a
+/// failure.
 protocol ConsumerChannel: Sendable {
     /// The description shown in a plan.
     var summary: String { get }

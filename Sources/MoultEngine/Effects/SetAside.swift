@@ -201,7 +201,8 @@ package final class SetAside: WritableEffect {
                 if newDigest != nil { try release() }
                 return
             }
-            // A process is about to open the old file, and would use the new file's sidecars with it.
+            // A process is about to open the old file, and would use the new file's sidecars with it, so the exchange is
+            // undone.
             try Files.exchange(newFile, place)
             // If the process only reads, all of the content is still in the drained file.
             guard drained.lease != nil, try drained.holdAgain() else { break }
@@ -308,7 +309,8 @@ package final class SetAside: WritableEffect {
         throw inUse()
     }
 
-    /// Removes the new file from this set if it also has a name in a separate set; otherwise moves it back to its staged path.
+    /// Removes the new file from this set if it also has a hard link in a separate set; otherwise moves it back to its staged
+    /// path.
     private func cleanUpExchangedFile() throws {
         let original = try original
         guard newDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),

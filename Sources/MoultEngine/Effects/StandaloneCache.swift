@@ -184,7 +184,7 @@ package struct StandaloneCache {
             if try Files.renameIfFree(newFile, to: path) { return }
             try Files.exchange(newFile, path)
             guard let held, try !held.isUnbroken() else { return }
-            // A process is about to open the old file.
+            // A process is about to open the old file, so the exchange is undone.
             try Files.exchange(newFile, path)
             throw inUse()
         } catch {

@@ -78,7 +78,7 @@ private final class Target: Sendable {
 
     init(_ file: consuming Descriptor) { self.file = file }
 
-    /// Starts writeback immediately, so that the sync at the end is short.
+    /// Writes a piece, and starts its writeback immediately, so that the sync at the end is short.
     func write(_ piece: BundleReader.Piece) throws {
         try file.write(piece.bytes, at: piece.offset)
         try file.startWriteback(at: piece.offset, count: piece.bytes.count)

@@ -12,7 +12,7 @@ package final class Performer: Changes, @unchecked Sendable {
     var inodes: [String: UInt64] { didSet { writable.inodes = inodes } }
     /// The previously installed release, whose links an undo must leave or restore.
     let installed: Manifest?
-    /// The databases that apps write to.
+    /// The effects on databases that apps write to.
     private let writable: WritableEffects
 
     /// The digests that identify staged files in a copied store, where inodes prove nothing; nil in any other store.
@@ -172,7 +172,7 @@ package final class Performer: Changes, @unchecked Sendable {
     }
 
     private func unlink(_ path: String) throws {
-        // Only a link is removed: a regular file at this path was not created as a link by moult.
+        // Only a symlink is removed, because a regular file at this path may be a writable database.
         if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
         try Files.syncDirectory(layout.databases)
     }

@@ -27,7 +27,7 @@ package final class Stopwatch: Sendable {
     /// Ends the current part without starting another.
     package func pause() { state.withLock { Self.close(&$0) } }
 
-    /// The time since the start.
+    /// The time since this stopwatch was created.
     package var elapsed: Duration { ContinuousClock.now - start }
 
     /// The times of all parts, in the order in which they began. Reading them ends the current part.
@@ -54,7 +54,7 @@ package final class Stopwatch: Sendable {
 }
 
 extension Duration {
-    /// Whole microseconds.
+    /// The duration in whole microseconds.
     package var microseconds: Int {
         Int(components.seconds) * 1_000_000 + Int(components.attoseconds / 1_000_000_000_000)
     }

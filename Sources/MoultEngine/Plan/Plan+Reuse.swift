@@ -28,7 +28,7 @@ extension Plan {
         package var result: Manifest.Content
     }
 
-    /// The total size of the patches in bytes.
+    /// The total size of all patches in bytes.
     package var patchBytes: Int { patches.reduce(0) { $0 + $1.size } }
     package var patches: [PatchFile] { reuse.flatMap(\.patches) }
 

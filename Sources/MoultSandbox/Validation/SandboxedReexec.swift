@@ -58,7 +58,7 @@ package enum SandboxedReexec {
     private static func makeScratch() -> String? {
         // /tmp is not the first choice, because it may be in memory, and databases may be large.
         for parent in [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self) {
-            // The next location may have space, and a missing directory is not worth an error.
+            // An error is ignored, because the next location may have space, and most databases need no directory.
             if let made = try? Files.makeScratchDirectory(in: parent) { return made }
         }
         return nil

@@ -28,7 +28,7 @@ package struct ValidationReport: Sendable, Equatable {
 
     /// Whether the database could be opened.
     package var isOpen = false
-    /// Whether the database can be read only with its sidecars; then it was not checked any further.
+    /// Whether the database is in WAL mode, in which SQLite needs sidecars; then it was not checked any further.
     package var isWAL = false
     package var identity: Identity?
     /// The faults of the database; empty if there are none, nil if unknown.

@@ -24,7 +24,7 @@ package enum Provenance: Sendable, Equatable {
 }
 
 extension Provenance {
-    /// The limit for a signature file, which is far smaller.
+    /// The maximum size of a signature file in bytes; usual ones are far smaller.
     package static let largestSignature = 1 << 14
 
     /// Verifies a file with the signatures next to it; without keys, only checks whether the file has a signature.

@@ -116,7 +116,7 @@ package struct SealedFacts: Sendable, Equatable {
     var modified: FileFacts.Moment?
     /// The change time; nil for an adopted file, because adding its second hard link changes this time.
     package var changed: FileFacts.Moment?
-    /// The number of hard links; nil if it is irrelevant.
+    /// The number of hard links; nil if it was not recorded.
     package var links: Int?
 
     package init(sha256: String, _ facts: FileFacts) {

@@ -29,7 +29,7 @@ package struct Holders: Sendable {
         package let uses: [Use]
     }
 
-    /// Ordered by process ID.
+    /// The processes that use the store, ordered by process ID.
     package let holders: [Holder]
     /// The number of processes that could not be inspected; their leases and locks are known, but not their open files.
     package let unseen: Int

@@ -10,13 +10,13 @@ package struct FeedSettings: Sendable, Equatable {
     package var channel = Feed.Release.usualChannel
     /// Seconds after which moult gives up on a server that does not respond or is slower than `minimumRate`.
     package var patience = 30
-    /// Bytes per second.
+    /// The slowest acceptable rate of a server, in bytes per second.
     package var minimumRate = 1024
-    /// Seconds for one file from one server, including all attempts.
+    /// Seconds that one file from one server may take, including all attempts.
     package var fileDeadline = 1800
     /// Seconds that one command may spend on the network.
     package var deadline = 3600
-    /// Bytes per second; 0 means no limit.
+    /// The maximum rate in bytes per second; 0 means no limit.
     package var bandwidth = 0
     /// The maximum size of the downloaded bundles that are kept, in bytes.
     package var cache = 256 << 20
@@ -62,10 +62,10 @@ package struct FeedSettings: Sendable, Equatable {
         return Address(text)
     }
 
-    /// The form for reports, without secrets.
+    /// The settings as JSON for reports, without secrets.
     package var json: JSON { json { $0.description } }
 
-    /// The form for `moult.json`.
+    /// The settings as JSON for `moult.json`, with secrets.
     var written: JSON { json(\.withSecrets) }
 
     private func json(_ text: (Address) -> String) -> JSON {
