@@ -37,22 +37,22 @@ package struct StoreLayout: Sendable, Equatable {
     package var generations: String { "\(hidden)/generations" }
     package var transactions: String { "\(hidden)/transactions" }
     package var downloads: String { "\(hidden)/downloads" }
-    /// The last seen feed: the feed itself, its signatures, and its serial.
+    /// The directory of the last seen feed: the feed itself, its signatures, and its serial.
     package var feed: String { "\(hidden)/feed" }
-    /// The key lists that have replaced the pinned keys, with their signatures.
+    /// The directory of the key lists that have replaced the pinned keys, with their signatures.
     package var keys: String { "\(hidden)/keys" }
     package var quarantine: String { "\(hidden)/quarantine" }
-    /// The files on which readers hold their leases.
+    /// The directory of the files on which readers hold their leases.
     package var leases: String { "\(hidden)/leases" }
     package var history: String { "\(hidden)/history.jsonl" }
     package var lock: String { "\(hidden)/lock" }
-    /// The releases that must not be installed.
+    /// The record of the releases that must not be installed.
     package var holds: String { "\(hidden)/\(Holds.fileName)" }
-    /// The trusted programs of steps.
+    /// The record of the trusted programs of steps.
     var trustedSteps: String { "\(hidden)/steps.json" }
-    /// Metadata of sealed files that was recorded after they were sealed.
+    /// The record of metadata that sealed files got after they were sealed.
     package var links: String { "\(hidden)/links.json" }
-    /// Results of checks of databases that apps write to.
+    /// The record of the checks of databases that apps write to.
     package var checks: String { "\(hidden)/checks.json" }
     /// The directories that every store has. Empty ones may be missing in a copy or a backup, and are created again.
     package var directories: [String] { [hidden, generations, transactions, downloads, quarantine, leases] }

@@ -31,7 +31,7 @@ package struct NoOpCheck {
         }
     }
 
-    /// Returns whether every path of a generation exists, and its files are the verified ones.
+    /// Returns whether every database of a generation is at its path, and every file of the generation is the verified one.
     package func isWhole(_ generation: Generation, reading: Bool = false) throws -> Bool {
         let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases {

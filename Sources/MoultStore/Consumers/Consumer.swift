@@ -7,7 +7,7 @@ package struct Consumer: Sendable, Equatable {
     package var databases: [String]?
     /// The timeout of each call, in seconds.
     package var timeout: Int
-    /// Whether a release that the consumer cannot reload is rolled back.
+    /// Whether the update is rolled back if the consumer cannot reload its databases.
     package var isFatal: Bool
     package var means: Means
 

@@ -23,7 +23,7 @@ package struct FeedSettings: Sendable, Equatable {
 
     package init(url: Address) { self.url = url }
 
-    /// All locations in groups, in the order in which they are tried. A group that contains the URL is tried first.
+    /// All locations in groups, in the order in which they are tried. The URL is tried first, unless a group contains it.
     package var groups: [[Address]] { (mirrors.joined().contains(url) ? [] : [[url]]) + mirrors }
 
     package var addresses: [Address] { groups.flatMap(\.self) }
