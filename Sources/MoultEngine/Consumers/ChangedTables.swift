@@ -10,8 +10,8 @@ struct ChangedTables {
     let installed: Manifest?
     let release: Manifest
 
-    /// The limit on the total size of both files. With larger files, the comparison would take longer than a consumer that
-    /// reads everything again.
+    /// The limit on the total size of both files. With larger files, the comparison would take longer than a consumer needs to
+    /// read everything again.
     private static let sizeLimit = 64 << 20
 
     /// Returns the tables that differ in the named database; nil if they are unknown, in which case any table may differ.

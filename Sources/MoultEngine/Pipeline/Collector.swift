@@ -80,7 +80,7 @@ package struct Collector {
         return (sound, broken)
     }
 
-    /// Returns when each generation was replaced, by name; only those that were replaced within the last `minimumAge` seconds.
+    /// Returns the times at which generations were replaced in the last `minimumAge` seconds, by name.
     private func leavingTimes() throws -> [String: Int] {
         var times: [String: Int] = [:]
         let history = try HistoryReader(layout)

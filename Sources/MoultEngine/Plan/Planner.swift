@@ -200,7 +200,7 @@ package struct Planner {
         prepared.plan.warnings += choice.skipped
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
-        // In the store of a single file, each replacement is a new version, so that a hold would have no effect.
+        // In the store of a single file, each replacement is a new version, so a hold would have no effect.
         if layout.onlyFile == nil {
             prepared.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)

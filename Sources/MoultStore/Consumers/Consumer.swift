@@ -7,7 +7,7 @@ package struct Consumer: Sendable, Equatable {
     package var databases: [String]?
     /// The timeout of each call, in seconds.
     package var timeout: Int
-    /// Whether the update is rolled back if the consumer cannot reload its databases.
+    /// Whether a release is rolled back if the consumer cannot reload it.
     package var isFatal: Bool
     package var means: Means
 
