@@ -128,10 +128,10 @@ final class Displacement {
 
     // MARK: the end of the update
 
-    /// Called once the new content is in place: makes the kept content permanent.
+    /// Makes the kept content permanent, once other content is in place.
     func commit() throws { try Self.completeSet(directory, live: [place], isInstalled: true) }
 
-    /// Called if the update ended without replacing anything: removes the kept content unless it is still needed.
+    /// Removes the kept content, unless it is still needed, after an update that replaced nothing.
     func abandon() throws { try Self.completeSet(directory, live: [place], isInstalled: false) }
 
     /// Completes the sets that a transaction put into quarantine, even after a crash: they become permanent if the update was
