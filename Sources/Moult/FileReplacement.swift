@@ -126,10 +126,13 @@ package struct FileReplacement {
     /// select rows.
     private func requireSelectable(_ preserve: [(table: String, rows: String?)]) throws {
         guard !preserve.isEmpty, try Files.factsThroughLinks(path) != nil else { return }
+        let advice = "Correct the option, or leave it out."
+        guard try isDatabase() else {
+            throw refusal("--preserve selects nothing, because \(name) is empty or not a database", advice)
+        }
         try NonInvasiveReader.into(path) { connection in
             for rule in preserve {
                 let option = "--preserve \(rule.table)\(rule.rows.map { ":\($0)" } ?? "")"
-                let advice = "Correct the option, or leave it out."
                 switch try RowSelection(table: rule.table, conditions: [rule.rows])
                     .reach(in: connection, isChecked: true)
                 {
@@ -141,11 +144,18 @@ package struct FileReplacement {
                 case .unselectable(_, let cause) where cause.code == .databaseCorrupt: break
                 case .unselectable(_, let cause):
                     let message = cause.sqlite?.message
-                    guard cause.sqlite == nil || message?.hasPrefix("no such column") ?? false else { throw cause }
-                    throw refusal("\(option) cannot select rows: \(message ?? cause.what)", advice)
+                    // Other errors of SQLite, for instance of a failing disk, are not the option's fault.
+                    guard cause.sqlite.map({ $0.resultCode.primary == .error }) ?? true else { throw cause }
+                    throw refusal("\(option) cannot select rows: \(message ?? cause.why ?? cause.what)", advice)
                 }
             }
         }
+    }
+
+    private func isDatabase() throws -> Bool {
+        do { return try Connection.header(ofFileAt: path).pageSize > 0 } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return false }
     }
 
     /// Installs the packed release. If a killed command had already installed the same release, does nothing.

@@ -60,11 +60,14 @@ extension Files {
     private static func removeUnlocked(_ path: String) throws -> Bool {
         guard let found = try facts(path) else { return true }
         guard found.kind == .file else {
-            try remove(path)
+            do { try remove(path) } catch var error as MoultError {
+                error.now = moveAway(path)
+                throw error
+            }
             return true
         }
         do {
-            let file = Descriptor(owning: try Syscall.open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW), path)
+            let file = Descriptor(owning: try openToLock(path), path)
             guard try lock(file.number, path) else { return false }
             // If the files differ, another process has replaced the leftover file in the meantime.
             if try file.facts().isSameFile(facts(path)) { try remove(path) }
@@ -78,6 +81,14 @@ extension Files {
         return true
     }
 
+    private static func openToLock(_ path: String) throws(Errno) -> Int32 {
+        // NFS locks a file exclusively only if it is open for writing.
+        do { return try Syscall.open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW) } catch {
+            guard error == .denied else { throw error }
+            return try Syscall.open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+        }
+    }
+
     /// Locks an open file; returns false if another process has it locked. Returns true without a lock if the file system does
     /// not support locks.
     private static func lock(_ file: Int32, _ path: String) throws -> Bool {
@@ -86,7 +97,7 @@ extension Files {
             return true
         } catch {
             if error == .wouldBlock { return false }
-            if [ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL].map({ Errno($0) }).contains(error) { return true }
+            if [ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL, EBADF].map({ Errno($0) }).contains(error) { return true }
             throw error.error("cannot lock \(path)")
         }
     }

@@ -4,9 +4,9 @@ internal import MoultLibc
 extension Files {
     /// Returns the absolute path of a file with all symlinks resolved; the file itself need not exist.
     ///
-    /// A symlink that belongs to another user is followed only if its target belongs to the same user or does not exist:
-    /// otherwise that user could choose which of this user's files is opened. Linux applies a similar rule in directories such
-    /// as /tmp.
+    /// In a directory that other users may write to, a symlink of another user is followed only to a file of the same user, or
+    /// if that user owns the directory: otherwise any user could choose which of this user's files is opened. Linux applies a
+    /// similar rule in directories such as /tmp.
     package static func resolvedForOpening(_ path: String) throws -> String {
         var rest = try absolute(path).split(separator: "/").map(String.init)[...]
         var here = ""
@@ -38,12 +38,18 @@ extension Files {
     private static func requireTrusted(link: String, _ facts: FileFacts, to target: String, opening path: String) throws
     {
         if facts.owner == 0 || facts.owner == geteuid() { return }
-        guard let owner = try factsThroughLinks(link)?.owner, owner != facts.owner else { return }
+        if let directory = try factsThroughLinks(directory(of: link)),
+            directory.owner == facts.owner || directory.mode & 0o022 == 0
+        {
+            return
+        }
+        let owner = try factsThroughLinks(link)?.owner
+        if owner == facts.owner { return }
+        let place = target.hasPrefix("/") ? target : "\(directory(of: link))/\(target)"
         throw MoultError(
             .system, .refused, what: "cannot open \(path)",
-            why: "the symbolic link \(link) belongs to user \(userName(facts.owner)), but its target belongs to user "
-                + "\(userName(owner))",
-            now: "Find out which program created the link, then move it away: "
-                + shellLine(["mv", link, "\(link).old"]))
+            why: "the symbolic link \(link) belongs to user \(userName(facts.owner)), and "
+                + (owner.map { "its target belongs to user \(userName($0))" } ?? "its target does not exist"),
+            now: "If you trust that user, use the path \(place) instead of the link.")
     }
 }

@@ -26,7 +26,9 @@ package enum Permission {
             obstacle.path.hasPrefix("..") ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
         let advice = "Run the command as user \(Files.userName(owner)), who owns \(place)"
         guard !obstacle.isDirectory, let mode = Self.facts(obstacle.path)?.mode else { return "\(advice)." }
-        let own = shellLine(["sudo", "chown", Files.userName(geteuid()), place])
+        // Unlike sudo, chown does not accept `#` before a number.
+        let user = String(Files.userName(geteuid()).drop { $0 == "#" })
+        let own = shellLine(["sudo", "chown", user, place])
         return "\(advice) (mode \(String(mode & 0o7777, radix: 8))), or make the file this user's own: \(own)"
     }
 
@@ -57,9 +59,9 @@ package enum Permission {
 
     /// The advice if this process cannot access files that it creates itself; nil if it can.
     static var umaskAdvice: String? {
-        // Reading the umask with a system call would change it briefly. If this file cannot be read, other advice is given.
-        guard let status = try? Files.read("\(SystemFeatures.proc)/self/status", limit: 1 << 16) else { return nil }
-        let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("Umask:") }
+        // Reading the umask with a system call would change it briefly.
+        let status = Files.textForMessage("\(SystemFeatures.proc)/self/status")
+        let line = status.split(separator: "\n").first { $0.hasPrefix("Umask:") }
         guard let text = line?.split(separator: "\t").last, let mask = UInt32(text, radix: 8), mask & 0o700 != 0 else {
             return nil
         }
@@ -111,13 +113,27 @@ package enum Permission {
 extension Files {
     /// Returns the name of a user; `#` and the ID if `/etc/passwd` has no entry for it.
     package static func userName(_ id: UInt32) -> String {
-        // A failure here affects only the wording of messages.
-        let bytes = (try? read("/etc/passwd", limit: 1 << 24)) ?? []
-        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+        for line in textForMessage("/etc/passwd").split(separator: "\n") {
             let fields = line.split(separator: ":", omittingEmptySubsequences: false)
             if fields.count > 2, fields[2] == "\(id)" { return String(fields[0]) }
         }
-        return "#\(id)"
+        return id == 0 ? "root" : "#\(id)"
+    }
+
+    /// Returns the content of a system file that a message needs; empty if it cannot be read, as in a confined process. The error
+    /// of `read` would need the same file for its own message.
+    fileprivate static func textForMessage(_ path: String) -> String {
+        let file = moult_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
+        guard file >= 0 else { return "" }
+        defer { _ = MoultLibc.close(file) }
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 1 << 16)
+        while bytes.count < 1 << 24 {
+            let count = MoultLibc.read(file, &part, part.count)
+            if count <= 0 { break }
+            bytes += part[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Returns the owner of the file if the kernel lets no other user, not even root, open it with O_CREAT, because it is in a

@@ -2,13 +2,14 @@ import CSQLite
 import MoultBasics
 import MoultFiles
 import MoultLibc
+import Synchronization
 
 /// SQLite's access to files on every connection: the system's own VFS, without the ways in which another user who can put files
 /// next to a database could reach other files.
 ///
-/// - A hot journal may name a super-journal, which SQLite deletes after it has rolled the journal back. Only files that have
-///   the name of a super-journal or of a sidecar are deleted; a journal that names another file is rolled back like one without
-///   a super-journal.
+/// - A hot journal may name a super-journal, which SQLite opens and then deletes after it has rolled the journal back. Only files
+///   that have the name of a super-journal are deleted as one. A journal that names another file is rolled back like one without
+///   a super-journal; if it names a sidecar of another database, SQLite reports once that it cannot delete the file.
 /// - A sidecar of another user is not opened (`Sidecars.isForeign`).
 /// - A symlink of another user is not followed (`Files.resolvedForOpening`).
 enum ConnectionVFS {
@@ -52,15 +53,22 @@ enum ConnectionVFS {
         _ file: UnsafeMutablePointer<sqlite3_file>?,
         _ flags: Int32, _ outFlags: UnsafeMutablePointer<Int32>?
     ) -> Int32 {
-        if let path, flags & (SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL) != 0,
-            !mayOpen(String(cString: path), isSidecar: flags & SQLITE_OPEN_SUPER_JOURNAL == 0)
-        {
-            // After a failed open, SQLite still calls `xClose` if `pMethods` is set, but no file was opened.
-            file?.pointee.pMethods = nil
-            return SQLITE_CANTOPEN
+        if let path, flags & (SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL) != 0 {
+            let name = String(cString: path)
+            let isSidecar = flags & SQLITE_OPEN_SUPER_JOURNAL == 0
+            openedAsSuperJournals.withLock { if isSidecar { $0.remove(name) } else { $0.insert(name) } }
+            if !mayOpen(name, isSidecar: isSidecar) {
+                // After a failed open, SQLite still calls `xClose` if `pMethods` is set, but no file was opened.
+                file?.pointee.pMethods = nil
+                return SQLITE_CANTOPEN
+            }
         }
         return base.pointee.xOpen(base, path, file, flags, outFlags)
     }
+
+    /// The paths that SQLite has opened as a super-journal, and not as a sidecar since. SQLite opens journals in this way as well,
+    /// to check whether they name the same super-journal.
+    private static let openedAsSuperJournals = Mutex<Set<String>>([])
 
     /// Returns whether SQLite may open a journal or WAL, or create it: not if it belongs to a user who may not write to the
     /// database, and not if it is a pipe, on which SQLite would block forever.
@@ -78,12 +86,18 @@ enum ConnectionVFS {
     static func delete(_ base: UnsafeMutablePointer<sqlite3_vfs>, _ path: UnsafePointer<CChar>?, _ sync: Int32) -> Int32
     {
         guard let path else { return SQLITE_MISUSE }
-        return mayDelete(String(cString: path)) ? base.pointee.xDelete(base, path, sync) : SQLITE_OK
+        let name = String(cString: path)
+        let wasSuperJournal = openedAsSuperJournals.withLock { $0.remove(name) != nil }
+        if !isSuperJournal(name) {
+            guard ["-journal", "-wal", "-shm"].contains(where: name.hasSuffix) else { return SQLITE_OK }
+            // A transaction is committed by deleting its journal, so this must not look as if it had been done.
+            if wasSuperJournal { return SQLITE_IOERR | 10 << 8 }
+        }
+        return base.pointee.xDelete(base, path, sync)
     }
 
-    private static func mayDelete(_ path: String) -> Bool {
-        if ["-journal", "-wal", "-shm"].contains(where: path.hasSuffix) { return true }
-        // SQLite names a super-journal `DATABASE-mjXXXXXX9XX`, with hexadecimal digits.
+    /// SQLite names a super-journal `DATABASE-mjXXXXXX9XX`, with hexadecimal digits.
+    private static func isSuperJournal(_ path: String) -> Bool {
         let end = Array(path.utf8.suffix(12))
         guard end.count == 12, end.starts(with: "-mj".utf8), end[9] == UInt8(ascii: "9") else { return false }
         return end[3...].allSatisfy { (0x30...0x39).contains($0) || (0x41...0x46).contains($0) }

@@ -3,12 +3,6 @@ package func quoteIdentifier(_ name: String) -> String {
     "\"\(name.replacing("\"", with: "\"\""))\""
 }
 
-/// Returns a table for a FROM clause, to be read without any index: an index may lack entries, or be ordered by a collation
-/// that only the app has, and would then hide rows.
-package func unindexedTable(_ name: String, schema: String = "main") -> String {
-    "\(quoteIdentifier(schema)).\(quoteIdentifier(name)) NOT INDEXED"
-}
-
 /// Returns a literal that SQL parses back to the same value.
 ///
 /// Text with a NUL becomes a cast of its bytes, because SQL text ends at a NUL. A NaN becomes NULL, as SQLite stores it.

@@ -30,24 +30,52 @@ package struct Sidecars: Equatable, Sendable {
         for file in try [path] + of(path).paths { try Permission.write(file).requireReadable() }
     }
 
-    /// Finds a sidecar that SQLite must not use: something other than a file, or a file of a user who may not write to the
-    /// database. Returns a sentence about it, and the command that moves it away; nil if SQLite may use all sidecars.
-    package static func intruder(at path: String) throws -> (why: String, command: [String])? {
+    /// A sidecar that SQLite must not use.
+    package struct Intruder {
+        package var why: String
+        /// The command that moves the sidecar away; nil if the sidecar may contain rows of the database.
+        package var command: [String]?
+        /// What to do, as sentences.
+        package var advice: String
+    }
+
+    /// Returns a sidecar that SQLite must not use: something other than a file, or a file of a user who may not write to the
+    /// database; otherwise nil.
+    package static func intruder(at path: String) throws -> Intruder? {
         let sidecars = try of(path)
         let database = try Files.factsThroughLinks(path)
-        for sidecar in [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap(\.self) {
+        let all = [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap(\.self)
+        for sidecar in all {
             guard let why = sidecar.fault(next: database) else { continue }
-            return ("\(sidecar.path) \(why)", ["mv", sidecar.path, try Files.firstFree("\(sidecar.path).aside")])
+            let move = ["mv", sidecar.path, try Files.firstFree("\(sidecar.path).aside")]
+            let isContent = try sidecar.facts.kind == .file && sidecars.hasContent(of: path)
+            guard isContent else {
+                return Intruder(
+                    why: "\(sidecar.path) \(why)", command: move,
+                    advice: "Find out which program created it, then move it away: \(shellLine(move))")
+            }
+            // The app's rows may be in it: a service that now runs as another user leaves such files behind.
+            let files = all.filter { $0.facts.kind == .file }.map(\.path)
+            let give = (geteuid() == 0 ? [] : ["sudo"]) + ["chown", "--reference=\(resolved(path))"] + files
+            return Intruder(
+                why: "\(sidecar.path) \(why)", command: nil,
+                advice: "It may contain rows of the database. If the app that uses the database wrote it, run: "
+                    + "\(shellLine(give)). If another program wrote it, move it away: \(shellLine(move))")
         }
         return nil
+    }
+
+    /// Returns whether a WAL or a hot journal belongs to the file, so that the database is incomplete without it.
+    private func hasContent(of path: String) throws -> Bool {
+        if let wal, wal.facts.size > 32, try hasValidWAL() { return true }
+        return try hasHotJournal() && hasValidJournal(of: path)
     }
 
     /// Throws if SQLite would open a sidecar that it must not use.
     static func requireOwn(_ path: String) throws {
         guard let intruder = try intruder(at: path) else { return }
         throw MoultError(
-            .databaseRequest, .refused, what: "cannot open database \(path)", why: intruder.why,
-            now: "Find out which program created it, then move it away: \(shellLine(intruder.command))")
+            .databaseRequest, .refused, what: "cannot open database \(path)", why: intruder.why, now: intruder.advice)
     }
 
     /// Returns whether a sidecar belongs to a user who may not write to the database: through the sidecar, that user could
@@ -76,7 +104,10 @@ package struct Sidecars: Equatable, Sendable {
             return false
         }
         func number(at offset: Int) -> Int { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } }
-        let pageSize = try Connection.header(ofFileAt: path).pageSize
+        // Other access would require that all sidecars are valid.
+        let connection = try Connection(path: path, access: .immutable)
+        let pageSize = try connection.header().pageSize
+        try connection.close()
         // During a transaction, the file may become longer, but never shorter.
         let pages = try (Files.factsThroughLinks(path)?.size ?? 0) / max(1, Int(pageSize))
         return number(at: 24) == Int(pageSize) && number(at: 16) <= pages

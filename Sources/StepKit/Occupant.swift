@@ -119,6 +119,11 @@ extension PlanContext {
                 + "moult \(purpose == .rollback ? "rollback" : "apply") --take-over \(database.name)")
     }
 
+    /// Returns whether the installed release has a database at a path.
+    private func isInstalled(at path: String) -> Bool {
+        installed?.databases.contains { self.path(of: $0) == path } ?? false
+    }
+
     /// Returns the error for an obstacle at the path of a database.
     public func obstacle(at path: String, _ database: Database) throws -> MoultError {
         var (old, number) = ("\(store.path(path)).old", 2)
@@ -128,7 +133,11 @@ extension PlanContext {
             why:
                 "the \(database.kind.rawValue) database \"\(database.name)\" must be at this path, which is a directory or a "
                 + "special file",
-            now: "Nothing was changed. Move the directory or special file away, then apply again: "
+            now: "Nothing was changed. Move the directory or special file away"
+                // A database that was installed is not created again without the user's consent.
+                + (isInstalled(at: path) && database.holdsAppData
+                    ? ", then restore the file, or run moult reset \(database.name) --set-user-data-aside: "
+                    : ", then apply again: ")
                 + shellLine(["mv", store.path(path), old]))
     }
 
@@ -154,7 +163,14 @@ extension PlanContext {
 
     /// Returns the error for a missing database that must not be recreated.
     public func missing(_ database: Database, at path: String) -> MoultError {
-        MoultError(
+        if !isInstalled(at: path), case .link(let target)? = try? store.look(path) {
+            return MoultError(
+                .missingData, .refused, what: "\(store.path(path)) is a symbolic link to \(target), which is missing",
+                why: "its disk may not be mounted",
+                now: "Nothing was changed. Mount that disk, or remove the link, then apply again: "
+                    + shellLine(["rm", store.path(path)]))
+        }
+        return MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
             why: "the installed release uses this file; its disk may not be mounted",
             now:

@@ -88,7 +88,10 @@ import Testing
         #expect(
             try refusal("moult replace app.db new2.db --preserve nothing").contains("app.db has no table \"nothing\""))
         try scratch.must("sqlite3 new2.db 'ALTER TABLE note ADD COLUMN own DEFAULT 1; CREATE TABLE notes(x)'")
-        for (option, why) in [("notes", "app.db has no table \"notes\""), ("note:own = 1", "no such column: own")] {
+        for (option, why) in [
+            ("notes", "app.db has no table \"notes\""), ("note:own = 1", "no such column: own"),
+            ("note:mine(1)", "no such function: mine"), ("note:((", "does not close a parenthesis"),
+        ] {
             for line in ["moult replace", "moult replace --dry-run"] {
                 #expect(try refusal("\(line) app.db new2.db --preserve '\(option)'").contains(why))
             }

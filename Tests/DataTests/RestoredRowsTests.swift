@@ -70,6 +70,19 @@ import Testing
         }
     }
 
+    @Test(arguments: ["k UNIQUE", "k"])
+    func `rows that equal a shipped row are all restored`(_ key: String) throws {
+        try shop.pack("1.0.0", [.shared("CREATE TABLE item(\(key), v); INSERT INTO item VALUES(NULL, 'x');")])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES(NULL, 'x'), (NULL, 'x')")
+        #expect(try shop.moult("reset", "app", "--set-user-data-aside").status == 0)
+        for restored in ["2 rows", "0 rows"] {
+            let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item")
+            #expect(ended.output == "\(restored) of item restored\n", "\(ended)")
+            #expect(try shop.read("app.db", "SELECT count(*) FROM item") == "3\n")
+        }
+    }
+
     @Test func `the set that was kept last counts as the newest, even if the clock was set back`() throws {
         let item = "CREATE TABLE item(n TEXT PRIMARY KEY);"
         for number in 1...3 {

@@ -10,8 +10,12 @@ import Testing
 
     // MARK: an index that lacks entries
 
-    private static let indexed =
-        "CREATE TABLE item(id INTEGER PRIMARY KEY, name, mine INT DEFAULT 0); CREATE INDEX own ON item(mine);"
+    /// SQLite keeps the rows of a table WITHOUT ROWID in the index of its primary key.
+    private static let kinds = ["", " WITHOUT ROWID"]
+
+    private static func indexed(_ kind: String) -> String {
+        "CREATE TABLE item(id INTEGER PRIMARY KEY, name, mine INT DEFAULT 0)\(kind); CREATE INDEX own ON item(mine);"
+    }
 
     /// Adds a row while the schema does not list the index, which therefore lacks the row.
     private func insertMine(_ database: String) throws {
@@ -25,29 +29,37 @@ import Testing
         #expect(try shop.read(database, "SELECT count(*) FROM item WHERE mine = 1") == "0\n")
     }
 
-    @Test func `a row that an index lacks is carried over`() throws {
+    @Test(arguments: kinds) func `a row that an index lacks is carried over`(_ kind: String) throws {
         let own: JSON = ["table": "item", "where": "mine = 1"]
-        try shop.pack("1.0.0", [.shared(Self.indexed, [own])])
+        try shop.pack("1.0.0", [.shared(Self.indexed(kind), [own])])
         try shop.install("1.0.0")
         try insertMine("app.db")
-        try shop.pack("2.0.0", [.shared(Self.indexed + "CREATE TABLE more(x);", [own])])
+        try shop.pack("2.0.0", [.shared(Self.indexed(kind) + "CREATE TABLE more(x);", [own])])
         try shop.install("2.0.0")
         #expect(try shop.read("app.db", "SELECT name FROM item") == "MINE\n")
     }
 
-    @Test func `a value that an index lacks counts as dropped by a migration`() throws {
-        try shop.pack("1.0.0", [.user(Self.indexed + "PRAGMA user_version = 1;")])
+    @Test(arguments: kinds) func `a value that an index lacks counts as dropped by a migration`(_ kind: String) throws {
+        try shop.pack("1.0.0", [.user(Self.indexed(kind) + "PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
         try insertMine("diary.db")
         try shop.pack(
             "2.0.0",
             [
                 .user(
-                    "CREATE TABLE item(id INTEGER PRIMARY KEY, name); PRAGMA user_version = 2;",
+                    "CREATE TABLE item(id INTEGER PRIMARY KEY, name)\(kind); PRAGMA user_version = 2;",
                     ["m/2.sql": "DROP INDEX own; ALTER TABLE item DROP COLUMN mine; PRAGMA user_version = 2;\n"])
             ])
         try shop.install("2.0.0")
         #expect(try shop.onlyKept("diary").rows("item") == 1)
+    }
+
+    @Test(arguments: kinds) func `a row that an index lacks is salvaged`(_ kind: String) throws {
+        try shop.pack("1.0.0", [.user(Self.indexed(kind))])
+        try shop.install("1.0.0")
+        try insertMine("diary.db")
+        #expect(try shop.moult("reset", "diary", "--set-user-data-aside").status == 0)
+        #expect(try shop.onlyKept("diary").sql("salvaged.db", "SELECT name FROM item") == "MINE\n")
     }
 
     // MARK: virtual tables

@@ -47,6 +47,28 @@ import Testing
         #expect(try Files.facts(victim) != nil)
     }
 
+    @Test(arguments: ["-wal", "-journal", "-shm"], [false, true])
+    func `a journal that names a sidecar of another database does not delete it`(_ suffix: String, isOpen: Bool) throws
+    {
+        let other = try Connection(path: scratch.path("b.db"), access: .readWriteCreate)
+        try other.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (7)")
+        let victim = scratch.path("b.db\(suffix)")
+        if suffix == "-journal" { try Files.writeNew(Array("precious".utf8), to: victim) }
+        // Without the files that another connection has open, the database would look as after a crash.
+        if !isOpen {
+            try Shell.must(["sh", "-c", "cd '\(scratch.path)' && mkdir aside && cp b.db* aside"])
+            try other.close()
+            try Shell.must(["sh", "-c", "cd '\(scratch.path)' && cp aside/* ."])
+        }
+        try plantJournal(naming: victim)
+        let connection = try Connection(path: path, access: .readWrite)
+        #expect(throws: MoultError.self) { try connection.int("SELECT a FROM t") }
+        try connection.close()
+        #expect(try Files.facts(victim) != nil)
+        try readAndWrite()
+        if isOpen { try other.close() }
+    }
+
     @Test func `a super-journal is removed after the rollback`() throws {
         let name = scratch.path("a.db-mj0123459AB")
         try Files.writeNew(Array("\(path)-journal\0".utf8), to: name)
@@ -72,6 +94,36 @@ import Testing
         #expect(throws: Never.self) { try Connection(path: path, access: .readWrite).close() }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"), arguments: ["-wal", "-journal"])
+    func `a sidecar of another user that may contain rows is not to be moved away`(_ suffix: String) throws {
+        let connection = try Connection(path: path, access: .readWrite)
+        if suffix == "-wal" {
+            try connection.execute("PRAGMA journal_mode = WAL; INSERT INTO t VALUES (2)")
+        } else {
+            try connection.execute("PRAGMA cache_spill = 1; PRAGMA cache_size = 1; BEGIN; UPDATE t SET a = 3")
+            try connection.execute(
+                """
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+                INSERT INTO t SELECT hex(zeroblob(200)) FROM n
+                """)
+        }
+        // A copy of the files as they are now is what a crash leaves.
+        let copy = scratch.path("b.db")
+        try Shell.must(["cp", path, copy])
+        try Shell.must(["cp", path + suffix, copy + suffix])
+        if suffix == "-journal" { try connection.execute("ROLLBACK") }
+        try connection.close()
+        try Shell.must(["chown", "65534", copy + suffix])
+        let error = try #require(throws: MoultError.self) { try Connection(path: copy, access: .readWrite) }
+        let advice = try #require(error.now)
+        #expect(advice.hasPrefix("It may contain rows of the database."), "\(advice)")
+        let command = try #require(advice.firstMatch(of: /run: (chown .*?)\. If another/)?.output.1)
+        try Shell.must(["sh", "-c", String(command)])
+        let again = try Connection(path: copy, access: .readWrite)
+        #expect(try again.int("SELECT sum(a) FROM t") == (suffix == "-wal" ? 3 : 1))
+        try again.close()
+    }
+
     @Test(
         .enabled(if: geteuid() == 0, "only root may give files away"),
         arguments: [Access.readWrite, .readOnly, .immutable])
@@ -80,11 +132,17 @@ import Testing
         try Files.symlink(to: path, at: link)
         try Connection(path: link, access: access).close()
         try Shell.must(["chown", "-h", "65534", link])
+        // Only root or the owner of this directory can have put the link there.
+        try Connection(path: link, access: access).close()
+        try Shell.must(["chmod", "1777", scratch.path])
         let error = #expect(throws: MoultError.self) { try Connection(path: link, access: access) }
         #expect(
             error?.description.contains("the symbolic link \(link) belongs to user \(Files.userName(65534))") == true)
         try Shell.must(["chown", "65534", path])
         try Connection(path: link, access: access).close()
+        try Files.remove(path)
+        #expect(throws: MoultError.self) { try Connection(path: link, access: .readWriteCreate) }
+        #expect(try Files.facts(path) == nil)
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
@@ -94,6 +152,7 @@ import Testing
         let connection = try Connection.inMemory()
         try connection.execute("ATTACH '\(link)' AS a; DETACH a")
         try Shell.must(["chown", "-h", "65534", link])
+        try Shell.must(["chmod", "1777", scratch.path])
         #expect(throws: MoultError.self) { try connection.execute("ATTACH '\(link)' AS a") }
     }
 }

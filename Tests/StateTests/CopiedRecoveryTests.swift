@@ -7,20 +7,27 @@ import Testing
 @Suite struct CopiedRecoveryTests {
     static let points: [(call: String, number: Int)] = [
         ("fsync", 4), ("fsync", 7), ("fsync", 9), ("fsync", 11), ("fsync", 14), ("renameat2", 1), ("renameat2", 2),
-        ("rename", 2), ("rename", 4), ("link", 1), ("unlinkat", 3), ("unlinkat", 6), ("unlinkat", 9), ("symlinkat", 1),
+        ("rename", 2), ("rename", 4), ("renameat2", 5), ("renameat2", 6), ("link", 1), ("unlinkat", 3), ("unlinkat", 6),
+        ("unlinkat", 9), ("symlinkat", 1),
         ("unlinkat", 12), ("unlinkat", 15), ("mkdirat", 5), ("write", 8),
     ]
 
     private func interrupt(
         _ operation: String, _ point: (String, Int), at path: String, _ releases: CopiedStore.Releases
     ) throws -> CopiedStore? {
-        let state: CopiedStore.State = operation == "adopted" ? .adopted : .twoGenerations
+        let state: CopiedStore.State =
+            switch operation {
+            case "adopted": .adopted
+            case "restore": .quarantine
+            default: .twoGenerations
+            }
         let store = try CopiedStore.make(state, at: path, releases)
         let arguments: [String]
         switch operation {
         case "update": arguments = ["apply", releases.manifest(3)]
         case "reset": arguments = ["reset", "diary", "--set-user-data-aside"]
         case "adopted": arguments = ["rollback", "--to", "0+adopted"]
+        case "restore": arguments = ["quarantine", "--restore", "diary"]
         default:
             let food = "\(path)/.moult/current/food.db"
             try Shell.must(["chmod", "u+w", food])
@@ -30,7 +37,7 @@ import Testing
         return try store.kill(at: point, arguments) ? store : nil
     }
 
-    @Test(arguments: ["update", "reset", "repair", "adopted"], [false, true])
+    @Test(arguments: ["update", "reset", "repair", "adopted", "restore"], [false, true])
     func `recovery in a copy ends as in the original`(operation: String, undo: Bool) throws {
         let (releases, scratch) = (try CopiedStore.Releases(), try Scratch())
         let recover = ["recover"] + (undo ? ["--undo"] : [])

@@ -139,6 +139,17 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
+    func `a confined process says whose file it does not read`() throws {
+        let file = scratch.path("a.db")
+        try Shell.must(["sqlite3", file, "CREATE TABLE t(x)"])
+        try Files.writeNew([1], to: "\(file)-journal")
+        try Shell.must(["chown", "65534", "\(file)-journal"])
+        let ended = try Shell.run([BuiltMoult.path(), "inspect", file])
+        #expect(ended.status != 0)
+        #expect(ended.errors.contains("but only user root may write to the database"), "\(ended)")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
     func `no process gets a signal because of a PID file of another user`() throws {
         let file = scratch.path("app.pid")
         let sleeper = try Program(["sleep", "300"])

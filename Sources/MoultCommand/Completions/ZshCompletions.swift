@@ -32,7 +32,8 @@ package struct ZshCompletions {
             # Backslashes are doubled there.
             store=${store//'\\\\'/'\\'}
             # The name of a directory may be a pattern with commands, so only ~ is expanded.
-            store=${${(Q)store}/#\\~/$HOME}
+            store=${(Q)store}
+            [[ $store == "~" || $store == "~/"* ]] && store=$HOME${store#"~"}
             local -a names=(${(f)"$(moult completions ${@[-1]} ${store:+--store} ${store:+"$store"} 2> /dev/null)"})
             compadd -a names
         }

@@ -70,7 +70,9 @@ enum QuarantineVerb {
             showRestored(try orchestrator.restore(set, table: table, wait: call.wait), of: set, call)
         } else if call.has(restore) {
             Interruption.watch()
-            showRestored(try orchestrator.restore(set, wait: call.wait), of: set, call)
+            let result = try orchestrator.restore(set, wait: call.wait)
+            let kept = try Generation.names(orchestrator.layout).map { Generation.version(of: $0) }
+            showRestored(result, of: set, kept: kept, call)
         } else {
             show(set, call)
         }
@@ -174,17 +176,21 @@ extension QuarantineVerb {
         }
     }
 
-    private static func showRestored(_ result: Orchestrator.Result, of set: QuarantineShelf.Set, _ call: Call) {
+    private static func showRestored(
+        _ result: Orchestrator.Result, of set: QuarantineShelf.Set, kept: [String], _ call: Call
+    ) {
         call.output.print(json: ["set": .string(set.id), "kept": .array(result.kept.map(\.json))]) { page in
             page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
             let installed = result.generation.map { Generation.version(of: $0) } ?? ""
             let isAdopted = result.generation.map { Generation.adoptedNumber(of: $0) != nil } ?? false
             // Files from before moult have no release with which the content could be compared.
             if let release = set.record?.release, !release.isEmpty, release != installed, !isAdopted {
+                let back =
+                    kept.contains(release) ? ["rollback", "--to", release] : ["apply", "RELEASE", "--allow-downgrade"]
                 page.wrapped(
                     "the restored content is from release \(release), but \(installed) is installed: an app for \(installed) may not "
                         + "be able to read it. To go back to \(release) completely: "
-                        + "\(shellLine(["moult", "rollback", "--to", release] + call.storeWords))")
+                        + "\(shellLine(["moult"] + back + call.storeWords))")
             }
             for kept in result.kept { page.line("  the database it replaced is in \(kept.directory)") }
         }

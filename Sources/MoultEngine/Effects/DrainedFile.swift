@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
+internal import StepKit
 
 /// A database file that no process has open and that has no sidecars: ready to be renamed, exchanged or linked.
 ///
@@ -42,9 +43,15 @@ final class DrainedFile {
         guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
         (self.counter, self.lease) = (nil, lease)
         try removeLeftovers()
-        if try Sidecars.of(path).isEmpty { return }
+        let sidecars = try Sidecars.of(path)
+        if sidecars.isEmpty { return }
         self.lease = nil
-        throw inUse()
+        if try !OpenFiles.holders(of: [path] + sidecars.paths).isEmpty { throw inUse() }
+        throw MoultError(
+            .occupied, .refused, what: "\(path) cannot be taken over",
+            why: "SQLite cannot read it, and \(sidecars.paths.joined(separator: " and ")) may hold part of its content",
+            now: "Nothing was changed. Start and stop the program that uses the file, so that it completes the file, "
+                + "or move the files away.")
     }
 
     /// Removes an empty `-wal` and a `-shm`, which SQLite may leave next to a database in rollback mode. They contain no rows,

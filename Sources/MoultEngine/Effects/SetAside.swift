@@ -82,9 +82,13 @@ package final class SetAside: WritableEffect {
     private func isOriginalInPlace() throws -> Bool {
         if let wasInPlace, held != nil { return wasInPlace }
         guard let newDigest, recorded != 0 else { return try current() == original }
-        // If the new file is still at its staged path, the two files were not exchanged.
-        if try Files.facts(newFile) != nil { return try Transaction.isPublished(newFile, newDigest) }
-        guard try Files.facts(kept("")) != nil else { return true }
+        let isKept = try Files.facts(kept("")) != nil
+        // If the new file is still at its staged path, the two files were not exchanged; the old one may have been moved, though.
+        if try Files.facts(newFile) != nil {
+            if isKept, try Files.facts(place) == nil { return false }
+            return try Transaction.isPublished(newFile, newDigest)
+        }
+        guard isKept else { return true }
         return try isSameContent(place, kept(""))
     }
 

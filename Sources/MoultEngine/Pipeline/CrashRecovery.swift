@@ -293,9 +293,10 @@ package struct CrashRecovery {
     }
 
     private func stuck(_ plan: Plan, _ error: any Error, isForward: Bool) -> MoultError {
-        // Only advice about permissions applies here. Any other advice is for starting an update, which would lead back to this
+        // Only advice about the system applies here. Any other advice is for starting an update, which would lead back to this
         // error.
-        let remedy = Files.isDenied(error) ? (error as? MoultError)?.now : nil
+        let isSystems = Files.isDenied(error) || (error as? MoultError)?.cause is Errno
+        let remedy = isSystems ? (error as? MoultError)?.now : nil
         return MoultError(
             .stuck, .stuck,
             what: "the unfinished \(plan.title) in \(layout.root) cannot be \(isForward ? "finished" : "undone")",

@@ -13,6 +13,17 @@ struct JournalCheck {
 
     func check(_ state: Journal.State) throws {
         guard let plan = state.plan else { return }
+        if let before = plan.request.cacheRoot, before != cacheRoot,
+            plan.effects.contains(where: { $0.change.paths.contains { $0.hasPrefix("\(before)/") } })
+        {
+            throw MoultError(
+                .stuck, .stuck,
+                what: "the unfinished update in \(transaction.directory) cannot be finished or undone",
+                why: "it changes caches in \(before), but \"cacheRoot\" in \(transaction.layout.settings) is now "
+                    + (cacheRoot.map { "\($0)" } ?? "missing"),
+                now: "If you trust the store, set \"cacheRoot\" to \(before), run moult recover, then set it as it is "
+                    + "now.")
+        }
         guard plan.id == transaction.id else { throw try invalid("its plan has the ID \(plan.id)") }
         for effect in plan.effects + state.intents.map(\.effect) {
             if let fault = effect.database.flatMap(PlainName.databaseFault) {

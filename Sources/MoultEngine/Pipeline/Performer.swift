@@ -213,6 +213,8 @@ package final class Performer: Changes, @unchecked Sendable {
         guard let facts = try Files.facts(place) else { return }
         // A file that an app has written to since a crash is user data and stays.
         if let digests {
+            // There the set recognizes the new file only while it is in place, and moves it back itself.
+            if setsAside(path), inodes[SetAside.key(path)] != 0 { return }
             let digest = digests["waiting/\(path)"] ?? name.flatMap(release.database)?.sha256
             guard let digest, try Transaction.isPublished(place, digest) else { return }
         } else if facts.inode != inodes["waiting/\(path)"] || inodes[MadeFile.key(path)] != MadeFile.mark(facts) {
@@ -224,6 +226,11 @@ package final class Performer: Changes, @unchecked Sendable {
         else { return }
         _ = try Files.renameIfFree(place, to: transaction.waiting(path))
         try Files.syncDirectory(Files.directory(of: place))
+    }
+
+    /// Returns whether the plan moves the file at a path to quarantine.
+    private func setsAside(_ path: String) -> Bool {
+        plan.effects.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }
     }
 }
 

@@ -12,8 +12,8 @@ extension Planner {
             guard let change = effect.changedFile else { continue }
             let place = layout.file(change.path)
             if change.isInPlace { try Permission.write(place).require("cannot write to \(place)") }
-            // For a change in place, SQLite creates its journal in the directory.
-            try Permission.name(place).require("cannot change \(place)")
+            // In place, SQLite creates its journal next to the file itself.
+            try Permission.name(change.isInPlace ? Files.resolved(place) : place).require("cannot change \(place)")
         }
     }
 }

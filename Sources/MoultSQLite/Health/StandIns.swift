@@ -81,7 +81,7 @@ extension Connection {
 
     /// Returns the number of rows in a table, even if its indexes need collations that only the app has.
     package func rowCount(_ table: String, schema: String = "main") throws -> Int {
-        let sql = "SELECT count(*) FROM \(unindexedTable(table, schema: schema))"
+        let sql = try TableRows(table, schema: schema, in: self).countSQL
         do { return Int(try int(sql)) } catch {
             guard Self.needsStandIn(error) else { throw error }
             return try readingWithStandIns { Int(try int(sql)) }

@@ -31,17 +31,23 @@ final class EqualRows {
     /// Finds a new row with the same digest as this old row, removes it from the index, and returns its rowid. The caller must
     /// compare the content. Returns nil if no such row is left, or if a key identifies the old row.
     func next(_ row: borrowing Statement) throws -> Int64? {
-        for key in keys where !key.isEmpty {
-            var hasNull = false
-            for column in key where row.isNull(column) { hasNull = true }
-            if !hasNull { return nil }
-        }
+        if isIdentified(row) { return nil }
         if rowIDs == nil { rowIDs = try index() }
         let digest = try old.withRow(keyIn: row, identity) { [old, map] in
             try KeyDigest(of: $0, map.pairs.map { old.first + Int32($0.old) })
         }
         guard let digest else { return nil }
         return rowIDs?[digest]?.popLast()
+    }
+
+    /// Returns whether a key of the new table identifies the old row.
+    func isIdentified(_ row: borrowing Statement) -> Bool {
+        for key in keys where !key.isEmpty {
+            var hasNull = false
+            for column in key where row.isNull(column) { hasNull = true }
+            if !hasNull { return true }
+        }
+        return false
     }
 
     private func index() throws -> [KeyDigest: [Int64]] {
@@ -53,7 +59,7 @@ final class EqualRows {
             "(\(key.map { "\(layout.columnsSQL[$0]) IS NULL" }.joined(separator: " OR ")))"
         }
         let condition = keyless.isEmpty ? "" : " WHERE \(keyless.joined(separator: " AND "))"
-        let sql = "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rowsSQL)\(condition) ORDER BY 1 DESC"
+        let sql = "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rows.sql)\(condition) ORDER BY 1 DESC"
         try connection.withStatement(sql) { row in
             while try row.step() {
                 all[try KeyDigest(of: row, 1..<Int32(columns.count)), default: []].append(row.int64(0))

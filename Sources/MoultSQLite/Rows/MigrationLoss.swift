@@ -68,7 +68,7 @@ package struct MigrationLoss: Equatable, Sendable {
     private mutating func add(_ table: Table) { if table.rows > 0 { tables.append(table) } }
 
     private static func count(_ side: RowSearch.Side) throws -> Int {
-        Int(try side.connection.int("SELECT count(*) FROM \(side.layout.rowsSQL)"))
+        Int(try side.connection.int("\(side.layout.rows.countSQL)"))
     }
 
     /// Returns whether a new table contains all rows of a removed table.
@@ -109,7 +109,7 @@ package struct MigrationLoss: Equatable, Sendable {
         }
         if !gone.isEmpty {
             let values = gone.map { "\(quoteIdentifier(side.layout.columns[$0].name)) IS NOT NULL" }
-            let sql = "SELECT count(*) FROM \(side.layout.rowsSQL) WHERE \(values.joined(separator: " OR "))"
+            let sql = "\(side.layout.rows.countSQL) WHERE \(values.joined(separator: " OR "))"
             loss.rowsCut += Int(try side.connection.int(sql)) - goneAndCut
         }
         return loss

@@ -18,7 +18,9 @@ package struct RejectTable: Sendable {
         "CREATE TABLE IF NOT EXISTS main.\(quoteIdentifier(name))(release TEXT, \"table\" TEXT, reason TEXT, row TEXT)"
     }
     var insertSQL: String { "INSERT INTO main.\(quoteIdentifier(name))(\(columnsSQL)) VALUES(?1, ?2, ?3, ?4)" }
-    var selectSQL: String { "SELECT \(columnsSQL) FROM \(unindexedTable(name))" }
+    func selectSQL(in connection: Connection) throws -> String {
+        "SELECT \(columnsSQL) FROM \(try TableRows(name, in: connection).sql)"
+    }
     /// Returns the number of records with a value in a column added by an app. Only the other columns are carried over.
     package func recordsWithMore(in connection: Connection) throws -> Int {
         guard let layout = try TableLayout.of(SQLName(name), in: connection) else { return 0 }
@@ -26,7 +28,7 @@ package struct RejectTable: Sendable {
         let more = layout.columns.map(\.name).filter { !own.contains(SQLName($0)) }
         if more.isEmpty { return 0 }
         let values = more.map { "\(quoteIdentifier($0)) IS NOT NULL" }.joined(separator: " OR ")
-        return Int(try connection.int("SELECT count(*) FROM \(layout.rowsSQL) WHERE \(values)"))
+        return Int(try connection.int("\(layout.rows.countSQL) WHERE \(values)"))
     }
 
     /// Returns a column that an existing table with this name lacks, which shows that the table is an app's own; otherwise nil.
@@ -54,7 +56,7 @@ final class RejectWriter {
         (self.table, self.connection) = (table, connection)
         isThere = try Self.isThere(table, connection)
         guard isThere else { return }
-        try connection.withStatement(table.selectSQL) { row in
+        try connection.withStatement(table.selectSQL(in: connection)) { row in
             while try row.step() {
                 unclaimed[try KeyDigest(of: row, 0..<4), default: 0] += 1
                 try remember(row)
@@ -66,7 +68,7 @@ final class RejectWriter {
     /// different rows.
     func carryRecords(from old: Connection) throws {
         guard try Self.isThere(table, old) else { return }
-        try old.withStatement(table.selectSQL) { row in
+        try old.withStatement(table.selectSQL(in: old)) { row in
             while try row.step() {
                 // The old database's records are not about the rows to carry over.
                 if table.isRepeatable, let digest = try rowDigest(row) { rows[digest, default: 0] -= 1 }

@@ -24,11 +24,11 @@ final class RowSearch {
         /// Selects the rowid or NULL, followed by all stored columns.
         fileprivate var selectSQL: String {
             let columns = [layout.rowIDName ?? "NULL"] + layout.columnsSQL
-            return "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rowsSQL)"
+            return "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rows.sql)"
         }
 
         /// Selects the same columns, but may use an index to look up a key other than the rowid.
-        fileprivate var lookUpSQL: String { selectSQL.replacing(layout.rowsSQL, with: layout.sql) }
+        fileprivate var lookUpSQL: String { selectSQL.replacing(layout.rows.sql, with: layout.sql) }
 
         fileprivate var rootPage: Int64 {
             get throws { try (roots ?? RootPages(of: connection)).page(of: layout.name) }

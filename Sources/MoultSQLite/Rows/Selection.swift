@@ -54,7 +54,7 @@ package struct RowSelection: Sendable {
         return try connection.with(.doubleQuotedStringsInDML, false) {
             Int(
                 try connection.int(
-                    "SELECT count(*) FROM \(unindexedTable(table))\(Selection.whereSQL(conditions))"))
+                    "\(TableRows(table, in: connection).countSQL)\(Selection.whereSQL(conditions))"))
         }
     }
 
@@ -95,7 +95,8 @@ package struct RowSelection: Sendable {
         try Selection.check(conditions, of: table)
         let columns = try TableLayout.of(SQLName(table), in: connection)?.columnsSQL ?? ["*"]
         let sql =
-            "SELECT \(columns.joined(separator: ", ")) FROM \(unindexedTable(table))\(Selection.whereSQL(conditions))"
+            try "SELECT \(columns.joined(separator: ", ")) FROM \(TableRows(table, in: connection).sql)"
+            + Selection.whereSQL(conditions)
         try connection.with(.doubleQuotedStringsInDML, false) {
             try connection.withStatement(sql) { row in while try row.step() { each() } }
         }

@@ -56,7 +56,7 @@ extension RowSearch {
         for shadow in kinds.shadows(of: table) {
             guard let layout = try TableLayout.of(shadow, in: connection, type: "shadow") else { continue }
             guard let otherLayout = try TableLayout.of(shadow, in: other, type: "shadow") else {
-                count += Int(try connection.int("SELECT count(*) FROM \(layout.rowsSQL)"))
+                count += Int(try connection.int("\(layout.rows.countSQL)"))
                 continue
             }
             let search = try RowSearch(

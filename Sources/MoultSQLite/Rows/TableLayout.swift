@@ -28,6 +28,8 @@ struct TableLayout {
     /// For each unique key that covers all rows, except the rowid, the positions in `columns` of the key's columns; empty if
     /// the key has an expression or a generated column.
     let uniqueKeys: [[Int]]
+    /// The table in statements that read the rows themselves, without any index.
+    let rows: TableRows
 
     /// Returns the table whose name matches under SQLite's rules; nil if none of this type does.
     static func of(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout? {
@@ -57,6 +59,7 @@ struct TableLayout {
         let key = columns.indices.filter { columns[$0].keyPlace > 0 }
             .sorted { columns[$0].keyPlace < columns[$1].keyPlace }
         let indexes = try connection.query("PRAGMA main.index_list(\(quoteIdentifier(name)))")
+        self.rows = TableRows(name, primaryKey: isWithoutRowID ? TableRows.primaryKey(indexes) : nil)
         // A primary key that is the rowid itself has no index.
         let isRowIDKey = !isWithoutRowID && key.count == 1 && !indexes.contains { $0[3] == .text("pk") }
         let taken = Set(rows.map { SQLName($0[1].textOrEmpty) })
@@ -77,8 +80,6 @@ struct TableLayout {
 
     /// The table's name in SQL.
     var sql: String { "main.\(quoteIdentifier(name))" }
-    /// The table in a FROM clause that reads the rows themselves, without any index.
-    var rowsSQL: String { unindexedTable(name) }
     /// The names of the stored columns in SQL.
     var columnsSQL: [String] { columns.map { quoteIdentifier($0.name) } }
 

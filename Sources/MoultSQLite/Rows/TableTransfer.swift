@@ -66,6 +66,8 @@ final class TableTransfer {
                 outcome.selected += 1
                 if try shipped.contains(where: { try $0.contains(row) }) {
                     outcome.shipped += 1
+                    // No other old row may count as the shipped one.
+                    _ = try claimEqual(row, nil)
                 } else if let reason = excluded[number] {
                     try reject(row, reason)
                 } else if try carry(row, number) {
@@ -87,7 +89,7 @@ final class TableTransfer {
     func selectSQL() throws -> String {
         let columns = try [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
         let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []
-        return "SELECT \(columns.joined(separator: ", ")) FROM \(old.rowsSQL)\(Selection.whereSQL(rule.conditions))"
+        return "SELECT \(columns.joined(separator: ", ")) FROM \(old.rows.sql)\(Selection.whereSQL(rule.conditions))"
             + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
     }
 
@@ -130,15 +132,15 @@ final class TableTransfer {
         return found ?? nil
     }
 
-    /// Finds an existing row with the same values that is not assigned to an old row yet, and assigns this old row to it.
-    /// Returns whether such a row was found. For rows that no key identifies.
-    private func claimEqual(_ row: borrowing Statement, _ number: Int) throws -> Bool {
+    /// Assigns an existing row with the same values, which is not assigned to another old row yet, to this old row. For rows
+    /// that no key identifies.
+    private func claimEqual(_ row: borrowing Statement, _ number: Int?) throws -> Bool {
         guard let equals else { return false }
         while let rowID = try equals.next(row) {
             let wasClaimed = try rows.withRow(.rowID(rowID)) { there -> Bool in
                 let digest = try rows.digest(there)
                 guard try claims[digest] == nil && firstDifference(row, there) == nil else { return false }
-                claims[digest] = number
+                if let number { claims[digest] = number }
                 return true
             }
             if wasClaimed == true { return true }

@@ -53,7 +53,7 @@ final class TransferPass {
     }
 
     private func count(_ rule: RowRule, _ layout: TableLayout) throws {
-        let sql = "SELECT count(*) FROM \(layout.rowsSQL)\(Selection.whereSQL(rule.conditions))"
+        let sql = "\(layout.rows.countSQL)\(Selection.whereSQL(rule.conditions))"
         let rows = Int(try old.int(sql))
         outcomes.append(TableOutcome(table: rule.table, selected: rows, unplaced: rows))
     }

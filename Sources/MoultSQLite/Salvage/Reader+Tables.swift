@@ -14,8 +14,8 @@ extension Salvage.Reader {
         /// The table in which the rows are counted and compared.
         var stored: (table: String, columns: [String])
 
-        func select(order: String?) -> String {
-            "SELECT \(columns.joined(separator: ", ")) FROM \(unindexedTable(from))"
+        func select(order: String?, in source: Connection) throws -> String {
+            try "SELECT \(columns.joined(separator: ", ")) FROM \(TableRows(from, in: source).sql)"
                 + (order.map { " ORDER BY \($0)" } ?? "")
         }
 
@@ -198,7 +198,7 @@ extension Salvage.Reader {
         return try target.withStatement(way.insert) { insert in
             do {
                 return try source.readingWithStandIns {
-                    try source.withStatement(way.select(order: order)) { rows in
+                    try source.withStatement(way.select(order: order, in: source)) { rows in
                         while try rows.step() {
                             try insert.bind(rows)
                             do {
@@ -237,10 +237,10 @@ extension Salvage.Reader {
     private func isExact(_ way: Way) throws -> Bool {
         let stored = way.stored
         let sql =
-            "SELECT \(stored.columns.joined(separator: ", ")) FROM \(unindexedTable(stored.table))"
+            try "SELECT \(stored.columns.joined(separator: ", ")) FROM \(TableRows(stored.table, in: target).sql)"
             + (way.order.map { " ORDER BY \($0)" } ?? "")
         return try source.readingWithStandIns {
-            try source.withStatement(way.select(order: way.order)) { before in
+            try source.withStatement(way.select(order: way.order, in: source)) { before in
                 try target.withStatement(sql) { after in
                     while try before.step() {
                         guard try after.step(), try before.firstDifference(to: after, in: 0..<before.columnCount) == nil

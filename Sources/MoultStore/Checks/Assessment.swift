@@ -36,7 +36,7 @@ package struct Assessment {
             case .apply: ["moult", "apply"]
             case .replace(let file): ["moult", "replace", file, "NEW.db"]
             case .reset: ["moult", "reset", database.name, "--set-user-data-aside"]
-            case .migrate: ["moult", "apply"]
+            case .migrate: nil
             case .permit(let command): command
             }
         }
@@ -161,7 +161,8 @@ package struct Assessment {
                 depth: depth)
         }
         if let intruder = try Sidecars.intruder(at: place) {
-            return Finding(remedy: .permit(intruder.command), notChecked: [intruder.why], depth: .nothing)
+            let why = intruder.command == nil ? "\(intruder.why). \(intruder.advice)" : intruder.why
+            return Finding(remedy: .permit(intruder.command), notChecked: [why], depth: .nothing)
         }
         if database.kind.holdsAppData, let target = try Files.target(ofLink: place),
             try Files.factsThroughLinks(place) == nil

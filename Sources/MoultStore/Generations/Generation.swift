@@ -168,13 +168,17 @@ package struct Generation: Sendable {
 
     func damaged(_ path: String, _ why: String, isInstalled: Bool) -> MoultError {
         let isAdopted = isAdopted
+        // Affects only the advice. A file that stays at the app's path is a link in the generation.
+        let isInPlace = (try? Files.facts(path))??.kind == .link
         // A kept release may be older than the installed one.
         let option = isInstalled ? "" : " --allow-downgrade"
         return MoultError(
             .generation, .refused, what: "\(path) is not the installed file", why: "it \(why)",
             now: isAdopted
                 ? "Restore the file from a backup."
-                : "Install release \(manifest.version) again from its bundle: moult apply RELEASE\(option)")
+                : isInPlace
+                    ? "Install the app's files of release \(manifest.version) again."
+                    : "Install release \(manifest.version) again from its bundle: moult apply RELEASE\(option)")
     }
 }
 

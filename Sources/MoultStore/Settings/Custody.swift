@@ -25,20 +25,21 @@ package struct Custody {
 
     /// Throws if this process runs as root, another user can change the store, and root has not listed it as trusted.
     package func check() throws {
-        try refuse { try storeFaults().first }
+        guard Self.isRoot, let fault = try storeFaults().first, try !isTrusted() else { return }
+        throw MoultError(
+            .custody, .refused, what: "root does not use the store \(layout.root): \(fault.path) \(fault.why)",
+            why: "a user who can change the store could make root run any program", now: advice(fault))
     }
 
     /// Throws like `check` if another user can change the directory for caches.
     package func check(cacheRoot: String?) throws {
-        guard let cacheRoot else { return }
-        try refuse { try cacheFaults(cacheRoot).first }
-    }
-
-    private func refuse(_ fault: () throws -> Fault?) throws {
-        guard Self.isRoot, let fault = try fault(), try !isTrusted() else { return }
+        guard let cacheRoot, Self.isRoot, let fault = try cacheFaults(cacheRoot).first, try !isTrusted() else { return }
         throw MoultError(
-            .custody, .refused, what: "root does not use the store \(layout.root): \(fault.path) \(fault.why)",
-            why: "a user who can change the store could make root run any program", now: advice(fault))
+            .custody, .refused,
+            what: "root does not use the directory for caches \(cacheRoot): \(fault.path) \(fault.why)",
+            why: "a user who can change that directory determines which files moult replaces there",
+            now: "To fix this: \(shellLine(fault.remedy ?? ["chown", "root", fault.path])). "
+                + "Or set another \"cacheRoot\" in \(layout.settings).")
     }
 
     /// Throws if another user could have written the settings that specify programs and keys.
