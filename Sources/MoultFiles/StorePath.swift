@@ -132,7 +132,8 @@ struct StorePath {
         for count in place.names.indices {
             let path = "\(place.directory)/\(place.names[...count].joined(separator: "/"))"
             guard let facts = try? Syscall.lstat(path) else { return nil }
-            if FileFacts(facts).kind == .link { return path }
+            // moult's own pointer to the installed generation is a symlink as well.
+            if FileFacts(facts).kind == .link, place.names[...count] != ["current"] { return path }
         }
         return nil
     }

@@ -119,7 +119,7 @@ package final class StoreSnapshot {
     /// Returns the seal of a generation, with the metadata that was recorded later.
     package func seal(of generation: Generation) throws -> Seal {
         if let known = seals[generation.name] { return try known.get() }
-        let result = Result { try generation.seal().counting(links) }
+        let result = Result { try generation.seal().withRecorded(links) }
         seals[generation.name] = result
         return try result.get()
     }

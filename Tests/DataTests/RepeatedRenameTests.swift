@@ -1,4 +1,5 @@
 import MoultBasics
+import MoultFiles
 import TestSupport
 import Testing
 
@@ -67,5 +68,35 @@ import Testing
         #expect(try row() == "1|old|new\n")
         try #require(shop.moult("rollback").status == 0)
         #expect(try row() == "1|old|new\n")
+    }
+
+    /// Puts the content of release 1.0.0 back into a store with release 3.0.0; its column is `t`, which 2.0.0 renamed to `body`.
+    private func restoreContentOfTheFirst() throws {
+        let rename: [JSON.Member] = [.init("t", "body")]
+        try release("1.0.0", "t")
+        for version in ["2.0.0", "3.0.0", "4.0.0"] { try release(version, "body", rename) }
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO t VALUES(1, 'one')")
+        try #require(shop.moult("reset", "app", "--set-user-data-aside").status == 0)
+        let set = try #require(try shop.kept("app").first)
+        for version in ["2.0.0", "3.0.0"] { try shop.install(version) }
+        try #require(shop.moult("quarantine", "--restore", Files.name(of: set.directory)).status == 0)
+        #expect(try shop.read("app.db", "SELECT t FROM t WHERE id = 1") == "one\n")
+    }
+
+    @Test(arguments: [false, true])
+    func `a restored table gets the new column names, also if its release was removed`(isRemoved: Bool) throws {
+        try restoreContentOfTheFirst()
+        if isRemoved {
+            try Shell.must(["sh", "-c", "cd '\(shop.store)/.moult/generations' && chmod -R u+w 1.0.0* && rm -r 1.0.0*"])
+        }
+        try shop.install("4.0.0")
+        #expect(try row() == "1|one\n")
+    }
+
+    @Test func `a rollback gives a restored table of an older release the newer column names`() throws {
+        try restoreContentOfTheFirst()
+        try #require(shop.moult("rollback", "--to", "2.0.0").status == 0)
+        #expect(try row() == "1|one\n")
     }
 }

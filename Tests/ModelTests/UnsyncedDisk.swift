@@ -103,7 +103,7 @@ struct UnsyncedDisk {
         pending = zip(pending, fates).filter { $1 == .lost }.map(\.0)
     }
 
-    /// Returns the content after a power failure, with these results of the pending changes.
+    /// Returns the disk after a power failure, given the fate of each pending change.
     func disk(after fates: [Fate]) -> Disk {
         var fates = fates
         keepOrder(&fates)

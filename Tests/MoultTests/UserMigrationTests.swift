@@ -204,7 +204,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "\(path) is newer than release 2.0.0 supports")
-        #expect(error?.why == "the user_version of the database is 5, and that release supports 2")
+        #expect(error?.why == "the user_version of the database is 5, and the release supports at most 2")
         #expect(try tree() == before)
     }
 

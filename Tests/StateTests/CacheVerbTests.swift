@@ -194,7 +194,7 @@ import Testing
         #expect(try inStore("store/own.db").status == 2)
     }
 
-    /// The command is killed at each system call that changes a name. The result is the old file with its rows, or a
+    /// The command is killed at the first calls that rename, remove or sync a file. The result is the old file with its rows, or a
     /// complete new file.
     @Test(arguments: ["rename", "renameat2", "renameat", "unlink", "unlinkat", "fsync"], [1, 2, 3, 4])
     func `a kill leaves the old cache or the new one intact`(_ call: String, _ number: Int) throws {

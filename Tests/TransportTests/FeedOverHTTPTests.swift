@@ -204,7 +204,7 @@ import Testing
             try follow(liar.url("feed.json"))
             try must(
                 #"sed -i 's|"patience"|"mirrors": ["\#(server.url("feed.json"))"], "patience"|' store/moult.json"#)
-            // The store has seen the newest feed.
+            // The store sees the newest feed first, so that it can recognize an old one.
             try must("moult check -q --feed \(server.url("feed.json")) || [ $? = 2 ]; moult apply -q")
             #expect(try installed == "2.0.0\n", "\(lie)")
         }

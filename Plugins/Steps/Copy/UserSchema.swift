@@ -21,7 +21,7 @@ struct UserSchema {
         guard version <= known else {
             throw MoultError(
                 Template.code, .refused, what: "\(place) is newer than release \(context.release.version) supports",
-                why: "the user_version of the database is \(version), and that release supports \(known)",
+                why: "the user_version of the database is \(version), and the release supports at most \(known)",
                 now: "Apply a newer release. The database was not touched.")
         }
         let pending = database.migrations.filter { $0.number > version }

@@ -28,7 +28,7 @@ struct Rollback {
         if version > known {
             throw MoultError.refusal(
                 what: "\(path) is too new for release \(context.release.version)",
-                why: "the user_version of the database is \(version), and that release supports \(known)",
+                why: "the user_version of the database is \(version), and the release supports at most \(known)",
                 now: "Keep the installed release, or apply a newer one.")
         }
     }

@@ -22,7 +22,7 @@ extension Orchestrator {
         return try create(layout, settings, wanting: names, mode: 0o755, wait: wait)
     }
 
-    /// Creates a store in the same way, even one for a single file.
+    /// Creates a store like the other function, but also that of a single file, whose name the other function refuses.
     @discardableResult
     static func create(
         _ layout: StoreLayout, _ settings: Settings, wanting names: [String], mode: UInt32, wait: Int

@@ -8,7 +8,7 @@ package struct Call: Sendable {
     package let command: Command
     package let output: Output
     package let environment: Environment
-    /// The steps of this command.
+    /// The update steps that this executable provides.
     package let steps: StepSet
     private let line: ParsedLine
 

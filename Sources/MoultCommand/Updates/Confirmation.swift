@@ -4,7 +4,7 @@ internal import MoultStore
 
 extension Call {
     /// Returns whether `--confirm` was given; throws if moult cannot ask the question, which needs a terminal and text output.
-    func asksBefore() throws -> Bool {
+    func asksForConfirmation() throws -> Bool {
         guard has(UpdateOptions.confirm) else { return false }
         guard StandardInput.isTerminal, output.format == .text, !output.isQuiet else {
             throw wrongUsage(

@@ -15,7 +15,7 @@ final class UpdateDisplay: Sendable {
     /// The store as the user specified it; nil if the plan contains it.
     private let store: String?
     private let storeWords: [String]
-    private let asksBefore: Bool
+    private let asksForConfirmation: Bool
     private let state = Mutex(State())
 
     private struct State {
@@ -24,12 +24,12 @@ final class UpdateDisplay: Sendable {
         var lastProgress = -Double.infinity
     }
 
-    init(_ call: Call, store: String?, asksBefore: Bool = false) {
+    init(_ call: Call, store: String?, asksForConfirmation: Bool = false) {
         output = call.output
         bar = call.progressBar()
         self.store = store
         storeWords = call.storeWords
-        self.asksBefore = asksBefore
+        self.asksForConfirmation = asksForConfirmation
     }
 
     var watcher: Watcher {
@@ -44,7 +44,7 @@ final class UpdateDisplay: Sendable {
         }
         output.event("plan", ["plan": plan.json])
         output.lines { $0.title(of: plan, store: store ?? plan.store) }
-        guard asksBefore else { return }
+        guard asksForConfirmation else { return }
         let lines = PlanLines(plan, details: output.isVerbose)
         output.lines { page in
             for line in lines.effects.flatMap({ lines.lines(of: $0, on: page.terminal) }) { page.line(line) }

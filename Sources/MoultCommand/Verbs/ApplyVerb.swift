@@ -107,7 +107,7 @@ enum ApplyVerb {
     private static func update(
         _ call: Call, _ body: (Orchestrator, @escaping (Plan) throws -> Void) throws -> Orchestrator.Result
     ) throws {
-        let display = UpdateDisplay(call, store: try call.store(), asksBefore: try call.asksBefore())
+        let display = UpdateDisplay(call, store: try call.store(), asksForConfirmation: try call.asksForConfirmation())
         display.finish(try body(call.orchestrator(display.watcher), display.announce), storeWords: call.storeWords)
     }
 
@@ -137,7 +137,7 @@ enum ApplyVerb {
     /// Installs from the feed that is given as the release, by an option, or in the settings.
     private static func follow(_ call: Call, _ feed: Address?) throws {
         Interruption.watch()
-        let display = UpdateDisplay(call, store: try call.store(), asksBefore: try call.asksBefore())
+        let display = UpdateDisplay(call, store: try call.store(), asksForConfirmation: try call.asksForConfirmation())
         let request = try call.feedRequest()
         let (status, result) = try call.orchestrator(display.watcher).follow(
             feed.map(request.at) ?? request, wait: call.wait, announce: display.announce)
@@ -172,7 +172,7 @@ enum ApplyVerb {
                 now: "Create one with: moult plan --output FILE RELEASE")
         }
         Interruption.watch()
-        let display = UpdateDisplay(call, store: nil, asksBefore: try call.asksBefore())
+        let display = UpdateDisplay(call, store: nil, asksForConfirmation: try call.asksForConfirmation())
         // The plan names its store. A store in the current directory must not be used instead.
         let root = call.value(.store) ?? plan.store
         let result = try Orchestrator(

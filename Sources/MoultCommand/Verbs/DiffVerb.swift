@@ -32,7 +32,8 @@ enum DiffVerb {
             """,
             """
             Between a store and a release, user databases and caches are left out, because the release does not \
-            change them. Other fields of manifests, such as the version, are not compared.
+            change them. Changes in the manifests themselves, such as the version, do not count as \
+            differences.
             """,
         ],
         arguments: [old, new], options: [database, rows, html],

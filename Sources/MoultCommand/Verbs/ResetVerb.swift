@@ -17,10 +17,10 @@ enum ResetVerb {
         "reset", .operators, "set a damaged database aside and create a new one",
         discussion: [
             """
-            Use it for a database that does not open: a file that is not a database, an empty file, the journal of \
-            another database, or a directory in its place. The file and its sidecar files go to quarantine, and a new \
-            database is created from the release. Nothing is deleted. After a crash, the next command finishes the \
-            reset.
+            Use it for a database that does not open, for example because the file is empty or not a database, \
+            because a directory is in its place, or because the -journal or -wal next to it belongs to another \
+            database. The file and its sidecar files go to quarantine, and a new database is created from the \
+            release. Nothing is deleted. After a crash, the next command finishes the reset.
             """,
             """
             The readable rows of a user database are copied into a new file, next to the old files in quarantine. A \

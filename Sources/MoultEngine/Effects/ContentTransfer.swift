@@ -211,6 +211,7 @@ struct ContentTransfer {
         return RowRule(
             table: rule.table, conditions: rule.conditions,
             columns: placement.columns.filter { known.contains(SQLName($0.value)) },
+            earlierRenames: rule.earlierRenames,
             onConflict: placement.onConflict == .keepUser
                 ? .keepUser : placement.onConflict == .keepNew ? .keepNew : .fail,
             onReject: mayBlock ? .block : .record)

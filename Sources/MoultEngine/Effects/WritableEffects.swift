@@ -46,7 +46,7 @@ final class WritableEffects {
         isHeld = true
         for effect in effects where !(effect is SetAside) {
             let path = effect.effect.drainedPath.map(place) ?? effect.place
-            try HardLinks(path, own: names(path)).separate()
+            try HardLinks(path, own: names()).separate()
         }
         // This check comes before anything is drained: a refused update must not change even a journal mode.
         for effect in effects where effect.effect.drainedPath != nil && !(effect is LiveReplacement) {
@@ -96,7 +96,7 @@ final class WritableEffects {
     }
 
     /// Returns the paths at which this transaction, or an adoption, may have made a hard link to a database.
-    private func names(_ place: String) throws -> [String] {
+    private func names() throws -> [String] {
         var directories = try Generation.names(transaction.layout).filter { $0.hasPrefix(Generation.adopted) }
             .map(transaction.layout.generation)
         for root in Set(

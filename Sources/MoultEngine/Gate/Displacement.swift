@@ -131,9 +131,6 @@ final class Displacement {
     /// Makes the kept content permanent, once other content is in place.
     func commit() throws { try Self.completeSet(directory, live: [place], isInstalled: true) }
 
-    /// Removes the kept content, unless it is still needed, after an update that replaced nothing.
-    func abandon() throws { try Self.completeSet(directory, live: [place], isInstalled: false) }
-
     /// Completes the sets that a transaction put into quarantine, even after a crash: they become permanent if the update was
     /// installed; otherwise those that are not needed are removed.
     static func completeSets(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {

@@ -94,8 +94,8 @@ package struct AppContent: Equatable, Sendable {
         let sql: [UInt8]
     }
 
-    /// Returns the definitions of indexes, triggers, views and virtual tables. The index of a constraint has no text, because
-    /// it belongs to its table. Items of ignored tables are included.
+    /// Returns the definitions of indexes, triggers, views and virtual tables. The automatic index of
+    /// a constraint is left out: it has no SQL, because it is part of its table. Items of ignored tables are included.
     private static func definitions(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
         let sql = """
             SELECT type, name, tbl_name, sql FROM main.sqlite_schema

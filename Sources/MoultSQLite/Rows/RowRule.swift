@@ -24,15 +24,29 @@ package struct RowRule: Sendable {
     package var conditions: [String?]
     /// The new name of each renamed column, by its old name.
     package var columns: [String: String]
+    /// Further renames, which count only if the table still has the old column and not the new one.
+    package var earlierRenames: [String: String]
     package var onConflict: Conflict
     package var onReject: Reject
 
     package init(
         table: String, conditions: [String?] = [nil], columns: [String: String] = [:],
+        earlierRenames: [String: String] = [:],
         onConflict: Conflict = .keepUser, onReject: Reject = .block
     ) {
         (self.table, self.conditions, self.columns) = (table, conditions, columns)
+        self.earlierRenames = earlierRenames
         (self.onConflict, self.onReject) = (onConflict, onReject)
+    }
+
+    /// Returns the new name of each column that is renamed between the two tables, by its old name.
+    func renames(from old: TableLayout, to new: TableLayout) -> [String: String] {
+        columns.merging(
+            earlierRenames.filter {
+                old.place(of: $0.key) != nil && old.place(of: $0.value) == nil && new.place(of: $0.value) != nil
+                    && new.place(of: $0.key) == nil
+            }
+        ) { own, _ in own }
     }
 }
 

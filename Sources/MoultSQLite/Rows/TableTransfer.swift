@@ -58,7 +58,7 @@ final class TableTransfer {
             guard row.isReadOnly, row.parameterCount == 0 else {
                 throw MoultError(
                     .selection, .refused, what: "cannot select rows of table \(rule.table)",
-                    why: "the condition would write, or has a parameter")
+                    why: "the condition would modify the database, or contains a parameter")
             }
             let flag = Int32(old.columns.count + 1)
             var number = 0

@@ -28,8 +28,9 @@ final class TransferPass {
                 try count(rule, layout)
                 continue
             }
-            let source = layout.adding(columnsStoredIn: target, renamed: rule.columns)
-            let map = try ColumnMap(source, target, renamed: rule.columns)
+            let columns = rule.renames(from: layout, to: target)
+            let source = layout.adding(columnsStoredIn: target, renamed: columns)
+            let map = try ColumnMap(source, target, renamed: columns)
             guard !map.pairs.isEmpty else {
                 try count(rule, layout)
                 continue

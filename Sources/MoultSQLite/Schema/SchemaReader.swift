@@ -59,10 +59,10 @@ private struct SchemaReader {
             return TableKind(name: row[1].string, type: row[2].string, options: options.joined(separator: ", "))
         }
         self.tables = tables.sorted { ($0.name, SQLName($0.name)) < ($1.name, SQLName($1.name)) }
-        let shadowFree = Set(tables.map { SQLName($0.name) })
+        let nonShadowNames = Set(tables.map { SQLName($0.name) })
         entries = try connection.query("SELECT type, name, tbl_name, sql FROM \(quoted).sqlite_schema ORDER BY 1, 2")
             .map { Entry(type: $0[0].string, name: $0[1].string, table: $0[2].string, sql: $0[3].string) }
-            .filter { isOurs($0.name) && shadowFree.contains(SQLName($0.table)) }
+            .filter { isOurs($0.name) && nonShadowNames.contains(SQLName($0.table)) }
         var columns: [SQLName: [SchemaColumn]] = [:]
         for table in tables where table.type == "table" {
             columns[SQLName(table.name)] = try connection.query(

@@ -23,8 +23,11 @@ package struct FeedSettings: Sendable, Equatable {
 
     package init(url: Address) { self.url = url }
 
-    /// All locations in groups, in the order in which they are tried. The URL is tried first, unless a group contains it.
-    package var groups: [[Address]] { (mirrors.joined().contains(url) ? [] : [[url]]) + mirrors }
+    /// All locations in groups, in the order in which they are tried. The URL, or the group that contains it, is tried first.
+    package var groups: [[Address]] {
+        guard let own = mirrors.firstIndex(where: { $0.contains(url) }) else { return [[url]] + mirrors }
+        return [mirrors[own]] + mirrors[..<own] + mirrors[(own + 1)...]
+    }
 
     package var addresses: [Address] { groups.flatMap(\.self) }
 

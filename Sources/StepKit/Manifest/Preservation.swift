@@ -22,6 +22,9 @@ public struct Preservation: Sendable, Equatable {
         public var isForeign: Bool
         /// How the rows are stored; nil if the target release does not preserve the table.
         public var placement: Database.Preserve?
+        /// Further renames that the target release lists. They count only for rows that still have the old column and not the new
+        /// one, for instance because they were restored from an older release.
+        public var earlierRenames: [String: String] = [:]
     }
 
     /// One rule per table; those for tables of the installed release come first.
@@ -42,10 +45,11 @@ public struct Preservation: Sendable, Equatable {
                 placement?.columns = Self.renames(columns, without: own.first?.columns)
             }
             let selecting = own.isEmpty ? after.filter { same($0.table, entry.table) } : own
+            let listed = after.first { same($0.table, entry.table) }?.columns ?? [:]
             rules.append(
                 Rule(
                     table: entry.table, conditions: selecting.map(\.where), isForeign: own.isEmpty,
-                    placement: placement))
+                    placement: placement, earlierRenames: Self.renames(listed, without: placement?.columns)))
         }
         self.rules = rules
     }

@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `rows of a table WITHOUT ROWID are not repeated in a table without a key`() throws {
+    @Test func `rows of a WITHOUT ROWID table are not duplicated in a table that has no key`() throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(a PRIMARY KEY, b) WITHOUT ROWID; INSERT INTO t VALUES('x',1),('y',2)",
             new: "CREATE TABLE t(a, b); INSERT INTO t VALUES('y',2)")

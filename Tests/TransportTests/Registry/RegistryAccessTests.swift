@@ -269,7 +269,7 @@ struct RegistryAccessTests {
         try works(registry.address("team/food"))
     }
 
-    /// The registry names the token service, and the password would be sent in clear text.
+    /// The registry specifies a token service without TLS. With that service, the password would be sent in clear text.
     @Test func `no password is sent to a token service without TLS`() throws {
         let service = try TokenService()
         let registry = try Registry(.token(service), certificate: certificate)
