@@ -48,7 +48,8 @@ package struct Sidecars: Equatable, Sendable {
         for sidecar in all {
             guard let why = sidecar.fault(next: database) else { continue }
             let move = ["mv", sidecar.path, try Files.firstFree("\(sidecar.path).aside")]
-            let isContent = try sidecar.facts.kind == .file && sidecars.hasContent(of: path)
+            // A sidecar that cannot be examined may have content.
+            let isContent = sidecar.facts.kind == .file && ((try? sidecars.hasContent(of: path)) ?? true)
             guard isContent else {
                 return Intruder(
                     why: "\(sidecar.path) \(why)", command: move,

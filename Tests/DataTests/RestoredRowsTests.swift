@@ -83,6 +83,28 @@ import Testing
         }
     }
 
+    @Test func `a row that equals one of another release is restored once`() throws {
+        func release(_ version: String, _ rows: String) throws {
+            try shop.pack(
+                version, [.shared("CREATE TABLE item(k UNIQUE, v); CREATE TABLE v\(version.prefix(1))(x); \(rows)")])
+        }
+        let shipped = "INSERT INTO item VALUES(NULL, 'x');"
+        try release("1.0.0", shipped)
+        try release("2.0.0", "")
+        try release("3.0.0", shipped)
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES(NULL, 'x'), (NULL, 'x')")
+        // The app's two rows are missing in 2.0.0; of 3.0.0, the database has one row of its own.
+        for (version, total) in [("2.0.0", 2), ("3.0.0", 3)] {
+            try shop.install(version, "--accept-unpreserved")
+            let set = Files.name(of: try #require(try shop.kept("app").first).directory)
+            for _ in 0..<2 {
+                #expect(try shop.moult("quarantine", "--restore", set, "--table", "item").status == 0)
+                #expect(try shop.read("app.db", "SELECT count(*) FROM item") == "\(total)\n", "\(version)")
+            }
+        }
+    }
+
     @Test func `the set that was kept last counts as the newest, even if the clock was set back`() throws {
         let item = "CREATE TABLE item(n TEXT PRIMARY KEY);"
         for number in 1...3 {

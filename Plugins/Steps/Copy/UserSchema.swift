@@ -73,7 +73,8 @@ struct UserSchema {
         do { return Int(try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") }) } catch let error
             as MoultError
         {
-            if error.isAboutAccess { throw error }
+            // A sidecar that SQLite must not use says nothing about the content.
+            if error.isAboutAccess || error.code == .databaseRequest { throw error }
             if database.migrations.isEmpty || context.purpose != .update { return nil }
             throw try unusable("\(error.what): \(error.why ?? "no reason was given")", cause: error)
         }

@@ -54,12 +54,12 @@ final class DrainedFile {
                 + "or move the files away.")
     }
 
-    /// Removes an empty `-wal` and a `-shm`, which SQLite may leave next to a database in rollback mode. They contain no rows,
+    /// Removes an empty `-wal` or `-journal` and a `-shm`, which SQLite may leave next to a database in rollback mode. They contain no rows,
     /// and no process uses them, because none has the leased file open.
     private func removeLeftovers() throws {
         let sidecars = try Sidecars.of(path)
-        let leftovers = [sidecars.wal, sidecars.sharedMemory].compactMap(\.self)
-        guard sidecars.journal == nil, sidecars.wal.map({ $0.facts.size == 0 }) ?? true,
+        let leftovers = [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap(\.self)
+        guard sidecars.journal.map({ $0.facts.size == 0 }) ?? true, sidecars.wal.map({ $0.facts.size == 0 }) ?? true,
             leftovers.allSatisfy({ $0.facts.kind == .file })
         else { return }
         for leftover in leftovers { try Files.remove(leftover.path) }

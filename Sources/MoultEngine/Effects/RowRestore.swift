@@ -18,7 +18,7 @@ final class RowRestore: WritableEffect {
     /// The database in the set.
     private let source: String
     /// Databases of releases: rows that they contain do not belong to the app, and are not restored.
-    private let shipped: [String]
+    private let shipped: [(file: String, isInstalled: Bool)]
     private var connection: Connection?
     /// Whether the database had a `-wal`, which a connection that only rolls back must leave in place.
     private var hadWAL = false
@@ -27,7 +27,8 @@ final class RowRestore: WritableEffect {
     private let patience: Int
 
     init(
-        _ effect: Effect, place: String, table: String, columns: [String: String], source: String, shipped: [String],
+        _ effect: Effect, place: String, table: String, columns: [String: String], source: String,
+        shipped: [(file: String, isInstalled: Bool)],
         patience: Int
     ) {
         (self.effect, self.place, self.table, self.source, self.shipped) = (effect, place, table, source, shipped)
@@ -53,8 +54,8 @@ final class RowRestore: WritableEffect {
 
     private func transfer(to live: Connection) throws -> RowFate {
         let old = try Connection(path: source, access: .readWrite)
-        let pristine = try shipped.filter { try Files.facts($0)?.kind == .file }.map {
-            try Connection(path: $0, access: .immutable)
+        let pristine = try shipped.filter { try Files.facts($0.file)?.kind == .file }.map {
+            (connection: try Connection(path: $0.file, access: .immutable), isInstalled: $0.isInstalled)
         }
         let before = try rows(of: live)
         // The present table may lack a column of the set, even under another name.
@@ -62,10 +63,11 @@ final class RowRestore: WritableEffect {
         let columns = columns.filter { known.contains(SQLName($0.value)) }
         let transfer = RowTransfer(
             rules: [RowRule(table: table, columns: columns, onConflict: .keepNew, onReject: .record)],
-            rejects: RejectTable(name: ReleaseMarker.rejects, label: "restored", isRepeatable: true), shipped: pristine,
+            rejects: RejectTable(name: ReleaseMarker.rejects, label: "restored", isRepeatable: true),
+            shipped: pristine.map(\.connection), ownShipped: pristine.first(where: \.isInstalled)?.connection,
             isLive: true)
         let outcomes = try transfer.run(from: old, to: live)
-        for connection in pristine { try connection.close() }
+        for (connection, _) in pristine { try connection.close() }
         try old.close()
         // Rows that the database already had were skipped, so only the difference counts.
         let added = try rows(of: live) - before

@@ -169,7 +169,13 @@ package final class SetAside: WritableEffect {
         if try isOriginalInPlace() {
             // Each step is synced before the next: the name in quarantine, then the removal of the sidecars, then the new file,
             // with which SQLite would read a sidecar that is still there.
-            if let there, there.kind == .file { _ = try giveName(place, kept("")) }
+            if let there, there.kind == .file {
+                // In a copied store the name in quarantine may be a separate, earlier copy of the file.
+                if newDigest != nil, let copy = try Files.facts(kept("")), !copy.isSameFile(there) {
+                    try Files.remove(kept(""))
+                }
+                _ = try giveName(place, kept(""))
+            }
             let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
             try syncQuarantine()
             for (sidecar, name) in left { try setAside(sidecar, name) }

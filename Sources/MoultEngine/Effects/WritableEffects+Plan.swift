@@ -107,7 +107,8 @@ extension WritableEffects {
         return RowRestore(
             effect, place: place(path), table: table,
             columns: record.map { renamed(table, from: origin, $0, to: database) } ?? [:],
-            source: Staging.restoredRows(in: transaction.directory), shipped: origins.map(\.file),
+            source: Staging.restoredRows(in: transaction.directory),
+            shipped: zip(generations, origins).map { ($1.file, $0 == plan.to.generation) },
             patience: transaction.patience)
     }
 

@@ -114,12 +114,12 @@ package struct Removable {
     private static func secure(_ path: String, _ transaction: Transaction, _ state: Journal.State) throws {
         let waiting = transaction.waiting(path)
         guard let facts = try Files.facts(waiting) else { return }
-        if state.expendable[path] != nil { return }
+        if let proof = state.expendable[path], proof != .adopted { return }
         guard let decided = state.decided, decided["waiting/\(path)"] != stagedAgain else { return }
         let isStaged =
             try state.isCopied
             ? isStagedContent(path, transaction, state.plan) : decided["waiting/\(path)"] == facts.inode
-        if !isStaged { try moveToQuarantine(waiting, path, transaction, facts) }
+        if !isStaged { try moveToQuarantine(waiting, path, transaction, state.plan, facts) }
     }
 
     /// In a copied store, where inodes prove nothing: returns whether the staged file has the content of the release, and the
@@ -136,20 +136,32 @@ package struct Removable {
         return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
     }
 
+    /// Keeps a regular file before a link takes its place, unless the update already keeps the file. Another program may have
+    /// put it there since the update was interrupted.
+    static func keepReplaced(_ path: String, _ transaction: Transaction, _ plan: Plan) throws {
+        let place = transaction.layout.file(path)
+        guard let facts = try Files.facts(place), facts.kind == .file else { return }
+        try moveToQuarantine(place, path, transaction, plan, facts)
+    }
+
+    /// Moves a file with its sidecars to quarantine, unless the update already keeps a file with the same content.
     private static func moveToQuarantine(
-        _ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts
+        _ waiting: String, _ path: String, _ transaction: Transaction, _ plan: Plan?, _ facts: FileFacts
     ) throws {
         let name = Files.name(of: path)
         let root = transaction.layout.quarantine(of: path)
-        // The content may already be in quarantine.
-        for set in try Files.list(root) where set.hasPrefix("\(transaction.id)-") {
-            for file in try Files.list("\(root)/\(set)") {
-                let kept = try Files.facts("\(root)/\(set)/\(file)")
-                if (kept?.device, kept?.inode) == (facts.device, facts.inode) { return }
-                // Copying the store may have split one file into two.
-                if try Files.haveSameBytes("\(root)/\(set)/\(file)", waiting) { return }
-            }
+        for case .adopt(path, let generation) in plan?.effects.map(\.change) ?? [] {
+            let kept = "\(transaction.layout.generation(generation))/\(path)"
+            guard let other = try Files.facts(kept) else { continue }
+            if try other.isSameFile(facts) || Files.haveSameBytes(kept, waiting) { return }
         }
+        // The content may already be in quarantine.
+        let kept = try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.flatMap { set in
+            try Files.list("\(root)/\(set)").map { "\(root)/\(set)/\($0)" }
+        }
+        if try kept.contains(where: { try facts.isSameFile(Files.facts($0)) }) { return }
+        // Copying the store may have split one file into two.
+        if try kept.contains(where: { try Files.haveSameBytes($0, waiting) }) { return }
         var directory = "\(root)/\(transaction.id)-\(name)"
         while try Files.facts("\(directory)/\(name)") != nil { directory += ".2" }
         try Files.ensureDirectory(root)
@@ -158,9 +170,12 @@ package struct Removable {
             database: name, kind: .user, path: transaction.layout.file(path),
             why: "an interrupted update left the file behind", reason: .replaced, release: ""
         ).write(to: directory)
-        try Files.rename(waiting, to: "\(directory)/\(name)")
+        for suffix in ["-wal", "-shm", "-journal", ""] where try Files.facts(waiting + suffix) != nil {
+            try Files.rename(waiting + suffix, to: "\(directory)/\(name)\(suffix)")
+        }
         try Files.syncDirectory(directory)
         try Files.syncDirectory(root)
+        try Files.syncDirectory(Files.directory(of: waiting))
     }
 
     /// A generation chosen by the collector. Adopted files are never collected.

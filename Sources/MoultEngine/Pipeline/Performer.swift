@@ -157,14 +157,14 @@ package final class Performer: Changes, @unchecked Sendable {
     private func link(_ path: String, _ member: String) throws {
         let place = layout.file(path)
         let target = StoreLayout.link(to: member)
-        if try Files.target(ofLink: place) != target { try replaceLink(place, with: target) }
+        if try Files.target(ofLink: place) != target { try replaceFile(path, with: target) }
         try Files.syncDirectory(layout.databases)
     }
 
     private func undoLink(_ path: String, _ member: String) throws {
         let place = layout.file(path)
         if let before = installed?.databases.first(where: { $0.kind.isSealed && $0.path == path }) {
-            try replaceLink(place, with: StoreLayout.link(to: before.member))
+            try replaceFile(path, with: StoreLayout.link(to: before.member))
         } else if try Files.target(ofLink: place) == StoreLayout.link(to: member), !plan.adopts(path) {
             try Files.remove(place)
         }
@@ -183,6 +183,12 @@ package final class Performer: Changes, @unchecked Sendable {
             try Files.symlink(to: StoreLayout.link(to: before.member), at: layout.file(path))
         }
         try Files.syncDirectory(layout.databases)
+    }
+
+    /// Replaces the file at the path of a database with a symlink. A regular file is kept.
+    private func replaceFile(_ path: String, with target: String) throws {
+        try Removable.keepReplaced(path, transaction, plan)
+        try replaceLink(layout.file(path), with: target)
     }
 
     /// Puts a symlink at a path in one step, replacing any file there.

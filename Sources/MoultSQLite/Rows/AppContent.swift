@@ -123,7 +123,7 @@ private final class SelectedRows {
         let identity = layout.identity.isEmpty ? ["NULL"] : layout.identity
         let key = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
         statement = try side.connection.statement(
-            "SELECT 1 FROM \(layout.rows.sql)\(Selection.whereSQL(conditions, and: key))")
+            "SELECT 1 FROM \(layout.rows.sql)\(layout.rows.whereSQL(conditions, and: key))")
     }
 
     func contains(_ row: borrowing Statement) throws -> Bool {

@@ -14,13 +14,19 @@ package struct RowTransfer {
     let rejects: RejectTable
     /// Databases with shipped rows. An old row that equals one of these is left out.
     let shipped: [Connection]
+    /// The one of them that belongs to the release of the new database, if any.
+    let ownShipped: Connection?
     /// Whether the new database is the app's: rows in it that already violate a foreign key are then no reason to refuse.
     let isLive: Bool
 
     static let orphaned = "its foreign key refers to a row that a carried row replaced"
 
-    package init(rules: [RowRule], rejects: RejectTable, shipped: [Connection] = [], isLive: Bool = false) {
+    package init(
+        rules: [RowRule], rejects: RejectTable, shipped: [Connection] = [], ownShipped: Connection? = nil,
+        isLive: Bool = false
+    ) {
         (self.rules, self.rejects, self.shipped, self.isLive) = (rules, rejects, shipped, isLive)
+        self.ownShipped = ownShipped
     }
 
     /// Carries the rows over in the current transaction of the new database, and only reads the old one. If it throws, nothing

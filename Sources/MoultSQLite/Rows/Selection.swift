@@ -4,13 +4,14 @@ package import MoultBasics
 enum Selection {
     /// Returns a WHERE clause for rows that satisfy one of the conditions, and `other` if given; empty if it would select every
     /// row.
-    static func whereSQL(_ conditions: [String?], and other: String? = nil) -> String {
+    static func whereSQL(_ conditions: [String?], and other: String? = nil, mayLookUp: Bool = true) -> String {
         let all = conditions.compactMap(\.self)
         var parts = other.map { [$0] } ?? []
         if conditions.isEmpty { parts.append("0") }
         if !conditions.isEmpty, all.count == conditions.count {
             // Each condition is on its own line, so that a comment at its end does not extend further.
-            parts.append("(" + all.map { "(\n\($0)\n)" }.joined(separator: " OR ") + ")")
+            // The unary plus keeps SQLite from using an index.
+            parts.append((mayLookUp ? "(" : "+(") + all.map { "(\n\($0)\n)" }.joined(separator: " OR ") + ")")
         }
         return parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
     }
@@ -51,10 +52,11 @@ package struct RowSelection: Sendable {
     /// Returns the number of selected rows in the database. A misspelled column is an error, and not treated as text.
     package func count(in connection: Connection) throws -> Int {
         try Selection.check(conditions, of: table)
+        let rows = try TableRows(table, in: connection)
         return try connection.with(.doubleQuotedStringsInDML, false) {
             Int(
                 try connection.int(
-                    "\(TableRows(table, in: connection).countSQL)\(Selection.whereSQL(conditions))"))
+                    rows.countSQL + rows.whereSQL(conditions)))
         }
     }
 
@@ -94,9 +96,9 @@ package struct RowSelection: Sendable {
     private func read(in connection: Connection, _ each: () -> Void) throws {
         try Selection.check(conditions, of: table)
         let columns = try TableLayout.of(SQLName(table), in: connection)?.columnsSQL ?? ["*"]
+        let rows = try TableRows(table, in: connection)
         let sql =
-            try "SELECT \(columns.joined(separator: ", ")) FROM \(TableRows(table, in: connection).sql)"
-            + Selection.whereSQL(conditions)
+            "SELECT \(columns.joined(separator: ", ")) FROM \(rows.sql)" + rows.whereSQL(conditions)
         try connection.with(.doubleQuotedStringsInDML, false) {
             try connection.withStatement(sql) { row in while try row.step() { each() } }
         }

@@ -5,13 +5,21 @@ struct TableRows {
     let sql: String
     /// The beginning of a statement that counts rows.
     let countSQL: String
+    private let isPrimaryKey: Bool
 
     /// `primaryKey` is the index of a table WITHOUT ROWID that contains its rows. For such a table, `NOT INDEXED` excludes no
     /// index, and SQLite counts with `count(*)` in any index.
     init(_ table: String, schema: String = "main", primaryKey: String?) {
         let name = "\(quoteIdentifier(schema)).\(quoteIdentifier(table))"
         sql = name + (primaryKey.map { " INDEXED BY \(quoteIdentifier($0))" } ?? " NOT INDEXED")
+        isPrimaryKey = primaryKey != nil
         countSQL = "SELECT \(primaryKey == nil ? "count(*)" : "count(1)") FROM \(sql)"
+    }
+
+    /// Returns a WHERE clause for rows that satisfy one of the conditions, and `other` if given. The conditions do not look up the
+    /// primary key: its order may be one that only the app knows.
+    func whereSQL(_ conditions: [String?], and other: String? = nil) -> String {
+        Selection.whereSQL(conditions, and: other, mayLookUp: !isPrimaryKey)
     }
 
     init(_ table: String, schema: String = "main", in connection: Connection) throws {

@@ -23,15 +23,18 @@ final class TableTransfer {
     /// The rows of the new table that no key identifies; nil if keys identify all rows.
     private let equals: EqualRows?
     /// The rows to leave out, because a release shipped them.
-    private let shipped: [ShippedRows]
+    private let shipped: [(rows: ShippedRows, isOwn: Bool)]
 
     private static let replaced = "a carried row has the same key"
 
     init(
         _ rule: RowRule, _ map: ColumnMap, from old: TableLayout, _ oldConnection: Connection, into new: TableLayout,
-        _ connection: Connection, _ rejects: RejectWriter, shipped: [Connection] = []
+        _ connection: Connection, _ rejects: RejectWriter, shipped: [Connection] = [],
+        ownShipped: Connection? = nil
     ) throws {
-        self.shipped = try shipped.compactMap { try ShippedRows(old, oldConnection, in: $0) }
+        self.shipped = try shipped.compactMap { connection in
+            try ShippedRows(old, oldConnection, in: connection).map { ($0, connection === ownShipped) }
+        }
         (self.rule, self.old, self.map, self.rejects, self.connection) = (rule, old, map, rejects, connection)
         rows = try StoredRows(new, connection)
         inserter = try RowInserter(map, from: old, into: rows, connection)
@@ -64,10 +67,12 @@ final class TableTransfer {
             var number = 0
             while try row.step() {
                 outcome.selected += 1
-                if try shipped.contains(where: { try $0.contains(row) }) {
+                // Each release is asked, so that the same shipped row of two releases excuses only one old row.
+                let releases = try shipped.filter { try $0.rows.contains(row) }
+                if !releases.isEmpty {
                     outcome.shipped += 1
-                    // No other old row may count as the shipped one.
-                    _ = try claimEqual(row, nil)
+                    // No other old row may count as the row that the new database got from its own release.
+                    if releases.contains(where: \.isOwn) { _ = try claimEqual(row, nil) }
                 } else if let reason = excluded[number] {
                     try reject(row, reason)
                 } else if try carry(row, number) {
@@ -89,7 +94,7 @@ final class TableTransfer {
     func selectSQL() throws -> String {
         let columns = try [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
         let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []
-        return "SELECT \(columns.joined(separator: ", ")) FROM \(old.rows.sql)\(Selection.whereSQL(rule.conditions))"
+        return "SELECT \(columns.joined(separator: ", ")) FROM \(old.rows.sql)\(old.rows.whereSQL(rule.conditions))"
             + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
     }
 

@@ -37,7 +37,7 @@ final class TransferPass {
             }
             let table = try TableTransfer(
                 rule, map, from: source, old, into: target, new, rejects,
-                shipped: transfer.shipped)
+                shipped: transfer.shipped, ownShipped: transfer.ownShipped)
             try table.run(from: old, excluding: excluded[SQLName(rule.table)] ?? [:])
             transfers.append(table)
             outcomes.append(table.outcome)
@@ -54,7 +54,7 @@ final class TransferPass {
     }
 
     private func count(_ rule: RowRule, _ layout: TableLayout) throws {
-        let sql = "\(layout.rows.countSQL)\(Selection.whereSQL(rule.conditions))"
+        let sql = "\(layout.rows.countSQL)\(layout.rows.whereSQL(rule.conditions))"
         let rows = Int(try old.int(sql))
         outcomes.append(TableOutcome(table: rule.table, selected: rows, unplaced: rows))
     }

@@ -1,0 +1,75 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A file that another program puts at the path of a database after a crash is not lost by the recovery.
+@Suite struct NewcomerTests {
+    private static let points: [(call: String, number: Int)] = [
+        ("renameat2", 2), ("renameat2", 3), ("renameat2", 4), ("renameat2", 5), ("renameat2", 6), ("symlinkat", 1),
+        ("symlinkat", 2),
+    ]
+
+    enum Operation: String, CaseIterable { case takeOver, adoption, sharedAdoption }
+
+    private let scratch: Scratch
+    private let first: String
+    private let reference: String
+    private let shared: String
+
+    init() throws {
+        scratch = try Scratch()
+        let schema = "CREATE TABLE d(t)"
+        first = try ReleaseMaker(in: scratch.path("1")).make("1.0.0", sequence: 1, [.user("app", schema)])
+        reference = try ReleaseMaker(in: scratch.path("2")).make("2.0.0", sequence: 2, [.reference("app", schema)])
+        shared = try ReleaseMaker(in: scratch.path("3")).make("2.0.0", sequence: 2, [.shared("app", schema, more: [])])
+    }
+
+    /// Interrupts an update that would replace a file with a row; nil if it ended before the point.
+    private func interrupt(_ operation: Operation, _ point: (String, Int), at path: String) throws -> CopiedStore? {
+        let store = CopiedStore(path: path)
+        let arguments: [String]
+        if operation == .takeOver {
+            try Shell.must([BuiltMoult.path(), "apply", "-q", "--create", first, "--store", path])
+            try Shell.must(["sqlite3", "\(path)/app.db", "INSERT INTO d VALUES('OLD')"])
+            arguments = ["apply", reference, "--take-over", "app"]
+        } else {
+            try Files.makeDirectory(path)
+            try Shell.must(["sqlite3", "\(path)/app.db", "CREATE TABLE d(t); INSERT INTO d VALUES('OLD')"])
+            arguments = ["apply", "--create", operation == .adoption ? reference : shared]
+        }
+        return try store.kill(at: point, arguments) ? store : nil
+    }
+
+    @Test(arguments: Operation.allCases, [false, true])
+    func `a file that a program puts in place before the recovery is kept`(operation: Operation, isCopy: Bool) throws {
+        var tried = 0
+        for (index, point) in Self.points.enumerated() {
+            var path = scratch.path("store-\(index)")
+            guard try interrupt(operation, point, at: path) != nil else { continue }
+            if isCopy {
+                try Shell.must(["cp", "-r", path, "\(path)-copy"])
+                path += "-copy"
+            }
+            let place = "\(path)/app.db"
+            guard try Files.facts(place)?.kind == .file else { continue }
+            tried += 1
+            if isCopy {
+                try Shell.must(["sqlite3", place, "INSERT INTO d VALUES('NEWCOMER')"])
+            } else {
+                try Shell.must(["cp", place, "\(place).new"])
+                try Shell.must(["sqlite3", "\(place).new", "INSERT INTO d VALUES('NEWCOMER')"])
+                try Shell.must(["mv", "\(place).new", place])
+            }
+            let ended = try CopiedStore(path: path).moult(["recover"])
+            let note = Comment("\(operation), \(point): \(ended)")
+            #expect(ended.status == 0, note)
+            let found = try Shell.run(["grep", "-rlF", "NEWCOMER", "--include=app.db*", path])
+            #expect(found.status == 0, note)
+            // A crash before the decision leaves nothing installed.
+            guard try Files.facts("\(path)/.moult/current") != nil else { continue }
+            #expect(try CopiedStore(path: path).moult(["verify", "--deep"]).status == 0, note)
+        }
+        #expect(tried >= 2)
+    }
+}
