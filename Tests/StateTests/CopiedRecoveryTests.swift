@@ -37,8 +37,17 @@ import Testing
         return try store.kill(at: point, arguments) ? store : nil
     }
 
-    @Test(arguments: ["update", "reset", "repair", "adopted", "restore"], [false, true])
-    func `recovery in a copy ends as in the original`(operation: String, undo: Bool) throws {
+    private static let operations = ["update", "reset", "repair", "adopted", "restore"]
+
+    @Test(arguments: operations) func `recovery in a copy ends as in the original`(operation: String) throws {
+        try compare(operation, undo: false)
+    }
+
+    @Test(arguments: operations) func `an undo in a copy ends as in the original`(operation: String) throws {
+        try compare(operation, undo: true)
+    }
+
+    private func compare(_ operation: String, undo: Bool) throws {
         let (releases, scratch) = (try CopiedStore.Releases(), try Scratch())
         let recover = ["recover"] + (undo ? ["--undo"] : [])
         var interrupted = 0
