@@ -152,6 +152,9 @@ struct CopiedStore {
     static func make(_ state: State, at path: String, _ releases: Releases) throws -> CopiedStore {
         let store = CopiedStore(path: path)
         try Shell.must([BuiltMoult.path(), "init", "-q", path, "--product", "local.copies"])
+        // Otherwise a generation is removed once it is a minute old, which depends on the load of the machine.
+        let settings: JSON = ["moult": 1, "product": "local.copies", "keep": 9]
+        try Files.replace("\(path)/moult.json", with: Array(settings.pretty.utf8))
         if state == .adopted {
             try Shell.must(["sqlite3", "\(path)/app.db", "CREATE TABLE old(x); INSERT INTO old VALUES('OLD');"])
         }
