@@ -81,6 +81,7 @@ package final class Connection {
             let before = try file.flatMap { try Files.facts($0) }
             let handle = try open(uri, path, serialized)
             guard let file, let before else { return handle }
+            // Closing a handle without statements cannot fail.
             do { if try before.isSameFile(Files.facts(file)) { return handle } } catch {
                 sqlite3_close_v2(handle)
                 throw error

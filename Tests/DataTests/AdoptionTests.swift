@@ -248,6 +248,23 @@ import Testing
         #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
     }
 
+    /// An encrypted database in WAL mode looks like this after its program has crashed.
+    @Test func `a file that is not a database is not adopted without its WAL`() throws {
+        let file = shop.path("app.db")
+        try Files.ensureDirectory(shop.store)
+        try Files.writeNew([UInt8](repeating: 7, count: 5000), to: file)
+        try Files.writeNew(Array("the WAL".utf8), to: "\(file)-wal")
+        try release("1.0.0", "shared")
+        let ended = try shop.apply("1.0.0")
+        #expect(ended.status == 3, "\(ended)")
+        #expect(ended.errors.contains("\(file)-wal may hold part of its content"), "\(ended)")
+        #expect(try Files.read("\(file)-wal", limit: 100) == Array("the WAL".utf8))
+        try Files.remove("\(file)-wal")
+        // An empty journal has no content.
+        try Files.writeNew([], to: "\(file)-journal")
+        try shop.install("1.0.0")
+    }
+
     @Test func `a file from before moult does not become a cache because its schema matches`() throws {
         try shop.sql("app.db", Self.mine)
         try expectNotRemovableAsCache("1.0.0", "2.0.0")

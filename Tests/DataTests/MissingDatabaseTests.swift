@@ -1,3 +1,4 @@
+import MoultBasics
 import MoultFiles
 import TestSupport
 import Testing
@@ -32,6 +33,34 @@ import Testing
         #expect(try shop.tree() == before)
         // Once the file is back, the next update succeeds.
         try Files.rename(shop.scratch.path("unmounted.db"), to: shop.path("\(name).db"))
+        try shop.install("2.0.0")
+    }
+
+    @Test func `the first install names a dangling link, and the advised commands work`() throws {
+        let place = shop.path("diary.db")
+        try Files.symlink(to: shop.scratch.path("unmounted.db"), at: place)
+        try shop.pack("1.0.0", [.user("CREATE TABLE note(t);")])
+        let ended = try shop.apply("1.0.0")
+        #expect(ended.status == 3)
+        #expect(ended.errors.contains("\(place) is a symbolic link to"), "\(ended.errors)")
+        #expect(!ended.errors.contains("moult reset"), "\(ended.errors)")
+        let command = try #require(ended.errors.split(separator: "then apply again: ").last)
+        try Shell.must(["sh", "-c", command.trimmed])
+        try shop.install("1.0.0")
+    }
+
+    @Test(arguments: ["diary", "app"])
+    func `a directory in place of an installed database is moved away, and the database is reset`(name: String) throws {
+        try begin()
+        let place = shop.path("\(name).db")
+        try Shell.must(["rm", place])
+        try Shell.must(["mkdir", place])
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3)
+        #expect(ended.errors.contains("restore the file, or run moult reset \(name) --set-user-data-aside"), "\(ended)")
+        let command = try #require(ended.errors.split(separator: "set-user-data-aside: ").last)
+        try Shell.must(["sh", "-c", command.trimmed])
+        #expect(try shop.moult("reset", name, "--set-user-data-aside").status == 0)
         try shop.install("2.0.0")
     }
 

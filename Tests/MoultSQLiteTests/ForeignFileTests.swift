@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"), arguments: ["-wal", "-journal"])
-    func `a sidecar of another user that may contain rows is not to be moved away`(_ suffix: String) throws {
+    func `the advice gives a foreign sidecar with rows to the database's owner`(_ suffix: String) throws {
         let connection = try Connection(path: path, access: .readWrite)
         if suffix == "-wal" {
             try connection.execute("PRAGMA journal_mode = WAL; INSERT INTO t VALUES (2)")

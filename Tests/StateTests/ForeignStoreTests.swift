@@ -138,6 +138,59 @@ import Testing
         #expect(try moult(["verify"]).status == 0)
     }
 
+    @Test func `recovery names a directory for caches that has changed, and how to continue`() throws {
+        let (old, new) = (try scratch.directory("old"), try scratch.directory("new"))
+        func set(_ cacheRoot: String) throws {
+            let settings = "{\"moult\": 1, \"product\": \"org.example.test\", \"cacheRoot\": \"\(cacheRoot)\"}"
+            try Files.replace("\(store)/moult.json", with: Array(settings.utf8), mode: 0o644)
+        }
+        try set(old)
+        try plant(["do": "unlink", "path": .string("\(old)/thumbs.db")])
+        try set(new)
+        for words in [["recover"], ["recover", "--undo"]] {
+            let ended = try moult(words)
+            #expect(ended.status == 6, "\(ended)")
+            #expect(ended.errors.contains("it changes caches in \(old), but \"cacheRoot\""), "\(ended)")
+            #expect(ended.errors.contains("set \"cacheRoot\" to \(old), run moult recover"), "\(ended)")
+        }
+        try set(old)
+        #expect(try moult(["recover"]).status == 0)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
+    func `a foreign sidecar that this user may not read does not hide the report of the store`() throws {
+        let releases = try ReleaseMaker(in: scratch.path("user"))
+        try releases.make("3.0.0", sequence: 3, [.user("diary", "CREATE TABLE day(x)")])
+        try releases.make(
+            "4.0.0", sequence: 4,
+            [
+                .user(
+                    "diary", "CREATE TABLE day(x, y)",
+                    migrations: ["1.sql": "ALTER TABLE day ADD y; PRAGMA user_version = 1"])
+            ])
+        try must(["apply", "-q", "--store", store, scratch.path("user/test-3.0.0.json")])
+        try Shell.must(["chown", "-hR", "4001:4001", store])
+        try Shell.must(["chmod", "go-w", "\(store)/diary.db"])
+        let journal = "\(store)/diary.db-journal"
+        try Files.writeNew(Array("foreign".utf8), to: journal, mode: 0o600)
+        try Shell.must(["chown", "4002", journal])
+        func text(_ words: String...) throws -> String {
+            let ended = try moult(words, as: 4001)
+            return (ended.output + ended.errors).replacing(/\s+/, with: " ")
+        }
+        for verb in ["status", "verify", "doctor"] {
+            let text = try text(verb)
+            #expect(text.contains("belongs to user #4002"), "\(verb): \(text)")
+            #expect(text.contains("chown --reference=\(store)/diary.db \(journal)"), "\(verb): \(text)")
+            #expect(!text.contains("--set-user-data-aside"), "\(verb): \(text)")
+        }
+        for mode in ["600", "644"] {
+            try Shell.must(["chmod", mode, journal])
+            let text = try text("apply", scratch.path("user/test-4.0.0.json"))
+            #expect(text.contains(journal) && !text.contains("--set-user-data-aside"), "\(mode): \(text)")
+        }
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
     func `a confined process says whose file it does not read`() throws {
         let file = scratch.path("a.db")

@@ -10,7 +10,10 @@ import Testing
         ("symlinkat", 2),
     ]
 
-    enum Operation: String, CaseIterable { case takeOver, adoption, sharedAdoption }
+    enum Operation: String, CaseIterable { case takeOver, adoption, sharedAdoption, reset }
+
+    /// What happens between the crash and the recovery.
+    enum Event: String, CaseIterable { case replaced, replacedInCopy, writtenInCopy, writtenToWAL }
 
     private let scratch: Scratch
     private let first: String
@@ -29,10 +32,12 @@ import Testing
     private func interrupt(_ operation: Operation, _ point: (String, Int), at path: String) throws -> CopiedStore? {
         let store = CopiedStore(path: path)
         let arguments: [String]
-        if operation == .takeOver {
+        if operation == .takeOver || operation == .reset {
             try Shell.must([BuiltMoult.path(), "apply", "-q", "--create", first, "--store", path])
             try Shell.must(["sqlite3", "\(path)/app.db", "INSERT INTO d VALUES('OLD')"])
-            arguments = ["apply", reference, "--take-over", "app"]
+            arguments =
+                operation == .reset
+                ? ["reset", "app", "--set-user-data-aside"] : ["apply", reference, "--take-over", "app"]
         } else {
             try Files.makeDirectory(path)
             try Shell.must(["sqlite3", "\(path)/app.db", "CREATE TABLE d(t); INSERT INTO d VALUES('OLD')"])
@@ -41,35 +46,50 @@ import Testing
         return try store.kill(at: point, arguments) ? store : nil
     }
 
-    @Test(arguments: Operation.allCases, [false, true])
-    func `a file that a program puts in place before the recovery is kept`(operation: Operation, isCopy: Bool) throws {
+    @Test(arguments: Operation.allCases, Event.allCases)
+    func `a file that a program puts in place before the recovery is kept`(operation: Operation, event: Event) throws {
         var tried = 0
         for (index, point) in Self.points.enumerated() {
             var path = scratch.path("store-\(index)")
             guard try interrupt(operation, point, at: path) != nil else { continue }
-            if isCopy {
+            if event != .replaced {
                 try Shell.must(["cp", "-r", path, "\(path)-copy"])
                 path += "-copy"
             }
             let place = "\(path)/app.db"
             guard try Files.facts(place)?.kind == .file else { continue }
             tried += 1
-            if isCopy {
+            if event == .writtenToWAL {
+                // The process ends without closing the database, so the row stays in the WAL.
+                let insert = """
+                    import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('PRAGMA journal_mode = WAL')
+                    c.execute("INSERT INTO d VALUES('NEWCOMER')"); c.commit(); os._exit(0)
+                    """
+                try Shell.must(["python3", "-c", insert, place])
+            } else if event == .writtenInCopy {
                 try Shell.must(["sqlite3", place, "INSERT INTO d VALUES('NEWCOMER')"])
             } else {
-                try Shell.must(["cp", place, "\(place).new"])
-                try Shell.must(["sqlite3", "\(place).new", "INSERT INTO d VALUES('NEWCOMER')"])
+                try Shell.must(["sqlite3", "\(place).new", "CREATE TABLE d(t); INSERT INTO d VALUES('NEWCOMER')"])
                 try Shell.must(["mv", "\(place).new", place])
             }
+            let hadOld = try holds("OLD", path)
             let ended = try CopiedStore(path: path).moult(["recover"])
-            let note = Comment("\(operation), \(point): \(ended)")
+            let note = Comment("\(operation), \(event), \(point): \(ended)")
             #expect(ended.status == 0, note)
-            let found = try Shell.run(["grep", "-rlF", "NEWCOMER", "--include=app.db*", path])
-            #expect(found.status == 0, note)
+            #expect(try holds("NEWCOMER", path), note)
+            // A WAL without its database would be useless.
+            #expect(try Files.facts(place)?.kind == .file || Files.facts("\(place)-wal") == nil, note)
+            // The newcomer may have replaced the only name of the old file.
+            #expect(try !hadOld || holds("OLD", path), note)
             // A crash before the decision leaves nothing installed.
             guard try Files.facts("\(path)/.moult/current") != nil else { continue }
             #expect(try CopiedStore(path: path).moult(["verify", "--deep"]).status == 0, note)
         }
         #expect(tried >= 2)
+    }
+
+    /// Returns whether a database with this row is in the store, wherever moult keeps it.
+    private func holds(_ row: String, _ store: String) throws -> Bool {
+        try Shell.run(["grep", "-rqF", row, "--include=app.db*", store]).status == 0
     }
 }

@@ -94,6 +94,21 @@ import Testing
         #expect(try Files.facts(file) == before)
     }
 
+    @Test(.enabled(if: geteuid() == 0, "needs root"))
+    func `the advised chown accepts a user without a name`() throws {
+        let (old, new) = (scratch.path("old.db"), scratch.path("new.db"))
+        for file in [old, new] { try Shell.must(["sqlite3", file, "CREATE TABLE t(x)"]) }
+        try Files.setMode(new, 0o644)
+        try Shell.must(["chgrp", "4001", old])
+        try Files.setMode(old, 0o600)
+        try Shell.must(["chmod", "777", scratch.path])
+        let words = ["setpriv", "--reuid=4001", "--regid=4001", "--clear-groups", moult, "replace", old, new]
+        let ended = try Shell.run(words)
+        let advice = try #require(ended.errors.firstMatch(of: /sudo (chown .*)/)?.output.1, "\(ended)")
+        try Shell.must(["sh", "-c", String(advice)])
+        #expect(try Shell.run(words).status == 0)
+    }
+
     @Test func `a database without write permission is refused before a migration`() throws {
         let migrated = scratch.path("migrated")
         let script = "ALTER TABLE note ADD COLUMN mood; PRAGMA user_version = 1;"

@@ -170,8 +170,9 @@ package final class SetAside: WritableEffect {
             // Each step is synced before the next: the name in quarantine, then the removal of the sidecars, then the new file,
             // with which SQLite would read a sidecar that is still there.
             if let there, there.kind == .file {
-                // In a copied store the name in quarantine may be a separate, earlier copy of the file.
-                if newDigest != nil, let copy = try Files.facts(kept("")), !copy.isSameFile(there) {
+                // Copying the store may have split the file from its name in quarantine. If both still have the same content, they
+                // become one file again, so that the link that replaces the other name finds it kept.
+                if let copy = try Files.facts(kept("")), !copy.isSameFile(there), try isSameContent(place, kept("")) {
                     try Files.remove(kept(""))
                 }
                 _ = try giveName(place, kept(""))

@@ -150,18 +150,7 @@ package struct Removable {
     ) throws {
         let name = Files.name(of: path)
         let root = transaction.layout.quarantine(of: path)
-        for case .adopt(path, let generation) in plan?.effects.map(\.change) ?? [] {
-            let kept = "\(transaction.layout.generation(generation))/\(path)"
-            guard let other = try Files.facts(kept) else { continue }
-            if try other.isSameFile(facts) || Files.haveSameBytes(kept, waiting) { return }
-        }
-        // The content may already be in quarantine.
-        let kept = try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.flatMap { set in
-            try Files.list("\(root)/\(set)").map { "\(root)/\(set)/\($0)" }
-        }
-        if try kept.contains(where: { try facts.isSameFile(Files.facts($0)) }) { return }
-        // Copying the store may have split one file into two.
-        if try kept.contains(where: { try Files.haveSameBytes($0, waiting) }) { return }
+        if try isKept(waiting, path, transaction, plan, facts) { return }
         var directory = "\(root)/\(transaction.id)-\(name)"
         while try Files.facts("\(directory)/\(name)") != nil { directory += ".2" }
         try Files.ensureDirectory(root)
@@ -176,6 +165,26 @@ package struct Removable {
         try Files.syncDirectory(directory)
         try Files.syncDirectory(root)
         try Files.syncDirectory(Files.directory(of: waiting))
+    }
+
+    /// Returns whether the update keeps a file with the same content: in the generation of adopted files, or in quarantine.
+    private static func isKept(
+        _ waiting: String, _ path: String, _ transaction: Transaction, _ plan: Plan?, _ facts: FileFacts
+    ) throws -> Bool {
+        // Rows that are still in a sidecar are not kept with the file.
+        for suffix in ["-wal", "-journal"] where try Files.facts(waiting + suffix).map({ $0.size > 0 }) ?? false {
+            return false
+        }
+        let root = transaction.layout.quarantine(of: path)
+        var kept = try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.flatMap { set in
+            try Files.list("\(root)/\(set)").map { "\(root)/\(set)/\($0)" }
+        }
+        for case .adopt(path, let generation) in plan?.effects.map(\.change) ?? [] {
+            kept.append("\(transaction.layout.generation(generation))/\(path)")
+        }
+        if try kept.contains(where: { try facts.isSameFile(Files.facts($0)) }) { return true }
+        // Copying the store may have split one file into two.
+        return try kept.contains { try Files.haveSameBytes($0, waiting) }
     }
 
     /// A generation chosen by the collector. Adopted files are never collected.
