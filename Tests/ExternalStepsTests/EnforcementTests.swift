@@ -101,8 +101,8 @@ import Testing
     }
 
     /// The command starts a process for each message, so twenty more steps must only take the time of twenty more
-    /// messages. The shortest of several runs counts, because other processes also use the machine. Twenty programs, started
-    /// one after another, are measured for comparison: they need nearly as much undisturbed time as the messages.
+    /// messages. The shortest of several runs counts, because other processes also use the machine, and on a busy machine
+    /// it takes more runs until one is undisturbed. Twenty programs, started one after another, are measured for comparison.
     @Test func `a message to a step takes little time`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
@@ -120,16 +120,16 @@ import Testing
         let step = try #require(json["steps"]?[world.name])
         let parts = (0...20).map { JSON.Member($0 == 0 ? world.name : "test.step\($0)", step) }
         let many = json.setting("steps", to: .object(parts))
-        var (one, all, processes) = ([Duration](), [Duration](), [Duration]())
-        for _ in 0..<10 {
+        var (one, all, processes) = (Duration.seconds(60), Duration.seconds(60), Duration.seconds(60))
+        var message: Duration { (all - one) / 20 }
+        var process: Duration { processes / 20 }
+        for run in 0..<100 where run < 10 || message >= process * 5 {
             try Files.replace(path, with: Array(json.pretty.utf8))
-            try one.append(time(steps))
+            try one = min(one, time(steps))
             try Files.replace(path, with: Array(many.pretty.utf8))
-            try all.append(time(steps))
-            try processes.append(time(["true"], count: 20))
+            try all = min(all, time(steps))
+            try processes = min(processes, time(["true"], count: 20))
         }
-        let message = try (#require(all.min()) - #require(one.min())) / 20
-        let process = try #require(processes.min()) / 20
         print("a message to a step: \(message), a process: \(process)")
         #expect(message < process * 5)
         #expect(message > .microseconds(100), "no process was started")
