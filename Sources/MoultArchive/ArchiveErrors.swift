@@ -51,7 +51,7 @@ struct ArchiveRefusal: Error {
         case plainFiles = "Pack it again with plain files only."
         case copyAgain = "Copy or download it again."
         case copyWhole = "Copy or download it again: a part is missing."
-        case nameOfKind = "Give it the file name extension of its type, or pack it again."
+        case nameOfKind = "Rename it with the extension of its type, or pack it again."
         case withoutPadding = "Pack it again with “bsdtar -f FILE”, or let zstd compress the output of tar."
         case smallerWindow = "Pack it again with zstd up to level 19 and without --long or --ultra."
         case withoutDictionary = "Pack it again without a dictionary."

@@ -22,7 +22,7 @@ extension Errno {
         switch self {
         case .denied:
             Permission.umaskAdvice ?? needs.compactMap(\.advice).first
-                ?? "Check owner and mode of the file and of the directories above it."
+                ?? "Check the owner and mode of the file and of the directories above it."
         case .noSpace, Errno(EDQUOT): "Free some space on that file system."
         case .tooLarge: Self.fileSizeAdvice
         case Errno(EXDEV):

@@ -29,7 +29,7 @@ package enum Permission {
         // Unlike sudo, chown does not accept `#` before a number.
         let user = String(Files.userName(geteuid()).drop { $0 == "#" })
         let own = shellLine(["sudo", "chown", user, place])
-        return "\(advice) (mode \(String(mode & 0o7777, radix: 8))), or make the file this user's own: \(own)"
+        return "\(advice) (mode \(String(mode & 0o7777, radix: 8))), or make this user the owner of the file: \(own)"
     }
 
     /// Whether modes keep this user from reading an existing file.

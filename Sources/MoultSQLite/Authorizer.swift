@@ -26,7 +26,7 @@ final class Authorizer {
     func reason(_ denied: String) -> String {
         switch purpose {
         case .reading: "only reading is allowed, and this statement needs \(denied)"
-        case .changing: "a script may change this database and nothing else, and this statement needs \(denied)"
+        case .changing: "a script may change only this database, and this statement needs \(denied)"
         }
     }
 

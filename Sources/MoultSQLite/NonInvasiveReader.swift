@@ -38,8 +38,9 @@ package enum NonInvasiveReader {
             let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)
             guard !holders.isEmpty else { throw error }
             error.what = "\(path) is in use"
-            error.why = "\(holders.joined(separator: ", ")) keeps it locked"
-            error.now = "Try again when that program has ended its transaction, or stop it."
+            error.why =
+                "it is locked, and \(holders.joined(separator: ", ")) \(holders.count == 1 ? "has" : "have") it open"
+            error.now = "Try again when the lock has been released, or stop the program that holds it."
             throw error
         }
     }

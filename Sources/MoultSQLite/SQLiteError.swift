@@ -87,7 +87,7 @@ extension MoultError {
         case .readOnlyRecovery, .readOnlyCannotLock, .readOnlyRollback, .readOnlyCannotInitialize, .lockingProtocol:
             (
                 .databaseBusy, .busy,
-                "Another process is opening or recovering \(error.path): try again. If none is, open it once with write access."
+                "Another process may be opening or recovering \(error.path): try again. Otherwise, open it once with write access."
             )
         case .readOnlyDirectory:
             (

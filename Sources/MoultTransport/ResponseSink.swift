@@ -19,7 +19,7 @@ final class MemorySink: ResponseSink {
     static func tooLarge(_ name: String, _ limit: Int) -> MoultError {
         MoultError(
             .badAnswer, .refused, what: "\(name) is too large", why: "it is larger than \(ByteCount(limit))",
-            now: "Get it again, or report it to the publisher.")
+            now: "Get the file again. If it is still too large, report this to the publisher.")
     }
 
     func begin(_ head: WebHead) throws {

@@ -42,7 +42,7 @@ extension Transport {
             throw MoultError(
                 .digest, .refused, what: "\(file) does not match the release",
                 why: "the file has \(facts.size) bytes, and the manifest says \(size)",
-                now: "Copy it again: it may be truncated.")
+                now: "Copy the file again: it may be truncated.")
         }
         try Files.remove(path)
         try Files.copy(file, to: path, mode: 0o600)
@@ -75,7 +75,7 @@ extension Transport {
         MoultError(
             .unreachable, .busy, what: "the download of \(location) was interrupted",
             why: "\(sink.received) of \(sink.size) bytes arrived",
-            now: "Try again later: it resumes there.")
+            now: "Try again later: the download resumes where it stopped.")
     }
 }
 

@@ -133,11 +133,12 @@ extension PlanContext {
             why:
                 "the \(database.kind.rawValue) database \"\(database.name)\" must be at this path, which is a directory or a "
                 + "special file",
-            now: "Nothing was changed. Move the directory or special file away"
+            now: "Nothing was changed. Before you apply again, move the directory or special file away"
                 // A database that was installed is not created again without the user's consent.
                 + (isInstalled(at: path) && database.holdsAppData
-                    ? ", then restore the file, or run moult reset \(database.name) --set-user-data-aside: "
-                    : ", then apply again: ")
+                    ? ", then restore the database file, or reset it: moult reset \(database.name) "
+                        + "--set-user-data-aside. To move it away: "
+                    : ": ")
                 + shellLine(["mv", store.path(path), old]))
     }
 
@@ -167,7 +168,7 @@ extension PlanContext {
             return MoultError(
                 .missingData, .refused, what: "\(store.path(path)) is a symbolic link to \(target), which is missing",
                 why: "its disk may not be mounted",
-                now: "Nothing was changed. Mount that disk, or remove the link, then apply again: "
+                now: "Nothing was changed. Before you apply again, mount that disk, or remove the link: "
                     + shellLine(["rm", store.path(path)]))
         }
         return MoultError(

@@ -32,7 +32,8 @@ import Testing
         try draft(11)
         let message = """
             release 1.0.0 cannot be installed into an empty store: the release has 11 databases to attach: SQLite \
-            attaches at most 10 to one connection, and "attach": { "group": "NAME" } moves a database to another connection
+            attaches at most 10 databases to one connection, and "attach": { "group": "NAME" } moves a database to another \
+            connection
             """
         #expect(try refusal().hasPrefix("moult: error: \(message)\n"))
         // The main database is not attached, so it does not count.

@@ -120,7 +120,7 @@ import Testing
         let error = try refusal(scratch, other)
         #expect(error.code == .archiveDamaged)
         #expect(
-            error.why == "the zip directory is damaged: the header of an entry does not match it")
+            error.why == "the zip directory is damaged: an entry does not match its local header")
     }
 
     @Test func `two entries at the same position are refused`() throws {

@@ -123,8 +123,8 @@ import Testing
         End(script: "kill -BUS $$", why: "the check ended with SIGBUS"),
         End(script: "kill -ABRT $$", why: "the check ended with SIGABRT"),
         End(script: "kill -KILL $$", why: "the check ended with SIGKILL, probably because memory ran out"),
-        End(script: "echo broken >&2; exit 9", why: "the process of the check failed: broken"),
-        End(script: "exit 9", why: "the process of the check failed: it ended with status 9"),
+        End(script: "echo broken >&2; exit 9", why: "the process that runs the check failed: broken"),
+        End(script: "exit 9", why: "the process that runs the check failed: it ended with status 9"),
         End(script: "cat /dev/zero", why: "the result of the check is too long"),
         End(
             script: "echo x >> food.db; echo ready; echo '{\"isOpen\":true}'",

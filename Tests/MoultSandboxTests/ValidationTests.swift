@@ -74,7 +74,7 @@ import Testing
         let examined = try Examined(Self.sql)
         #expect(
             try examined.refusal(by: examined.impostor("echo ready; exit 64"))
-                == "the process of the check failed: it ended with status 64")
+                == "the process that runs the check failed: it ended with status 64")
     }
 
     @Test func `a check stops on request`() throws {

@@ -145,7 +145,7 @@ import Testing
         let before = try Files.facts(path)
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: second()) }
         #expect(error?.outcome == .refused)
-        #expect(error?.what == "the user's database user is damaged", "\(error as Any)")
+        #expect(error?.what == "the user database user is damaged", "\(error as Any)")
         #expect(error?.now?.contains("publisher") == false)
         #expect(try Files.facts(path) == before)
     }

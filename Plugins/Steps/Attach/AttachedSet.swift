@@ -30,7 +30,7 @@ struct AttachedSet {
                 Self.code, .refused,
                 what: "the release has \(group.others.count) databases to attach"
                     + (group.name.map { " in group \($0)" } ?? ""),
-                why: "SQLite attaches at most \(limit) to one connection, and "
+                why: "SQLite attaches at most \(limit) databases to one connection, and "
                     + "\"attach\": { \"group\": \"NAME\" } moves a database to another connection",
                 now: "The publisher must define groups in the draft, or merge databases.")
         }

@@ -6,7 +6,7 @@ public import StepKit
 /// created from its template if it is missing, or migrated to the new schema.
 public struct CopyStep: Step {
     public let name = "copy"
-    public let summary = "stages the new generation, switches to it, creates or migrates user databases"
+    public let summary = "stages the new generation, switches to it, and updates the writable databases"
 
     public init() {}
 
@@ -55,7 +55,7 @@ public struct CopyStep: Step {
         case .nothing, .missing, .generationLink: return .create(path: path, size: database.size)
         case .own, .cache, .claimed, .foreign, .link, .obstacle:
             if context.isSetAside(path) { return .create(path: path, size: database.size) }
-            return .keep(why: "it has the schema of the release")
+            return .keep(why: "its schema matches the release")
         }
     }
 
@@ -101,7 +101,7 @@ public struct CopyStep: Step {
             }
             if facts.size != database.size {
                 throw MoultError(
-                    Template.code, what: "\(target) is not the database in the manifest",
+                    Template.code, what: "\(target) does not match the manifest",
                     why: "the file has \(facts.size) bytes, and the manifest says \(database.size)",
                     now: "Rebuild the database and the manifest together.")
             }

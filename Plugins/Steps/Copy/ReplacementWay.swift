@@ -22,7 +22,7 @@ struct ReplacementWay {
         }
         if isMoved { return (.exchange, "moved from its old path") }
         if let why = try reasonToKeepTheFile() { return (.live, why) }
-        if let forced { return (forced, forced == .live ? "as the release says" : "not while a process has it open") }
+        if let forced { return (forced, forced == .live ? "as the release says" : "only while no process has it open") }
         if let holder = try OpenFiles.holder(of: path) { return (.live, "\(holder) has it open") }
         // No process may have the file open during an exchange. Programs that open it one after another could prevent that
         // forever, whereas SQLite's lock can be taken between two of them.

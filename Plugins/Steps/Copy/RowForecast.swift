@@ -154,9 +154,9 @@ struct PreserveRules {
             guard let fault = try check.faults(in: rule).first else { continue }
             throw MoultError(
                 .preserve, .refused,
-                what: "databases.\(database.name).preserve[\(index)] of release \(release) does not fit its own schema",
+                what: "databases.\(database.name).preserve[\(index)] does not match the schema of release \(release)",
                 why: fault.subject == .condition ? "\"\(entry.where ?? "")\": \(fault.why)" : fault.why,
-                now: "Nothing was changed. The publisher must correct it and publish a new release.")
+                now: "Nothing was changed. The publisher must correct the entry and publish a new release.")
         }
         try connection.close()
     }

@@ -55,7 +55,8 @@ enum Template {
                 code, .refused, what: "the database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",
                 now: "Nothing was changed. "
-                    + (error.now ?? "Set it aside and start with the shipped content, then repeat the command: "
+                    + (error.now
+                        ?? "Before you repeat the command, set the database aside and start with the shipped content: "
                         + "moult reset \(database.name) --set-user-data-aside"),
                 cause: error)
         }

@@ -89,7 +89,7 @@ struct UserSchema {
             now: "Nothing was changed. "
                 + (isInstalled
                     ? "To set it aside and start with an empty one: moult reset \(database.name) --set-user-data-aside"
-                    : "Move it away, then apply again: "
+                    : "Before you apply again, move it away: "
                         + shellLine(["mv", place, try Files.firstFree("\(place).old")])),
             cause: cause)
     }

@@ -39,8 +39,8 @@ struct WritableStaging {
         let connection = try Connection(path: waiting, access: .readWrite)
         if case .text(let name)? = try connection.scalar(ReleaseMarker.foreign) {
             throw MoultError(
-                .wrongContent, .refused, what: "the database \(database.name) has a table or view \(name) of its own",
-                why: "moult keeps its records in a table of that name", now: "Rename the table or view.")
+                .wrongContent, .refused, what: "the database \(database.name) has a table or view named \(name)",
+                why: "moult stores its own records in a table with that name", now: "Rename the table or view.")
         }
         try connection.transaction(.immediate) {
             try connection.execute(ReleaseMarker.create)

@@ -16,7 +16,7 @@ struct CacheFitness {
             throw MoultError(
                 .occupied, .refused, what: "databases.\(database.name).identity.schema is missing",
                 why:
-                    "without it moult cannot check whether an existing cache matches release \(context.release.version)",
+                    "without this field, moult cannot check whether an existing cache matches release \(context.release.version)",
                 now: "Pack and publish the release again. `moult pack` adds this field.")
         }
         let path = context.store.path(context.path(of: database))

@@ -57,7 +57,9 @@ public struct DeleteStep: Step {
             let why = "taken over from the \(before.kind.rawValue) database \"\(before.name)\""
             return database.kind.isReplaced ? nil : (why, .takenOver)
         }
-        if occupant == .cache { return ("the release has a \(database.kind.rawValue) database there", .unfitCache) }
+        if occupant == .cache {
+            return ("the release has a \(database.kind.rawValue) database at this path", .unfitCache)
+        }
         switch database.kind {
         case .cache:
             // A file that moult did not create becomes a generation instead.
@@ -103,8 +105,8 @@ public struct DeleteStep: Step {
             let path = context.store.path(context.path(of: database))
             throw MoultError(
                 .occupied, .refused, what: "\(path) is a symbolic link to \(target)",
-                why: "the target of the link would be set aside, and the target is not in the store",
-                now: "Nothing was changed. Move the file away and remove the link, then "
+                why: "setting the database aside would move the target of the link, which may be outside the store",
+                now: "Nothing was changed. Move the target away and remove the link, then "
                     + (context.restoring == nil
                         ? "run: moult reset \(database.name)"
                             + (database.kind.isDisposable ? "" : " --set-user-data-aside")

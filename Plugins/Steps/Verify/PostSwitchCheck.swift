@@ -63,7 +63,7 @@ struct PostSwitchCheck {
 
     private func failed(_ why: String) -> MoultError {
         MoultError(
-            MoultError.Code(720), what: "\(database.name) is not the installed file", why: why,
-            now: "Find out which program changes it, then apply the release again.")
+            MoultError.Code(720), what: "the database \(database.name) is not the installed file", why: why,
+            now: "Find out which program changes the file, then apply the release again.")
     }
 }

@@ -29,7 +29,7 @@ struct Requirements {
             try demand(
                 range.contains(installed), "an installed version \(range)", "\(installed) is installed",
                 "First apply a release in that range.")
-            findings.append("from \(installed) satisfies \(range)")
+            findings.append("installed \(installed) satisfies \(range)")
         }
         return findings
     }

@@ -5,7 +5,7 @@ public import StepKit
 /// moult.
 public struct VersionCheckStep: Step {
     public let name = "version-check"
-    public let summary = "compares versions, sequence and what the release requires"
+    public let summary = "compares versions and sequences, and checks what the release requires"
 
     public init() {}
 

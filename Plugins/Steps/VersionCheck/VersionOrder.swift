@@ -32,7 +32,7 @@ struct VersionOrder {
                 now: "To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback")
         }
         return "installed \(old.version) > \(new.version): a downgrade, "
-            + (context.policy.allowDowngrade ? "allowed" : "accepted because the store follows \"match\"")
+            + (context.policy.allowDowngrade ? "allowed" : "accepted because \"follow\" is \"match\"")
     }
 
     private func sameVersion(as old: Manifest) throws -> String {
@@ -42,6 +42,6 @@ struct VersionOrder {
                 why: "its manifest differs from that of generation \(context.installedGeneration ?? "")",
                 now: "Publish changed content as a new version, or accept it with --allow-downgrade.")
         }
-        return "installed \(old.version) has content that differs from this \(new.version)"
+        return "the content of \(new.version) differs from that of the installed \(old.version)"
     }
 }

@@ -37,7 +37,9 @@ struct ZipDirectory {
         guard end.length <= Self.maxBytes else { throw ArchiveRefusal.damaged("it is larger than 1 MiB") }
         start = end.place - end.length
         let prefix = start - end.start
-        guard start >= 0, prefix >= 0 else { throw ArchiveRefusal.damaged("its end record does not give its position") }
+        guard start >= 0, prefix >= 0 else {
+            throw ArchiveRefusal.damaged("the size or offset in its end record is wrong")
+        }
         if let locator = end.locator, locator != end.place - prefix {
             throw ArchiveRefusal.damaged("its zip64 locator points to the wrong place")
         }

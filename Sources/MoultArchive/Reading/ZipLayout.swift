@@ -77,7 +77,7 @@ struct ZipLayout {
         guard flags & meaningfulFlags == entry.flags & meaningfulFlags, method == entry.method,
             name.elementsEqual(entry.name), agrees(checksum, entry.checksum),
             agrees(sizes.packed, entry.sizes.packed), agrees(sizes.plain, entry.sizes.plain)
-        else { throw ArchiveRefusal.damaged("the header of an entry does not match it") }
+        else { throw ArchiveRefusal.damaged("an entry does not match its local header") }
         let start = entry.offset + headerSize + nameSize + extraSize
         guard entry.sizes.packed <= file.size - start else { throw ArchiveRefusal.cut }
         return start..<start + entry.sizes.packed

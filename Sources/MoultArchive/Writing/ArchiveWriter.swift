@@ -26,7 +26,7 @@ package struct ArchiveWriter {
             guard levels.contains(level) else {
                 throw ArchiveRefusal(
                     .archivePacking,
-                    "level \(level) is not valid for a \(kind), which has \(levels.lowerBound) to \(levels.upperBound)",
+                    "level \(level) is not valid for a \(kind), whose levels are \(levels.lowerBound) to \(levels.upperBound)",
                     now: .otherLevel)
             }
         }

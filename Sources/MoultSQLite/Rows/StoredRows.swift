@@ -22,7 +22,8 @@ final class StoredRows {
         guard !identity.isEmpty else {
             throw MoultError(
                 .selection, .refused, what: "cannot carry over the rows of table \(layout.name)",
-                why: "its columns use all three names of the rowid", now: "Rename the column oid, _rowid_ or rowid.")
+                why: "its columns use all three names of the rowid",
+                now: "Rename one of the columns oid, _rowid_ and rowid.")
         }
         let condition = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
         let columns = (identity + layout.columnsSQL).joined(separator: ", ")

@@ -62,7 +62,7 @@ extension MigrationRun {
 
     private func damaged(_ why: String?) -> MoultError {
         MoultError(
-            .databaseCorrupt, .refused, what: "the user's database \(name) is damaged", why: why,
+            .databaseCorrupt, .refused, what: "the user database \(name) is damaged", why: why,
             now:
                 "Nothing was changed. Restore the database from a backup, or set it aside and salvage its readable rows: "
                 + "moult reset \(name) --set-user-data-aside")
@@ -79,8 +79,8 @@ extension MigrationRun {
             "\(explained.why ?? ""); before the migration, the database already had \(before.count) "
             + "\(before.count == 1 ? "row that breaks" : "rows that break") the constraints of its own tables: \(first)"
         explained.now =
-            "Nothing was changed. Correct those rows in the app, then try again; "
-            + "or the release's publisher must write a migration that handles such rows."
+            "Nothing was changed. Correct those rows in the app, or ask the publisher for a migration that handles such rows, "
+            + "then try again."
         return explained
     }
 }

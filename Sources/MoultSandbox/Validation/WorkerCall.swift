@@ -103,7 +103,7 @@ struct WorkerCall<Asked: WorkerRequest> {
         case .exited(64) where !isReady: throw NotSupported()
         case .signalled(let signal):
             throw refused(reason(signal), now: signal == SIGXCPU ? request.timeoutAdvice : nil)
-        case .exited, .timedOut: throw refused("the process of \(request.work) failed: \(end.complaint)")
+        case .exited, .timedOut: throw refused("the process that runs \(request.work) failed: \(end.complaint)")
         }
     }
 

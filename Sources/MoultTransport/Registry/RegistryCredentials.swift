@@ -101,7 +101,7 @@ enum RegistryCredentials: Equatable {
         func error(_ why: String) -> MoultError {
             MoultError(
                 .credentials, what: "\(program) returned no password for \(host)", why: why,
-                now: "Correct \(path), or log in again.")
+                now: "Correct \(path), or log in again, for example with: skopeo login \(host)")
         }
         guard !helper.isEmpty, !helper.contains("/"), !helper.hasPrefix(".") else {
             throw error("\"\(helper)\" is not the name of a program")
