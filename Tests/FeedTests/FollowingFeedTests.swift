@@ -168,7 +168,7 @@ import Testing
         try bench.must("moult publish public rel/test-[234].0.0.json -q -k a.key")
         let plan = try bench.run("moult plan")
         #expect(plan.output.contains("test 1.0.0 -> 2.0.0"))
-        #expect(plan.output.contains("\nthen: 3.0.0, 4.0.0, planned when this one is installed\n"))
+        #expect(plan.output.contains("\nthen: 3.0.0, 4.0.0, planned after this release is installed\n"))
         try bench.must("moult apply")
         #expect(try bench.installed() == "4.0.0")
         let history = try bench.must("grep -c '\"outcome\":\"done\"' store/.moult/history.jsonl")

@@ -157,7 +157,7 @@ import Testing
         ),
         (
             "public --list-uploads rel/a.json",
-            "--list-uploads and rel/a.json cannot be used together: a list publishes nothing"
+            "--list-uploads and rel/a.json cannot be used together: --list-uploads publishes nothing"
         ),
     ])
     func `invalid use of the upload options is reported`(arguments: String, message: String) throws {

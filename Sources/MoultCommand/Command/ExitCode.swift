@@ -18,7 +18,7 @@ package struct ExitCode: RawRepresentable, Hashable, Sendable {
             (.done, "done, or nothing to do"),
             (
                 .changes,
-                "plan and --dry-run: there are changes to make; check: a newer release exists; diff: differences were found; cache: the cache is new and empty"
+                "plan and --dry-run: the store would change; check: a newer release exists; diff: differences were found; cache: the cache is new and empty"
             ),
         ]
         + MoultError.Outcome.allCases.map { (.failure($0), $0.meaning) })
@@ -44,7 +44,7 @@ extension MoultError.Outcome {
         case .failed:
             "failed before anything was changed; verify, doctor, inspect and steps test: a problem was found; publish --check: stores would refuse the feed"
         case .refused:
-            "refused because of a requirement, a hold, a failed check, a signature, rows that would be lost, a missing or damaged database, the change budget, or missing disk space"
+            "refused because of a requirement, a hold, a failed check, a missing or invalid signature, rows that would be lost, a missing or damaged database, the change budget, or too little disk space"
         case .stale: "the saved plan is out of date"
         case .undone: "the update failed and was undone"
         case .stuck: "the update could be neither finished nor undone"

@@ -29,13 +29,13 @@ extension Topic {
                   "databases": {
                     // Only releases change it.
                     "food": { "kind": "reference", "source": "food.db" },
-                    // The app writes to it as well. Releases carry its notes over.
+                    // The app also writes to it. Updates keep the app's notes.
                     "pantry": { "kind": "shared", "source": "pantry.db",
                                 "preserve": [{ "table": "note" }] },
-                    // User data. Releases only change the schema.
+                    // User data. Releases change only the schema.
                     "diary": { "kind": "user", "source": "diary.db",
                                "migrations": ["migrations/0002-rating.sql"] },
-                    // The app can recreate it. A script creates the empty one.
+                    // The app can recreate it. A script creates an empty one.
                     "thumbs": { "kind": "cache", "build": { "script": "thumbs.sql" } },
                   },
                   // Stores refuse the release if a query has a different result,

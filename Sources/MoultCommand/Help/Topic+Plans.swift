@@ -20,8 +20,8 @@ extension Topic {
             nothing happens, the exit status is 4, and the message names the change.
             """,
             """
-            `moult apply` first stages and verifies every file next to the store's own files. Until then, a failure \
-            leaves the store unchanged. Then it records on disk the decision to apply the update, and makes the changes. \
+            `moult apply` first stages and verifies every file next to the store's own files. A failure up to this point \
+            leaves the store unchanged. Then moult records on disk the decision to apply the update, and makes the changes. \
             If a change fails, moult undoes all of them; once a migration or a live replacement has been committed, \
             the next command finishes the update instead. After a crash, the next command that writes to the store finishes the update, or \
             removes the staged files if nothing was changed.

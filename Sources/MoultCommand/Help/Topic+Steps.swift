@@ -17,16 +17,16 @@ extension Topic {
             replacement has been committed, the next command finishes the update instead.
             """,
             """
-            The bundle is unpacked between check and delete, so the bundle of a release that check refuses is not \
-            unpacked. To see how long each part took: moult history --verbose
+            moult unpacks the bundle between check and delete, so it does not unpack the bundle of a release that \
+            check refuses. To see how long each part took: moult history --verbose
             """,
             "A manifest can add steps before or after a built-in step:",
             .literal(#""steps": [ { "step": "acme.reindex", "after": "copy", "with": { } } ]"#),
             """
-            Such a step is a program that implements the protocol in docs/step-protocol.md and is configured in \
-            moult.json. moult runs the program only if the operator has trusted it with `moult steps trust`, and only \
-            while it is unchanged. The program is sandboxed: during planning it cannot write at all, and later it can \
-            write only where both moult.json and its plan allow it.
+            Such a step is built into the command from a Swift package, or it is a program that implements the protocol \
+            in docs/step-protocol.md and is configured in moult.json. moult runs a program only if the operator has \
+            trusted it with `moult steps trust`, and only while it is unchanged. The program is sandboxed: during \
+            planning it cannot write at all, and later it can write only where both moult.json and its plan allow it.
             """,
             "To list the available steps: moult steps. A release that needs another step is refused.",
         ])

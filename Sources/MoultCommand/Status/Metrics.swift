@@ -70,7 +70,7 @@ struct Metrics {
                 "state", "The state that status --nagios reports: 0 ok, 1 warning, 2 critical.",
                 Int(verdict.state.rawValue)),
             Metric(
-                "findings", "The number of findings of status --nagios.",
+                "findings", "The number of findings that status --nagios reports.",
                 [Verdict.State.warning, .critical].map {
                     .init(labels: [("severity", "\($0)")], value: "\(count($0))")
                 }),

@@ -174,7 +174,7 @@ struct StatusReport: Report {
 
     func words(_ file: Status.File, _ terminal: Terminal) -> StyledText {
         guard file.state == .living, let finding = file.finding else { return "\(file.state.words)" }
-        if !finding.notChecked.isEmpty { return "there" }
+        if !finding.notChecked.isEmpty { return "exists" }
         guard finding.depth != .glance, let time = finding.time else {
             return "opens, schema matches; to check its pages: \(command("verify", file.name))"
         }

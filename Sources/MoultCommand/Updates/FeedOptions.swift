@@ -42,7 +42,7 @@ extension Call {
         if has(FeedOptions.feed) {
             throw wrongUsage(
                 "--feed and a release cannot be used together",
-                why: "choose one: the argument RELEASE can be a manifest or a feed")
+                why: "choose one; the argument RELEASE can be a manifest or a feed")
         }
         let source = try ReleaseSource(name) { try Watcher(shouldStop: { Interruption.isRequested }).stopIfAsked() }
         if case .manifest = source {

@@ -92,7 +92,8 @@ extension Page {
         wrapped("\(place)\(fetch)")
         if !origin.then.isEmpty {
             wrapped(
-                "then: \(origin.then.map(\.description).joined(separator: ", ")), planned when this one is installed")
+                "then: \(origin.then.map(\.description).joined(separator: ", ")), planned after this release is installed"
+            )
         }
     }
 }

@@ -6,7 +6,7 @@ internal import MoultLibc
 enum Retry {
     static let option = Option(
         "retry", value: .number("SECONDS", in: 0...604_800),
-        "Time to retry before exiting with 75")
+        "How long to retry before exiting with 75")
 
     /// The pauses, in seconds, get longer, because each attempt asks programs to release their databases.
     private static let (shortestPause, longestPause) = (60, 900)

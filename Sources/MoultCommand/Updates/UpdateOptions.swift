@@ -24,7 +24,7 @@ enum UpdateOptions {
 
     static let takeOver = Option(
         "take-over", value: .text("NAME"), repeats: true,
-        "Allow a database to change its kind")
+        "Let the release take over this database's file")
     static let acceptUnpreserved = Option(
         "accept-unpreserved",
         "Quarantine rows that are no longer preserved")

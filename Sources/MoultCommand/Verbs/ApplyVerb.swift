@@ -21,7 +21,7 @@ enum ApplyVerb {
         "apply", .operators, "install a release completely, or not at all",
         discussion: [
             """
-            Nothing visible changes until every file is verified, so Ctrl-C is safe. With --create and a feed, the \
+            Apps see no change until every file is verified, and Ctrl-C is always safe. With --create and a feed, the \
             store follows that feed from then on.
             """
         ],

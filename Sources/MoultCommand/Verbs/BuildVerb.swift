@@ -23,8 +23,8 @@ enum BuildVerb {
         "build", .publishers, "build a database from a script and CSV files",
         discussion: [
             """
-            Paths in the script are relative to its directory. The same inputs produce the same bytes. If the build \
-            fails, no file is written.
+            Paths in the script are relative to its directory. The same inputs produce the same bytes, unless a warning \
+            says otherwise. If the build fails, no file is written.
             """
         ],
         arguments: [script],

@@ -10,12 +10,12 @@ enum CacheVerb {
         "schema", value: .file("SCHEMA.sql"), "The script that creates the schema, as for `moult build`")
 
     static let command = Command(
-        "cache", .operators, "check an app's own cache, and replace it if the schema differs",
+        "cache", .operators, "check an app's cache, and replace it if it is damaged or outdated",
         discussion: [
             """
-            For apps without releases: run this before the app opens the cache. FILE is kept if SQLite finds no \
-            damage and its schema is the one that the script creates; application_id and user_version must match too \
-            if the script sets them. Otherwise a new, empty database replaces FILE.
+            For apps without releases: run this command before the app opens the cache. FILE is kept if SQLite finds \
+            no damage in it and its schema matches the one that the script creates; application_id and user_version \
+            must match too if the script sets them. Otherwise a new, empty database replaces FILE.
             """,
             """
             The new file gets the mode and owner of the old one. Once the new file is in place, the old file is removed with \

@@ -10,8 +10,8 @@ enum CheckVerb {
         discussion: [
             """
             The command installs nothing. If the feed cannot be reached, the command fails: this never counts as "no \
-            newer release". For a newer release it makes a plan, so the output says whether `moult apply` would \
-            refuse the release, and which option allows it.
+            newer release". If a newer release exists, the command also makes a plan, so the output says whether \
+            `moult apply` would refuse the release, and which option would allow it.
             """
         ],
         options: FeedOptions.all + UpdateOptions.planning,
@@ -48,7 +48,7 @@ struct FeedReport: Report {
             page.line("\("\(newest.version) is available", .heading), \(installed) is installed")
             if status.choice.way.count > 1 {
                 let between = status.choice.way.dropLast().map { "\($0.version)" }.joined(separator: ", ")
-                page.wrapped("the update to it also installs \(between)")
+                page.wrapped("the update to \(newest.version) also installs \(between)")
             }
             if let note = status.choice.note { page.wrapped("\(note)") }
         } else {

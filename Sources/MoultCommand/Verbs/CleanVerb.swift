@@ -17,10 +17,10 @@ enum CleanVerb {
     static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
-        "clean", .operators, "remove old generations and leftovers of crashes",
+        "clean", .operators, "remove old generations and files left behind by crashes",
         discussion: [
             """
-            Every successful update does this as well. moult keeps generations in use, generations that were created or \
+            Every successful update also removes them. moult keeps generations in use, generations that were created or \
             replaced within the last minute, and files from before moult (0+adopted).
             """,
             """
@@ -32,7 +32,9 @@ enum CleanVerb {
         examples: [
             .init("Show what would be removed:", "moult clean --keep 1 --dry-run"),
             .init("Keep only the current generation:", "moult clean --keep 1"),
-            .init("Remove damaged caches older than a month:", "moult clean --quarantine-older-than 30"),
+            .init(
+                "Also remove caches that have been in quarantine for a month:",
+                "moult clean --quarantine-older-than 30"),
         ],
         run: run)
 
@@ -63,7 +65,10 @@ private struct CleanReport: Report {
         }
         for (set, why) in quarantine.kept { page.wrapped("\("=", .dim) \(set.directory) stays: \(why)") }
         if collected.removed.isEmpty, quarantine.removed.isEmpty {
-            page.line("nothing to do: no generation \(collected.kept.isEmpty ? "exceeds the limit" : "can be removed")")
+            let why =
+                collected.kept.isEmpty
+                ? "the store has no generation beyond the limit" : "no generation can be removed"
+            page.line("nothing to do: \(why)")
         } else {
             page.line("\(ByteCount(freed)) \(dry ? "would be freed" : "freed")")
         }

@@ -9,7 +9,8 @@ enum CompletionsVerb {
         .choice(
             "KIND",
             of: Shell.allCases.map(\.rawValue) + ["man"] + ArgumentType.StoreNames.allCases.map(\.rawValue)),
-        "bash, zsh, fish or man; the scripts also use databases, releases, holds and quarantine, which print names in the store"
+        "bash, zsh, fish or man; the scripts also use databases, releases, holds and quarantine, which print the "
+            + "store's names"
     )
     static let directory = Argument(
         .directory(), presence: .optional, "The directory for manual pages; only for man, created if missing")
@@ -28,7 +29,7 @@ enum CompletionsVerb {
             .init(
                 "For all bash sessions of this user:",
                 "moult completions bash > ~/.local/share/bash-completion/completions/moult"),
-            .init("For zsh, in a directory of its fpath:", "moult completions zsh > ~/.zfunc/_moult"),
+            .init("For zsh, in a directory in its fpath:", "moult completions zsh > ~/.zfunc/_moult"),
             .init("For fish:", "moult completions fish > ~/.config/fish/completions/moult.fish"),
             .init("Write the manual pages:", "moult completions man ~/.local/share/man"),
         ],

@@ -114,7 +114,7 @@ enum DeltaVerb {
         throw call.wrongUsage(
             pairs.isEmpty ? "no files to make a patch from" : "--database is missing",
             why: pairs.isEmpty
-                ? "no database that both contain has changed" : "several databases have changed: \(names)")
+                ? "no database that is in both OLD and NEW has changed" : "several databases have changed: \(names)")
     }
 
     /// Refuses a database with a WAL, because part of its content is only in the WAL.

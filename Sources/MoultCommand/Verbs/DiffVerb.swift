@@ -12,7 +12,7 @@ enum DiffVerb {
     static let database = Option(
         "database", value: .text("NAME"), repeats: true, "Only this database")
     static let rows = Option(
-        "rows", value: .number(in: 0...1000), "Show up to N added, removed and changed rows each per table")
+        "rows", value: .number(in: 0...1000), "Show up to N added, N removed and N changed rows of each table")
     static let html = Option(
         "html", value: .file(), "Also write an HTML page to FILE, with rows and a map of changed pages")
 
@@ -22,7 +22,7 @@ enum DiffVerb {
             """
             The command changes neither side, and both may be in use. It refuses to compare a damaged database, but \
             does not check whether indexes match their tables; `moult inspect` does. Schemas are compared by structure, \
-            not by their text.
+            not as text.
             """,
             """
             Rows are matched by primary key, otherwise by rowid, otherwise by their values. Without a primary key, a \
@@ -43,7 +43,7 @@ enum DiffVerb {
             .init("Show rows, and write an HTML page:", "moult diff --rows 5 --html d.html a.db b.db"),
         ],
         exits: [
-            .init(.done, "no differences"), .init(.changes, "there are differences"),
+            .init(.done, "no differences"), .init(.changes, "differences were found"),
             .init(.failure(.failed), "a database is damaged"),
         ],
         run: run)

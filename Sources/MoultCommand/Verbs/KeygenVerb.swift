@@ -12,7 +12,7 @@ enum KeygenVerb {
     static let root = Option("root", "Create a root key, which only signs key lists and stays offline")
 
     static let command = Command(
-        "keygen", .publishers, "create a key pair: one key signs releases, stores trust the other",
+        "keygen", .publishers, "create a key pair: one key signs releases, and stores trust the other",
         discussion: [
             """
             The files are in minisign's format, so moult and minisign can both use them. A password protects the secret key; \
@@ -69,7 +69,7 @@ enum KeygenVerb {
                 page.line("\("+", .added) \(secret)  secret: signs key lists; keep it offline")
                 page.line("\("+", .added) \(open)  public: root key \(id)")
                 let words = ["moult", "trust", "keys", "--product", "NAME", "--root", open, "--release", "RELEASE.pub"]
-                return page.line("add the release key with: \(shellLine(words + ["--key", secret]), .heading)")
+                return page.line("create the first key list with: \(shellLine(words + ["--key", secret]), .heading)")
             }
             page.line("\("+", .added) \(secret)  secret: signs releases")
             page.line("\("+", .added) \(open)  public: key \(id)")

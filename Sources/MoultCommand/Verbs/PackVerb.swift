@@ -25,7 +25,7 @@ enum PackVerb {
         "output", letter: "o", value: .directory(), "The directory for manifest and bundle (default ./releases)")
     static let name = Option(
         "name", value: .text("NAME"),
-        "Write NAME.json and NAME.tar.zst, replacing older ones (default: named by product and version)")
+        "Write NAME.json and a bundle of the same name, replacing older ones (default: product and version)")
     static let level = Option("level", value: .number("N", in: 1...19), "The compression level of zstd (default 12)")
     static let format = Option(
         "format", value: .choice("FORMAT", of: ["tar.zst", "tar.xz", "tar.gz", "zip"]),
@@ -50,8 +50,8 @@ enum PackVerb {
         discussion: [
             """
             The command builds or copies every database of the draft, checks integrity and foreign keys, and writes the \
-            bundle and the manifest. The same inputs produce the same bytes. The bundle is a tar archive compressed \
-            with zstd. The databases may be in use, and no input file is changed.
+            bundle and the manifest. The same inputs produce the same bytes, unless a warning says otherwise. The \
+            databases may be in use, and no input file is changed.
             """,
             """
             Then moult installs the release as a test, into an empty store and over earlier releases. It refuses \
@@ -261,9 +261,9 @@ extension Trials {
     func text(_ terminal: Terminal) -> StyledText {
         let done = all.filter { $0.skipped == nil }.map { $0.previous.map { "over \($0)" } ?? "into an empty store" }
         let skipped = all.compactMap { trial in
-            trial.skipped.map { "; not tried \(trial.previous.map { "over \($0)" } ?? "at all"): \($0)" }
+            trial.skipped.map { "; not tried \(trial.previous.map { "over \($0)" } ?? "in an empty store"): \($0)" }
         }
-        let what = done.isEmpty ? "not tried" : "trial: installed \(done.joined(separator: ", "))"
+        let what = done.isEmpty ? "trial: nothing was installed" : "trial: installed \(done.joined(separator: ", "))"
         return
             "\(done.isEmpty ? "!" : terminal.symbols.tick, done.isEmpty ? .warning : .good) \(what + skipped.joined())"
     }

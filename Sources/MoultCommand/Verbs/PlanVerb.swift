@@ -32,7 +32,7 @@ enum PlanVerb {
                 "moult plan -o approved.plan new.json"),
         ],
         exits: [
-            .init(.done, "nothing to do"), .init(.changes, "there are changes to make"),
+            .init(.done, "nothing to do"), .init(.changes, "the store would change"),
             .init(.failure(.refused), "the release is refused; the message says why"),
         ],
         run: run)

@@ -36,10 +36,10 @@ enum PublishVerb {
         "Keep patches from the N releases before the newest (default 3)")
     static let keepReleases = Option(
         "keep-releases", value: .number("N", in: 1...100_000),
-        "Keep the newest N releases of each channel and what stores need to reach them; drop older ones")
+        "Keep the newest N releases of each channel and the older ones that stores need to reach them; drop the rest")
     static let uploadWith = Option(
         "upload-with", value: .text("COMMAND"),
-        "Then run this shell command for each new file, to copy it to another place")
+        "Run this shell command for each new file, for example to upload the file")
     static let listUploads = Option(
         "list-uploads",
         "Print all files of the feed in a safe order for uploads, with Cache-Control and content type; publish nothing")
@@ -52,15 +52,15 @@ enum PublishVerb {
         "Reuse files of this other repository in the same registry")
     static let check = Option("check", "Check the feed as a store would, and publish nothing")
     static let tidy = Option(
-        "tidy", "With --check: remove leftovers of killed commands, and patches not in the feed")
+        "tidy", "With --check: remove files that killed commands left behind, and patches that are not in the feed")
 
     static let command = Command(
         "publish", .publishers, "add releases to a feed that stores follow",
         discussion: [
             """
             A feed is the signed list of the releases in its directory. Each file is written before the file that refers \
-            to it, so readers always find a complete feed. Without a release, the command renews the feed; do that before it \
-            expires.
+            to it, so readers always find a complete feed. Without a release, the command renews the feed; do that before the \
+            feed expires.
             """,
             """
             If the command fails or is killed, run it again: it completes the changes that are already public and \
@@ -73,15 +73,15 @@ enum PublishVerb {
             `docker login` or `skopeo login` saved (docs/registries.md).
             """,
             """
-            To copy the feed to an object store, specify a command with --upload-with. It runs once for each new file, \
-            the feed last, with MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and MOULT_CACHE_CONTROL in \
-            its environment. If it fails, run the same `moult publish` again to upload the rest \
-            (docs/object-storage.md).
+            To copy the feed to an object store, specify a shell command with --upload-with. moult runs it once for \
+            each new file, the feed last, with MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and \
+            MOULT_CACHE_CONTROL in its environment. If an upload fails, run the same `moult publish` again to upload \
+            the rest (docs/object-storage.md).
             """,
             """
             A published version is never replaced. To change keys, specify the old and the new secret key with --key \
-            and the new public key with --trust. If releases and the feed have separate keys, specify the list that \
-            `moult trust` wrote with --trust (moult help keys).
+            and the new public key with --trust. If releases and the feed have separate keys, specify with --trust the \
+            key list that `moult trust` wrote (moult help keys).
             """,
         ],
         arguments: [directory, manifests],
@@ -145,7 +145,7 @@ enum PublishVerb {
     private static func listFiles(_ call: Call) throws -> ExitCode {
         if let other = call.values(manifests).first ?? call.values(key).first {
             throw call.wrongUsage(
-                "--list-uploads and \(other) cannot be used together", why: "a list publishes nothing")
+                "--list-uploads and \(other) cannot be used together", why: "--list-uploads publishes nothing")
         }
         _ = try registryFeed(call)
         let files = try FeedUpload.files(in: call.required(directory))
@@ -205,7 +205,7 @@ enum PublishVerb {
         if call.has(threshold), !call.has(trust) { throw call.wrongUsage("--threshold needs --trust KEY") }
         if call.has(channel), call.values(manifests).isEmpty {
             throw call.wrongUsage(
-                "--channel needs a MANIFEST", why: "it sets the channel of the releases that are added")
+                "--channel needs a MANIFEST", why: "--channel sets the channel of the releases to publish")
         }
         var changes: [PublishOptions.Change] = []
         if let version = try call.version(withdraw) {
@@ -218,7 +218,8 @@ enum PublishVerb {
             guard let share = call.number(rollout) else { throw call.wrongUsage("--release needs --rollout PERCENT") }
             changes.append(.roll(version, to: share))
         } else if call.has(rollout), call.values(manifests).isEmpty {
-            throw call.wrongUsage("--rollout needs a MANIFEST or --release VERSION", why: "it applies to a release")
+            throw call.wrongUsage(
+                "--rollout needs a MANIFEST or --release VERSION", why: "a rollout percentage belongs to a release")
         }
         if let list = call.values(trust).first, call.values(trust).count == 1, list.hasSuffix(".json") {
             changes.append(.keyList(list))

@@ -7,7 +7,8 @@ internal import StepKit
 /// `moult quarantine`: manages old database content kept by updates, migrations and resets.
 enum QuarantineVerb {
     static let set = Argument(
-        .ofStore("NAME", .quarantine), presence: .optional, "The name of a set, or of a database for its newest set")
+        .ofStore("NAME", .quarantine), presence: .optional,
+        "The name of a set, or of a database to select its newest set")
     static let export = Option("export", value: .file(), "Copy the database into a new file")
     static let restore = Option(
         "restore", "Restore the database; the current one goes to quarantine")
@@ -34,7 +35,9 @@ enum QuarantineVerb {
             .init("Restore rows that an update left out:", "moult quarantine --restore pantry --table note"),
             .init("Restore a whole database:", "moult quarantine --restore diary"),
             .init("Export a copy:", "moult quarantine --export old-diary.db diary"),
-            .init("Remove caches older than a month:", "moult quarantine --remove --older-than 30"),
+            .init(
+                "Remove caches that have been in quarantine for a month:",
+                "moult quarantine --remove --older-than 30"),
         ],
         exits: [
             .init(.done, "done"),
@@ -142,7 +145,7 @@ extension QuarantineVerb {
             row("since", set.since.description)
             row("size", "\(ByteCount(set.size))")
             for (name, rows) in (set.record?.rows ?? [:]).sorted(by: { $0.key < $1.key }) where rows > 0 {
-                row("rows", "\(rows) of \(name) when it was set aside")
+                row("rows", "\(rows) in table \(name) when the database was set aside")
             }
             row("files", set.directory)
             page.table(table)
@@ -165,7 +168,9 @@ extension QuarantineVerb {
                 )
             }
             if fate.kept > fate.incomplete {
-                page.wrapped("\(counted(fate.kept - fate.incomplete, "row")) do not fit into the current database")
+                let misfits = fate.kept - fate.incomplete
+                page.wrapped(
+                    "\(counted(misfits, "row")) \(misfits == 1 ? "does" : "do") not fit into the current database")
             }
             if fate.incomplete > 0 {
                 let export = ["moult", "quarantine", "--export", "FILE", set.id] + call.storeWords
@@ -192,7 +197,7 @@ extension QuarantineVerb {
                         + "be able to read it. To go back to \(release) completely: "
                         + "\(shellLine(["moult"] + back + call.storeWords))")
             }
-            for kept in result.kept { page.line("  the database it replaced is in \(kept.directory)") }
+            for kept in result.kept { page.line("  the replaced database is in \(kept.directory)") }
         }
     }
 }

@@ -17,8 +17,8 @@ enum ResetVerb {
         "reset", .operators, "set a damaged database aside and create a new one",
         discussion: [
             """
-            Use it for a database that does not open, for example because the file is empty or not a database, \
-            because a directory is in its place, or because the -journal or -wal next to it belongs to another \
+            Use this command for a database that does not open, for example because the file is empty or not a \
+            database, because a directory is at its path, or because the -journal or -wal next to it belongs to another \
             database. The file and its sidecar files go to quarantine, and a new database is created from the \
             release. Nothing is deleted. After a crash, the next command finishes the reset.
             """,
@@ -37,10 +37,10 @@ enum ResetVerb {
             .init("Salvage again, after freeing disk space:", "moult reset user --salvage-again"),
         ],
         exits: [
-            .init(.done, "done"), .init(.changes, "with --dry-run: there are changes to make"),
+            .init(.done, "done"), .init(.changes, "with --dry-run: the store would change"),
             .init(
                 .failure(.refused),
-                "the database does not exist, or it has user data and --set-user-data-aside is missing"),
+                "the database does not exist, or has user data and --set-user-data-aside is missing"),
             .init(.failure(.undone), "failed and undone"),
             .init(.failure(.busy), "a process has the database open; the message names the process"),
         ],

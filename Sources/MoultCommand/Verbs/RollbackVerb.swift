@@ -33,7 +33,7 @@ enum RollbackVerb {
             .init("Go back to a version that is on hold:", "moult rollback --to 2.0.0 --force"),
         ],
         exits: [
-            .init(.done, "done"), .init(.changes, "with --dry-run: there are changes to make"),
+            .init(.done, "done"), .init(.changes, "with --dry-run: the store would change"),
             .init(
                 .failure(.refused),
                 "no kept release can be used, or the release given with --to is on hold or not trusted"),

@@ -17,8 +17,9 @@ enum SQLVerb {
         "sql", .operators, "run SQL on the databases, all on one connection",
         discussion: [
             """
-            The user database is main, the others are attached under their names: SELECT count(*) FROM food.food. The \
-            connection holds a lease, so all statements see the same release. With --quiet, only rows are printed.
+            The first user database is main, and the others are attached under their names: SELECT count(*) FROM \
+            food.food. The connection holds a lease, so all statements see the same release. With --quiet, only rows \
+            are printed.
             """
         ],
         arguments: [sql], options: [noHeader, csv, write, group],
@@ -83,8 +84,8 @@ enum SQLVerb {
         }
         if case .readOnly = said.resultCode {
             explained.now =
-                "A reference database cannot be changed. For another kind, this user must be allowed to write to the file "
-                + "and its directory."
+                "A reference database cannot be changed. For a database of another kind, this user needs write permission "
+                + "for the file and its directory."
         }
         return explained
     }

@@ -13,7 +13,7 @@ enum StatusVerb {
         discussion: [
             """
             The command does not read whole database files: it recognizes a read-only database by inode, size and \
-            times. In a store that was copied, moved or restored these differ, and the database is shown as copied \
+            times. Copying or restoring a store changes the inodes, and the database is shown as copied \
             and not verified until `moult verify` reads it. Newer releases come from the last known feed. To read \
             the feed now, run: moult check
             """,
@@ -29,11 +29,11 @@ enum StatusVerb {
         options: [prometheus, nagios],
         examples: [
             .init("Check the store in this directory:", "moult status"),
-            .init("Print it as JSON:", "moult status --json --store /var/lib/app"),
+            .init("Print the status as JSON:", "moult status --json --store /var/lib/app"),
             .init(
                 "Write metrics for Prometheus:",
                 "moult status --prometheus > new; [ -s new ] && mv new moult-app.prom"),
-            .init("Use it as a Nagios check:", "moult status --nagios --store /var/lib/app"),
+            .init("Run the command as a Nagios check:", "moult status --nagios --store /var/lib/app"),
         ],
         exits: [
             .init(.done, "the store could be read; with --nagios: ok"),

@@ -12,10 +12,10 @@ enum StepTrial {
         "For test: a sample database, staged under its name without .db")
     static let before = Option(
         "before", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)),
-        "For test: the phase before which it runs: check, delete, copy, attach or verify")
+        "For test: the phase before which the step runs: check, delete, copy, attach or verify")
     static let after = Option(
         "after", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)),
-        "For test: the phase after which it runs (default: copy)")
+        "For test: the phase after which the step runs (default: copy)")
 
     static func run(_ call: Call, _ program: String) throws -> ExitCode {
         var options = ConformanceKit.Options(executable: try Files.absolute(program))

@@ -30,7 +30,7 @@ enum TrustVerb {
             Stores trust the public root key and get each list from the feed: moult publish --trust FILE. After a \
             list expires, stores install nothing until they receive a newer one.
             """,
-            "If a root key on another machine must sign as well, sign the list there: moult sign FILE --key FILE",
+            "If a root key on another machine must also sign, sign the list there: moult sign FILE --key FILE",
         ],
         arguments: [directory], options: [product, root, release, timestamp, threshold, days, key], usesStore: false,
         examples: [

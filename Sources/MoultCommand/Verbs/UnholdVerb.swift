@@ -11,7 +11,7 @@ enum UnholdVerb {
 
     static let command = Command(
         "unhold", .operators, "remove a hold",
-        discussion: ["Without VERSION, the command removes the only hold; if the store has several, it refuses."],
+        discussion: ["Without VERSION, the command removes the only hold, and refuses if the store has several."],
         arguments: [version], options: [all, UpdateOptions.wait], changesStore: true,
         examples: [
             .init("Remove the hold on a release:", "moult unhold 2.1.0"),

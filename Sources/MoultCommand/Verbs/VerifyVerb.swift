@@ -14,7 +14,7 @@ enum VerifyVerb {
             """
             For a read-only database, the command checks that its path leads to the current generation (path), that the file \
             is the one that was verified (seal), and that no file next to it changes its content (sidecars). A file \
-            is recognized by inode, size and times; in a copied store these differ, and the file is read to compare \
+            is recognized by inode, size and times; in a copied store inodes differ, and the file is read to compare \
             its digest. A writable database must exist (path), have the schema of the installed release, and pass \
             SQLite's quick_check.
             """,
@@ -85,11 +85,11 @@ private struct VerifyReport: Report {
             let all = Assessment.Remedy.complete(words, store: storeWords)
             let verb =
                 remedy[0] == "chmod"
-                ? "to let this user read it"
+                ? "to let this user read the file"
                 : remedy.starts(with: ["moult", "reset"])
                     // Data that only the app had cannot be recreated.
-                    ? "restore a backup, or set it aside, salvage its readable rows and create a new one"
-                    : "repair it with"
+                    ? "restore a backup, or set the database aside, salvage its readable rows and create a new one"
+                    : "repair the store with"
             page.line("\(verb): \(shellLine(all), .heading)")
         }
     }

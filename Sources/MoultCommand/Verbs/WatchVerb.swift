@@ -39,13 +39,14 @@ enum WatchVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let words = call.values(program)
         guard call.has(exec) == !words.isEmpty else {
-            throw call.wrongUsage("--exec and CMD must be given together", why: "one of them is missing")
+            throw call.wrongUsage(
+                "--exec and CMD must be given together", why: call.has(exec) ? "CMD is missing" : "--exec is missing")
         }
         let layout = try StoreLayout(root: call.store())
         if let name = call.value(since), !Generation.isName(name) {
             throw call.wrongUsage(
                 "--since needs the name of a generation, not \"\(name)\"",
-                why: "the name is a version, a plus sign and eight hexadecimal digits, as in `moult status`")
+                why: "the name is a version, a plus sign and eight hexadecimal digits, as shown by `moult status`")
         }
         let follower = try Follower(layout, since: call.value(since))
         while let change = try follower.next() {

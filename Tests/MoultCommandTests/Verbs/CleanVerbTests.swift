@@ -17,7 +17,7 @@ import Testing
                 nothing to do: no generation can be removed
 
                 """)
-        #expect(try world.must("moult clean") == "nothing to do: no generation exceeds the limit\n")
+        #expect(try world.must("moult clean") == "nothing to do: the store has no generation beyond the limit\n")
     }
 
     @Test func `clean keeps generations in use`() throws {

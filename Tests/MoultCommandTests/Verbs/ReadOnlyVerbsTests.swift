@@ -103,8 +103,8 @@ import Testing
                 x  user  path      no file at \(world.store)/user.db
 
                 4 checks: 2 found a problem
-                repair it with: mv \(sealed)-wal \(sealed)-wal.old
-                restore a backup, or set it aside, salvage its readable rows and create a new one: \
+                repair the store with: mv \(sealed)-wal \(sealed)-wal.old
+                restore a backup, or set the database aside, salvage its readable rows and create a new one: \
                 moult reset user --set-user-data-aside
 
                 """)
