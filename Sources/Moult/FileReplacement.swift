@@ -50,7 +50,7 @@ package struct FileReplacement {
                     "no such file", "To restore its last copy: \(shellLine(["cp", copy, name]))")
             }
             throw refusal(
-                "no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
+                "no such file", "To copy a database to this path: \(shellLine(["cp", "NEW.db", name]))")
         }
         // A symlink to a file of a store is refused like that file.
         let target = try Files.target(ofLink: path)
@@ -64,7 +64,7 @@ package struct FileReplacement {
             let file = try Files.resolved(path)
             throw refusal(
                 "it is a symbolic link to \(target)",
-                "Use the file itself: \(shellLine(["moult", "replace", file])) NEW.db")
+                "Replace the file itself: \(shellLine(["moult", "replace", file])) NEW.db")
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
         // A file without write permission is not meant to change.

@@ -188,7 +188,7 @@ public struct Store: Sendable {
         throw MoultError(
             .distrusted, .refused, what: "the store \(layout.root) does not trust the keys that the app specifies",
             why: settings.keys == nil ? "\(layout.settings) has no keys" : "\(layout.settings) has different keys",
-            now: "Put the app's keys into \"keys\" of \(layout.settings), or use another directory.")
+            now: "Add the app's keys to \"keys\" in \(layout.settings), or use another directory.")
     }
 
     func recoverInterruptedWork() throws {

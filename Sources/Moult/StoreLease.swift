@@ -79,7 +79,7 @@ public final class StoreLease: Sendable {
             throw MoultError(
                 .databaseRequest, .refused, what: "release \(manifest.version) has no group \"\(group)\" of databases",
                 why: names.isEmpty
-                    ? "it has no groups: all its databases open together"
+                    ? "the release has no groups, and all its databases open together"
                     : "its groups are \(names.joined(separator: ", "))",
                 now: didYouMean(group, among: names))
         }

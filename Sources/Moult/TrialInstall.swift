@@ -30,7 +30,7 @@ package struct TrialInstall {
     package func run(_ release: String, over previous: String? = nil) throws -> String? {
         let manifest = try read(release)
         if let range = manifest.requires.moult, !range.contains(moultVersion) {
-            return "it requires moult \(range), and this is \(moultVersion)"
+            return "it requires moult \(range), but this is \(moultVersion)"
         }
         let result = Result { try install(release, manifest, over: previous) }
         try Files.removeTree(scratch)

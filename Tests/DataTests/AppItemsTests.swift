@@ -54,7 +54,7 @@ import Testing
         let warnings = plan["warnings"]?.array?.compactMap(\.string) ?? []
         #expect(
             warnings == [
-                "diary.db: its migrations drop or change schema objects of the app: \(item.name); "
+                "diary.db: the migrations drop or change schema objects of the app: \(item.name); "
                     + "the old database is kept in quarantine"
             ], "\(plan.line)")
         try shop.install("2.0.0")

@@ -30,7 +30,7 @@ import Testing
         #expect(
             try failures(program)
                 == ["unknown message", "unsupported protocol", "garbage"].map {
-                    "\($0): it returned a result for an invalid request"
+                    "\($0): the step returned a result for an invalid request"
                 })
     }
 
@@ -50,8 +50,8 @@ import Testing
         let program = try Programs.shell(
             scratch, plan: plan, apply: "echo x >> \"\(granted)/log\"; echo '{\"reply\":\"result\"}'")
         let found = try failures(program)
-        #expect(found.contains { $0.hasPrefix("apply again: a line: after applying it twice, ") }, "\(found)")
-        #expect(found.contains { $0.hasPrefix("undo: a line: after undoing it, ") }, "\(found)")
+        #expect(found.contains { $0.hasPrefix("apply again: a line: after applying the change twice, ") }, "\(found)")
+        #expect(found.contains { $0.hasPrefix("undo: a line: after undoing the change, ") }, "\(found)")
     }
 
     @Test func `the kit rejects a step that does not describe itself`() throws {

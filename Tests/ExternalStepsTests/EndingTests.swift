@@ -66,7 +66,8 @@ import Testing
         try world.update()
         let plan = try world.plan()
         #expect(!plan.changesStore)
-        #expect(plan.effects.last { $0.step == "test.step" }?.change == .keep(why: "done when it was installed"))
+        #expect(
+            plan.effects.last { $0.step == "test.step" }?.change == .keep(why: "done when the release was installed"))
         let shown = try Shell.run([try BuiltMoult.path(), "plan", world.world.second, "--store", world.store])
         #expect(shown.output == "nothing to do: 2.0.0 is installed\n")
         #expect(shown.status == 0)

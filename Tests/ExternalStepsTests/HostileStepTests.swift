@@ -62,7 +62,7 @@ import Testing
         Case(
             what: "another protocol",
             describe: #"echo '{"reply":"result","protocol":2,"name":"a","summary":"b","planIsPure":true}'"#,
-            says: "its result is invalid: the step uses protocol 2, and this version of moult uses protocol 1"),
+            says: "its result is invalid: the step uses protocol 2, but this version of moult uses protocol 1"),
         Case(
             what: "a plan that may change things",
             describe: #"echo '{"reply":"result","protocol":1,"name":"a","summary":"b"}'"#,
@@ -77,7 +77,7 @@ import Testing
             what: "a change of the core's",
             plan: #"echo '{"reply":"result","effects":[{"change":{"do":"point","to":"../../etc"}}]}'"#,
             says:
-                "its result is invalid: the plan has the change \"point\", and an external step may plan only confirm, keep and custom"
+                "its result is invalid: the plan has the change \"point\", but an external step may plan only confirm, keep and custom"
         ),
         Case(
             what: "a path that is not granted",
@@ -111,7 +111,7 @@ import Testing
         Case(
             what: "intends what was not planned", plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply: #"echo '{"reply":"intent","id":1,"intent":{"path":"/etc/passwd"}}'; read -r x; \#(result)"#,
-            says: "it exceeded its plan: its intent names /etc/passwd"),
+            says: "it exceeded its plan: an intent has the path /etc/passwd"),
         Case(
             what: "forges the journal in prepare",
             prepare:

@@ -55,6 +55,6 @@ struct OtherUserTests {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         try Shell.must(["chown", "65533", program])
-        #expect(try world.failure()?.why == "its owner is user 65533, and must be root or this user")
+        #expect(try world.failure()?.why == "its owner is user 65533, but must be root or this user")
     }
 }

@@ -44,7 +44,7 @@ import Testing
         let plan = try store.run("moult rollback -n")
         #expect(
             (plan.output + plan.errors).contains(
-                "release 2.0.0 is skipped: it was withdrawn by its publisher: leaks data"))
+                "release 2.0.0 is skipped, because its publisher withdrew it: leaks data"))
         let named = try store.run("moult rollback -n --to 2.0.0")
         #expect((named.output + named.errors).contains("release 2.0.0 was withdrawn by its publisher: leaks data"))
         try withdraw("3.0.0")

@@ -109,7 +109,7 @@ import Testing
         try Shell.must(["mv", scratch.path("disk"), scratch.path("unmounted")])
         let doctor = try store.moult(["doctor"])
         #expect(doctor.status == 1 && !doctor.output.contains("rm "), "\(doctor)")
-        #expect(doctor.output.contains("mount its disk"), "\(doctor)")
+        #expect(doctor.output.contains("mount the disk"), "\(doctor)")
         #expect(try store.moult(["status"]).output.contains("its disk may not be mounted"))
         #expect(try store.state("diary") == "missing")
     }

@@ -124,7 +124,7 @@ import Testing
         #expect(
             ended.errors == """
                 moult: error: \(url) cannot be verified: the store \(scratch.path("store")) trusts no key
-                  Put the publisher's key into "keys" of \(scratch.path("store/moult.json")), or use --allow-unsigned this time.
+                  Add the publisher's key to "keys" in \(scratch.path("store/moult.json")), or use --allow-unsigned this time.
 
                 """)
         try must("moult apply -q --allow-unsigned")

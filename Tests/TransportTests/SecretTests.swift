@@ -143,7 +143,7 @@ import Testing
         try quiet("moult plan --feed '\(server.url("feed.json?\(token)"))' -o saved.plan", status: 2)
         try quiet(
             "moult apply --plan saved.plan", status: 3,
-            shows: "the password or token for \(server.url("feed.json?***")) is not known")
+            shows: "the password or token for \(server.url("feed.json?***")) is unknown")
     }
 
     @Test func `doctor reports settings with secrets that every user may read`() throws {

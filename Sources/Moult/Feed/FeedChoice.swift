@@ -82,16 +82,16 @@ package struct FeedChoice: Sendable {
         if let reason = release.withdrawn { return ("it was withdrawn: \(reason)", nil) }
         if let why = holds.obstacle(to: release.version) { return (why, nil) }
         if let range = release.requires.app, let app = policy.appVersion, !range.contains(app) {
-            return ("it requires app \(range), and the app is \(app)", nil)
+            return ("it requires app \(range), but the app is \(app)", nil)
         }
         if let range = release.requires.moult, !range.contains(policy.moultVersion) {
-            return ("it requires moult \(range), and this is \(policy.moultVersion)", nil)
+            return ("it requires moult \(range), but this is \(policy.moultVersion)", nil)
         }
         // An update refuses a newer version whose sequence is not higher, so offering it would fail on every attempt.
         if let installed, let sequence = installedSequence, installed.precedes(release.version),
             release.sequence <= sequence, !policy.takesOlder
         {
-            return ("its sequence, \(release.sequence), is not higher than that of \(installed), \(sequence)", nil)
+            return ("its sequence (\(release.sequence)) is not higher than that of \(installed) (\(sequence))", nil)
         }
         if let why = seen.refusal(of: release.sequence, after: installedSequence, policy) {
             return ("it has sequence \(release.sequence), and \(why)", nil)

@@ -81,9 +81,9 @@ struct FeedFollower {
             return address
         }
         throw MoultError(
-            .noFeed, .refused, what: "the password or token for \(place) is not known",
+            .noFeed, .refused, what: "the password or token for \(place) is unknown",
             why: "saved plans do not contain it, and moult.json does not name this feed",
-            now: "Put the whole URL into \"feed\" of moult.json, or apply without a plan: moult apply URL")
+            now: "Add the whole URL to \"feed\" in moult.json, or apply without a plan: moult apply URL")
     }
 
     /// Puts the mirror that served the feed first, because others may be down or slow.

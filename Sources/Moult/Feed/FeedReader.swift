@@ -223,7 +223,7 @@ struct FeedReader {
     private func unsigned(_ place: Location) -> MoultError {
         MoultError(
             .distrusted, .refused, what: "\(place) cannot be verified", why: "the store \(layout.root) trusts no key",
-            now: "Put the publisher's key into \"keys\" of \(layout.settings), or use --allow-unsigned this time.")
+            now: "Add the publisher's key to \"keys\" in \(layout.settings), or use --allow-unsigned this time.")
     }
 }
 

@@ -42,7 +42,7 @@ package enum ReleaseSource: Sendable {
         if let feed = try feed(at: file) { return .feed(feed) }
         if file == path { return .manifest(path: path) }
         throw MoultError(
-            .manifest, what: "\(path) is a directory without a feed", why: "it has no \(file)",
+            .manifest, what: "\(path) is a directory without a feed", why: "\(file) does not exist",
             now: "Specify the manifest of a release in it.")
     }
 

@@ -201,7 +201,7 @@ extension Orchestrator {
     private static func undecided(_ reason: any Error, _ second: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the update failed, but the next command may finish it",
-            why: "\(reason); the cleanup failed as well: \(second)",
+            why: "\(reason); the cleanup also failed: \(second)",
             now:
                 "No database has changed yet. Fix the cause, then finish the update: moult recover, or undo it: moult recover --undo",
             cause: reason)
@@ -215,12 +215,12 @@ extension Orchestrator {
             warning { try record(plan, stopwatch, failure: error) }
             return error
         }
-        let another = "Fix that program and start it, or install another release: moult apply RELEASE"
+        let another = "Fix that program and restart it, or install another release: moult apply RELEASE"
         guard plan.purpose == .update, let from = plan.from, from.generation != plan.to.generation else {
             return stuck(
                 "\(plan.to.version) is installed, but \(consumer) did not reload", failure.reason,
                 now: plan.from == nil
-                    ? "No earlier release is kept to roll back to. Fix that program and start it." : another)
+                    ? "No earlier release is kept to roll back to. Fix that program and restart it." : another)
         }
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"

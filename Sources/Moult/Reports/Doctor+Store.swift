@@ -16,7 +16,7 @@ extension Doctor {
                     ? "an update is running: \(workers.map(\.description).joined(separator: ", "))"
                     : "an update was interrupted",
                 why: isRunning
-                    ? "findings may be out of date soon" : "it must be finished or undone",
+                    ? "the findings may soon be out of date" : "it must be finished or undone",
                 fix: isRunning
                     ? command("moult", "status", "--store", layout.root)
                     : command("moult", "recover", "--store", layout.root),
@@ -29,7 +29,7 @@ extension Doctor {
             return [
                 Finding(
                     kind: "pointer", path: layout.hidden, what: "it is missing",
-                    why: "no release is installed: this directory has the read-only databases and all records",
+                    why: "no release is installed, because this directory has the read-only databases and all records",
                     fix: installing())
             ]
         }
@@ -178,7 +178,7 @@ extension Doctor {
             return Finding(
                 kind: "generation", path: generation.path(database.member), what: "it \(why)",
                 why: "the store cannot roll back to this generation",
-                fix: "to use it, install its release again: "
+                fix: "to use this generation, install its release again: "
                     + command("moult", "apply", "--allow-downgrade", "--store", layout.root, "RELEASE"), isAdvice: true)
         }
         return nil
@@ -207,7 +207,7 @@ extension Doctor {
                     return Finding(
                         kind: "database", path: path, what: fault,
                         why: "the app cannot use \(database.name) in this state",
-                        fix: "mount its disk, or restore the file; to start without its data: "
+                        fix: "mount the disk, or restore the file; to start without the old data: "
                             + shellLine(remedy + ["--store", layout.root]))
                 }
                 if finding.awaitsMigration { why = "the app expects migrated content" }
@@ -238,7 +238,7 @@ extension Doctor {
             if broken.contains(layout.generation(name)) { return nil }
             return Finding(
                 kind: "unused", path: layout.generation(name), what: "no process uses this generation",
-                why: "it only takes up disk space", fix: command("moult", "clean", "--store", layout.root),
+                why: "the generation only takes up disk space", fix: command("moult", "clean", "--store", layout.root),
                 isAdvice: true)
         }
     }
@@ -271,7 +271,7 @@ extension Doctor {
             return Finding(
                 kind: "network", path: path, what: "\(system.mountPoint) is a \(system.type) file system",
                 why: "file locks and shared memory may not work between machines, which can corrupt databases",
-                fix: "move it to a local file system: " + command("cp", "-a", path, "LOCAL"))
+                fix: "copy the data to a local file system: " + command("cp", "-a", path, "LOCAL"))
         }
     }
 }

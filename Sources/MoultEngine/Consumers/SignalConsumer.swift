@@ -54,7 +54,7 @@ extension SignalConsumer: ConsumerChannel {
         guard facts.mode & 0o002 == 0, [0, geteuid(), user].contains(facts.owner) else {
             let why =
                 facts.mode & 0o002 == 0
-                ? "belongs to user \(Files.userName(facts.owner))" : "can be written by every user"
+                ? "belongs to user \(Files.userName(facts.owner))" : "is writable by every user"
             throw ConsumerFault(
                 "\(pidFile) \(why), and \(ProcessFacts(pid: pid).description) belongs to user \(Files.userName(user)): no signal is sent"
             )
@@ -67,7 +67,7 @@ extension SignalConsumer: ConsumerChannel {
     private func requireGone(_ pid: Int32) throws {
         if kill(pid, 0) != 0, Errno(errno) == Errno(ESRCH) { return }
         throw ConsumerFault(
-            "cannot see process \(pid) from \(pidFile), because /proc hides the processes of other users from this one")
+            "cannot see process \(pid) from \(pidFile), because /proc hides the processes of other users")
     }
 }
 

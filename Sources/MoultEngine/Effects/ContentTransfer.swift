@@ -137,7 +137,7 @@ struct ContentTransfer {
             what: "the table \(name) in \(live.path) does not belong to moult: it has no column \(column)",
             why: "moult uses this name for rows that do not fit into a release",
             now:
-                "Nothing was changed. Rename the table, in the app as well: \(shellLine(["sqlite3", live.path, rename]))"
+                "Nothing was changed. Rename the table, also in the app: \(shellLine(["sqlite3", live.path, rename]))"
         )
     }
 

@@ -50,8 +50,9 @@ final class DrainedFile {
         throw MoultError(
             .occupied, .refused, what: "\(path) cannot be taken over",
             why: "SQLite cannot read it, and \(sidecars.paths.joined(separator: " and ")) may hold part of its content",
-            now: "Nothing was changed. Start and stop the program that uses the file, so that it completes the file, "
-                + "or move the files away.")
+            now:
+                "Nothing was changed. Start and stop the program that uses the file, so that it writes all content to the "
+                + "file, or move the files away.")
     }
 
     /// Removes an empty `-wal` or `-journal` and a `-shm`, which SQLite may leave next to a database in rollback mode. They contain no rows,

@@ -213,7 +213,7 @@ final class LiveReplacement: WritableEffect {
 
     private func inUse(_ cause: (any Error)?) -> MoultError {
         InUse.error(
-            place, advice: "Try again when that program has ended its transaction, or stop it.", cause: cause)
+            place, advice: "Try again when that program has ended its transaction, or stop the program.", cause: cause)
     }
 }
 

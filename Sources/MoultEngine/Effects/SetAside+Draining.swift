@@ -94,5 +94,5 @@ extension SetAside {
         }
     }
 
-    static let advice = "Stop that program, and try again: its writes until then would be set aside as well."
+    static let advice = "Stop that program, and try again: its writes until then would also be set aside."
 }

@@ -149,7 +149,7 @@ package struct StandaloneCache {
             }
         }
         guard Files.isReadable(path) else {
-            throw refusal("this user may not read the file", "Run the command as the owner of the file.")
+            throw refusal("this user has no permission to read the file", "Run the command as the owner of the file.")
         }
         if try Files.isMountPoint(path) {
             throw refusal(

@@ -79,9 +79,9 @@ final class WritableEffects {
         guard let owner = try Files.protectedOwner(path), try isWAL(path) || !Sidecars.of(path).isEmpty else { return }
         let (user, directory) = (Files.userName(owner), Files.directory(of: path))
         throw MoultError(
-            .inUse, .refused, what: "\(path) cannot be updated by this user: it belongs to user \(user)",
-            why: "\(directory) is sticky, and there the kernel lets only \(user) open the -wal (fs.protected_regular)",
-            now: "Nothing was changed. Run the command as user \(user), who must own the store as well.")
+            .inUse, .refused, what: "this user cannot update \(path), which belongs to user \(user)",
+            why: "\(directory) is sticky, and the kernel lets only \(user) open the -wal there (fs.protected_regular)",
+            now: "Nothing was changed. Run the command as user \(user), who must also own the store.")
     }
 
     private func waitUntilClosed(_ effect: any WritableEffect) throws {
@@ -261,9 +261,9 @@ final class WritableEffects {
                 }
             guard isCommitted else { continue }
             throw MoultError(
-                .stuck, .refused, what: "the update to \(release.version) cannot be undone any more",
+                .stuck, .refused, what: "the update to \(release.version) can no longer be undone",
                 why: "\(effect.database ?? "a database") is already updated, and apps may have written to it since",
-                now: "Finish it: moult recover. Then go back with: moult rollback")
+                now: "Finish the update: moult recover. Then roll back: moult rollback")
         }
     }
 

@@ -122,7 +122,7 @@ final class Displacement {
     private func cannotKeep() -> MoultError {
         MoultError(
             .quarantine, .refused, what: "the old content of \(place) cannot be kept",
-            why: "the file system or the owner of the file does not allow a hard link to it",
+            why: "a hard link to the file cannot be made, because of its file system or its owner",
             now: "Publish the release with \"replace\": \"live\".")
     }
 

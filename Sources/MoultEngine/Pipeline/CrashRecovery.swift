@@ -217,7 +217,7 @@ package struct CrashRecovery {
         throw MoultError(
             .stuck, .stuck, what: "\(installedDirectory)/\(Generation.manifestName) cannot be read",
             why: "the unfinished update needs this file",
-            now: "Copy the manifest of release \(plan.to.version) there, then go back with: moult recover --undo")
+            now: "Copy the manifest of release \(plan.to.version) there, then undo the update: moult recover --undo")
     }
 
     private func applier(
@@ -289,7 +289,7 @@ package struct CrashRecovery {
             .stuck, .stuck,
             what: "the \(plan.title) in \(layout.root) was not finished in \(attempts) attempts",
             why: "every attempt was interrupted",
-            now: "Try once more with: moult recover, or go back with: moult recover --undo")
+            now: "Try once more with: moult recover, or undo the change: moult recover --undo")
     }
 
     private func stuck(_ plan: Plan, _ error: any Error, isForward: Bool) -> MoultError {
@@ -304,7 +304,8 @@ package struct CrashRecovery {
                 ?? "\(error)",
             now: (remedy.map { "\($0)\($0.hasSuffix(".") ? "" : ".") Then" } ?? "Fix the cause, then")
                 + (isForward
-                    ? " run: moult recover, or go back with: moult recover --undo" : " repeat: moult recover --undo"),
+                    ? " run: moult recover, or undo the change: moult recover --undo"
+                    : " repeat: moult recover --undo"),
             cause: error)
     }
 }

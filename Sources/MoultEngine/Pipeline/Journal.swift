@@ -205,7 +205,7 @@ package struct Journal {
             throw MoultError(
                 .stuck, .stuck, what: "\(path) has a record that this version of moult cannot read",
                 why: "another version of moult may have written it",
-                now: "Finish the update with the version that began it: moult recover")
+                now: "Finish the update with the version that started it: moult recover")
         }
     }
 }

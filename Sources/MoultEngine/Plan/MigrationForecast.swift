@@ -41,7 +41,7 @@ package struct MigrationForecast {
             guard !items.isEmpty else { continue }
             let names = items.map { "\($0.kind) \($0.name)" }.joined(separator: ", ")
             plan.warnings.append(
-                "\(path): its migrations drop or change schema objects of the app: \(names); the old database is kept in quarantine"
+                "\(path): the migrations drop or change schema objects of the app: \(names); the old database is kept in quarantine"
             )
         }
     }

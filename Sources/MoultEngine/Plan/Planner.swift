@@ -339,7 +339,7 @@ package struct Planner {
         return effects.map { effect in
             guard effect.isCustom else { return effect }
             var kept = effect
-            kept.change = .keep(why: "done when it was installed")
+            kept.change = .keep(why: "done when the release was installed")
             return kept
         }
     }

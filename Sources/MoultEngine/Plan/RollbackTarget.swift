@@ -81,7 +81,7 @@ package struct RollbackTarget {
             guard let reason = withdrawal(of: target.version) else {
                 return Choice(name: target.name, skipped: skipped)
             }
-            skipped.append("release \(target.version) is skipped: it was withdrawn by its publisher: \(reason)")
+            skipped.append("release \(target.version) is skipped, because its publisher withdrew it: \(reason)")
         }
         if holds.fault != nil, let refusal = holds.refusal(of: older[0].version) { throw refusal }
         let obstacles = older.map { kept in

@@ -32,8 +32,8 @@ package struct StepSet: Sendable {
         for step in settings where step.executable != nil {
             if named(step.name) != nil {
                 throw MoultError(
-                    .settings, what: "steps.\(step.name) in moult.json names a step that already exists",
-                    why: "it is a built-in step", now: "Choose another name, or leave out \"executable\".")
+                    .settings, what: "steps.\(step.name) in moult.json cannot have an \"executable\"",
+                    why: "a built-in step has the same name", now: "Choose another name, or leave out \"executable\".")
             }
             if let external { set.others.append(external(step)) }
         }

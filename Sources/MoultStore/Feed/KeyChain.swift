@@ -112,7 +112,7 @@ package struct KeyChain {
                 try Files.factsThroughLinks(feed) != nil
             {
                 error.now =
-                    "The key lists next to it may allow that key; the store gets them from the feed: "
+                    "The key lists in the same directory may allow that key; the store gets them from the feed: "
                     + shellLine(["moult", "apply", "--feed", feed])
             }
             throw error

@@ -70,26 +70,26 @@ package struct Generation: Sendable {
     package static func currentName(_ layout: StoreLayout) throws -> String? {
         guard let target = try Files.target(ofLink: layout.current) else {
             if try Files.facts(layout.current) != nil {
-                throw lost(layout, "it is not a symlink", because: "another file has replaced the link")
+                throw lost(layout, "is not a symlink", because: "another file has replaced the link")
             }
             guard try lastInstalled(layout) != nil else { return nil }
-            throw lost(layout, "it is missing", because: "this link shows which generation is in service")
+            throw lost(layout, "is missing", because: "this link shows which generation is in service")
         }
         guard target.hasPrefix("generations/"), isName(String(target.dropFirst(12))) else {
-            throw lost(layout, "it points at \(target)", because: "the target is not the name of a generation")
+            throw lost(layout, "points to \(target)", because: "the target is not the name of a generation")
         }
         let name = String(target.dropFirst(12))
         // A missing generation can be restored with its release only if it was the last one installed.
         if try Files.facts(layout.generation(name)) == nil, let last = try lastInstalled(layout), last != name {
             throw lost(
-                layout, "it points at \(target)", because: "that generation is missing, and \(last) was installed last")
+                layout, "points to \(target)", because: "that generation is missing, and \(last) was installed last")
         }
         return name
     }
 
     private static func lost(_ layout: StoreLayout, _ what: String, because why: String) -> MoultError {
         MoultError(
-            .store, what: "\(layout.current) cannot be used: \(what)", why: why, now: "Restore it with: moult recover")
+            .store, what: "\(layout.current) \(what)", why: why, now: "Restore it with: moult recover")
     }
 
     /// Returns the last installed generation according to the history, if it exists and no update is running; used only if

@@ -241,6 +241,6 @@ package struct OutdatedReader: Sendable, Equatable {
     package let databases: [String]
 
     package var text: String {
-        "\(process.description) still has the old \(databases.joined(separator: ", ")) open; restart it, or have it open the database again"
+        "\(process.description) still has the old \(databases.joined(separator: ", ")) open; restart the process, or have it reopen its databases"
     }
 }

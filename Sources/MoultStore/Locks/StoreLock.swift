@@ -65,7 +65,7 @@ package final class StoreLock: Sendable {
                 .store, what: "this user cannot change the store \(layout.root)",
                 why: "\(error.what): \(error.why ?? "")",
                 now: isReadOnly
-                    ? "Mount its file system for writing, or use another store."
+                    ? "Mount the file system of the store read-write, or use another store."
                     : "Run the command as the user who owns the store.", cause: error.cause)
         }
     }

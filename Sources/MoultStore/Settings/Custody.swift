@@ -175,7 +175,7 @@ package struct Custody {
         guard facts.kind != .link, facts.mode & 0o022 != 0, !(allowsSticky && isSticky) else { return nil }
         let who = facts.mode & 0o002 != 0 ? "every user" : "its group"
         return Fault(
-            path: path, why: "can be written by \(who)",
+            path: path, why: "is writable by \(who)",
             remedy: ["chmod", facts.kind == .directory && allowsSticky ? "+t" : "go-w", path], owner: nil)
     }
 
@@ -190,7 +190,7 @@ package struct Custody {
         let others: UInt32 = facts.group == getegid() ? 0o002 : 0o022
         if facts.mode & others == 0 { return nil }
         return Fault(
-            path: path, why: "can be written by other users", remedy: ["chmod", "go-w", path], owner: nil)
+            path: path, why: "is writable by other users", remedy: ["chmod", "go-w", path], owner: nil)
     }
 
     // MARK: identity

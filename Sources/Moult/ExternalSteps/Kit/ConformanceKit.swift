@@ -84,7 +84,7 @@ final class StepTestBench {
         } catch {
             let error = error as? MoultError
             check = .init(
-                name: name, finding: error.map(Self.text) ?? "it failed",
+                name: name, finding: error.map(Self.text) ?? "the check failed",
                 note: nil)
         }
         checks.append(check)

@@ -35,7 +35,7 @@ extension StepTestBench {
         else { return }
         check(name("apply again")) {
             try run("apply")
-            try expectContent(after, "applying it twice")
+            try expectContent(after, "applying the change twice")
             return nil
         }
         guard
@@ -43,13 +43,13 @@ extension StepTestBench {
                 name("undo"),
                 {
                     try run("undo")
-                    try expectContent(before, "undoing it")
+                    try expectContent(before, "undoing the change")
                     return nil
                 })
         else { return }
         check(name("undo again")) {
             try run("undo")
-            try expectContent(before, "undoing it twice")
+            try expectContent(before, "undoing the change twice")
             return nil
         }
         for point in 0...count { checkKilled(at: point, of: count, name, intents, before, after, run) }
@@ -85,13 +85,13 @@ extension StepTestBench {
         }
         check("apply again: \(effect.text)") {
             try step.apply(effect, context)
-            try expectContent(after, "applying it twice")
+            try expectContent(after, "applying the change twice")
             return nil
         }
         for again in ["", " again"] {
             check("undo\(again): \(effect.text)") {
                 try step.undo(effect, context)
-                try expectContent(before, "undoing it\(again)")
+                try expectContent(before, "undoing the change\(again)")
                 return nil
             }
         }
@@ -112,7 +112,7 @@ extension StepTestBench {
                     if point == count { conversation.onResult = { throw StepConversation.Killed() } }
                 }
             } catch is StepConversation.Killed { return }
-            throw Finding("it exited before the point where the test kills it")
+            throw Finding("the step exited before the test could kill it")
         }
         check(name("killed at point \(point + 1) of \(count + 1), then undo")) {
             try kill()

@@ -29,7 +29,7 @@ extension StepTestBench {
         else { return }
         check("unknown fields") {
             let other = try self.describe(program, ["fieldOfALaterVersion": ["a": 1]])
-            if other != description { throw Finding("its description changes if the request has an unknown field") }
+            if other != description { throw Finding("an unknown field in the request changes the step's description") }
             return nil
         }
         checkRefusals(program, description)
@@ -99,7 +99,7 @@ extension StepTestBench {
                         if error.why?.contains("and without a result") == true { return "exited without a result" }
                         throw error
                     }
-                    throw Finding("it returned a result for an invalid request")
+                    throw Finding("the step returned a result for an invalid request")
                 }
             }
         }
@@ -130,7 +130,7 @@ extension StepTestBench {
         context.note = { level.text = $1 }
         let effects = try step.plan(context)
         if let changed = try Footprint([directory]).changes(since: before).first {
-            throw Finding("it changed \(changed)")
+            throw Finding("the step changed \(changed) during planning")
         }
         return (effects, level.text)
     }

@@ -215,7 +215,7 @@ struct StepRefusal: Error {
             .stepRefused, outcome,
             what: "the step \(step) failed during \(asked): " + visible(message)
                 + (path.map { " (\(visible($0)))" } ?? ""),
-            why: code.map { "its error code is \(visible($0))" },
+            why: code.map { "the error code is \(visible($0))" },
             now: hint.map(visible))
     }
 }

@@ -25,13 +25,13 @@ package final class StepExecutable: Sendable {
             throw refused("no such file", "Install it there, or correct \"executable\" in moult.json.")
         }
         guard facts.kind == .file else {
-            throw refused("it is not a regular file", "Specify the path of the program itself in moult.json.")
+            throw refused("it is not a regular file", "Specify the path of the program file itself.")
         }
         let file = try Descriptor(path, .read)
         let opened = try file.facts()
         guard opened.kind == .file, opened.owner == 0 || opened.owner == geteuid() else {
             throw refused(
-                "its owner is user \(opened.owner), and must be root or this user",
+                "its owner is user \(opened.owner), but must be root or this user",
                 "As root: \(shellLine(["chown", "root", path]))")
         }
         guard opened.mode & 0o022 == 0 else {

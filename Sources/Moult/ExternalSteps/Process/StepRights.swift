@@ -16,8 +16,8 @@ package struct StepRights: Sendable {
 
     /// Returns the protection in force, as shown in the plan.
     static func level(mountsReadOnly: Bool) -> String {
-        "planned without write access, enforced by Landlock \(Guard.level.landlock), seccomp"
-            + (mountsReadOnly ? ", read-only mounts" : "")
+        "planned without write access, enforced by Landlock \(Guard.level.landlock)"
+            + (mountsReadOnly ? ", seccomp and read-only mounts" : " and seccomp")
     }
 
     /// Returns these rights as kernel rules, under which no process can leave the step's process group, which is killed as a

@@ -61,7 +61,7 @@ struct Applying {
                     guard let place = try PathRules.resolvedForWriting(path),
                         (writes + mine).contains(where: { PathRules.isInside(place, $0) })
                     else {
-                        throw StepConversation.Misbehaving(.outsideThePlan("its intent names \(visible(path))"))
+                        throw StepConversation.Misbehaving(.outsideThePlan("an intent has the path \(visible(path))"))
                     }
                 }
                 try context.intents.add(intent, for: effect)

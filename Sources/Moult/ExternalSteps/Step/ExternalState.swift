@@ -13,7 +13,7 @@ package struct ExternalState {
 
     package init(_ step: ExternalStep) throws {
         guard let path = step.settings.executable else {
-            (state, why, description) = ("rules only", "moult.json names no executable", nil)
+            (state, why, description) = ("rules only", "moult.json does not specify an executable", nil)
             return
         }
         guard try Files.factsThroughLinks(path) != nil else {

@@ -142,7 +142,7 @@ package struct ExternalStep: PlacedStep {
             guard PathRules.isInside(store, granted) || PathRules.isInside(granted, "\(store)/.moult") else { continue }
             throw MoultError(
                 .stepTrust, .refused, what: "the step \(name) is not run",
-                why: "moult.json lets it write to \(path), and the store's own files are there",
+                why: "moult.json lets the step write to \(path), which contains the store's own files",
                 now: "Grant a directory outside the store.")
         }
     }
@@ -160,7 +160,7 @@ package struct StepDescription: Sendable, Equatable {
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let major = answer["protocol"]?.integer else { throw wrong("\"protocol\" is missing") }
         guard major == 1 else {
-            throw wrong("the step uses protocol \(major), and this version of moult uses protocol 1")
+            throw wrong("the step uses protocol \(major), but this version of moult uses protocol 1")
         }
         guard let name = answer["name"]?.string, let summary = answer["summary"]?.string else {
             throw wrong("\"name\" and \"summary\" must be strings")

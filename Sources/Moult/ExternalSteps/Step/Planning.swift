@@ -58,7 +58,7 @@ struct Planning {
                 if let step { _ = try step.writes(of: effect) }
             default:
                 throw wrong(
-                    "the plan has the change \"\(json["change"]?["do"]?.string ?? "")\", and an external step may plan only confirm, keep and custom"
+                    "the plan has the change \"\(json["change"]?["do"]?.string ?? "")\", but an external step may plan only confirm, keep and custom"
                 )
             }
             return effect

@@ -69,9 +69,9 @@ struct Preparing {
         func failed(_ what: String) -> MoultError { Misbehaviour.outsideThePlan(what).error(step.name, "prepare") }
         let after = try Footprint([context.stagedGeneration])
         for changed in after.changes(since: before) where changed != context.stagedGeneration {
-            guard mine.contains(changed) else { throw failed("it changed \(changed)") }
+            guard mine.contains(changed) else { throw failed("\(changed) was changed") }
             guard let facts = after.entries[changed], facts.kind == .file, facts.links == 1 else {
-                throw failed("\(changed) is no longer a regular file with one name")
+                throw failed("\(changed) is no longer a regular file without other hard links")
             }
         }
     }
