@@ -7,7 +7,7 @@ internal import MoultSandbox
 enum DiffVerb {
     static let old = Argument(
         .file("OLD"),
-        "The old database, bundle, manifest or store; without NEW, this is the new one, and the store is the old one")
+        "The old database, bundle, manifest or store; without NEW, the new one, which is compared with the store")
     static let new = Argument(.file("NEW"), presence: .optional, "The new database, bundle, manifest or store")
     static let database = Option(
         "database", value: .text("NAME"), repeats: true, "Only this database")

@@ -9,10 +9,10 @@ enum KeygenVerb {
     static let noPassword = Option(
         "no-password", "Store the secret key without a password, for machines that sign unattended")
 
-    static let root = Option("root", "Create a root key, which only signs key lists and stays offline")
+    static let root = Option("root", "Create a root key, which signs only key lists and stays offline")
 
     static let command = Command(
-        "keygen", .publishers, "create a key pair: one key signs releases, and stores trust the other",
+        "keygen", .publishers, "create a key pair: one key signs releases; stores trust the other",
         discussion: [
             """
             The files are in minisign's format, so moult and minisign can both use them. A password protects the secret key; \

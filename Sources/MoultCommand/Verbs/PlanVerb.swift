@@ -28,7 +28,7 @@ enum PlanVerb {
             .init("See what following the feed would change:", "moult plan"),
             .init("Also see how many rows would change:", "moult plan --deep releases/dailyvalue-2.1.0.json"),
             .init(
-                "Save the plan, to have it approved and then applied exactly:",
+                "Save the plan, so that exactly this plan is applied after approval:",
                 "moult plan -o approved.plan new.json"),
         ],
         exits: [

@@ -12,10 +12,10 @@ enum RecoverVerb {
         "recover", .operators, "finish or undo an interrupted update",
         discussion: [
             """
-            Every command that writes to the store first finishes or undoes an interrupted update. This command does \
-            nothing else, and still tries when other commands have given up after three attempts. If the update had \
-            not changed anything, its staged files are removed. Otherwise the update is finished, because apps may \
-            already have read the new data; use --undo if it cannot be finished.
+            Every command that writes to the store first finishes or undoes an interrupted update. This command also \
+            repairs the history and the record of holds, and still tries when other commands have given up after three \
+            attempts. If the update had not changed anything, its staged files are removed. Otherwise the update is \
+            finished, because apps may already have read the new data; use --undo if it cannot be finished.
             """
         ],
         options: [undo, UpdateOptions.wait], changesStore: true,

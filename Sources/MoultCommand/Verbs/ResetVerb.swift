@@ -23,7 +23,7 @@ enum ResetVerb {
             release. Nothing is deleted. After a crash, the next command finishes the reset.
             """,
             """
-            The readable rows of a user database are copied into a new file, next to the old files in quarantine. A \
+            The readable rows of a shared or user database are copied into a new file, next to the old files in quarantine. A \
             report lists the rows that could not be copied, with the reason. If the disk was full, free some space \
             and run: moult reset DATABASE --salvage-again. It replaces only that new file and its report.
             """,

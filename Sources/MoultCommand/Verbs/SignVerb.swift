@@ -14,8 +14,8 @@ enum SignVerb {
         discussion: [
             """
             The command writes FILE.minisig next to each FILE and replaces an older signature made with the same key. If \
-            another key has already signed, the signature goes to FILE.KEYID.minisig, for stores that require several \
-            signatures. The bundle needs no signature, because the manifest contains its digest.
+            another key has already signed FILE, the signature goes to FILE.KEYID.minisig, for stores that require \
+            several signatures. The bundle needs no signature, because the manifest contains its digest.
             """
         ],
         arguments: [files], options: [key, comment], usesStore: false,

@@ -18,7 +18,7 @@ enum StepsVerb {
         discussion: [
             """
             A manifest can add steps before and after the built-in ones. Under "steps" in moult.json, the operator \
-            assigns a program to each step and limits what the program may do. moult runs a program only after the \
+            assigns a program to a step and limits what the program may do. moult runs a program only after the \
             operator has trusted it, and only while it is unchanged.
             """,
             """

@@ -10,7 +10,7 @@ enum WatchVerb {
         "since", value: .text("GENERATION"),
         "Report releases installed after this generation (default: the current one)")
     static let program = Argument(
-        .text("CMD"), presence: .repeated, "The program and its arguments, after -- if it has options")
+        .text("CMD"), presence: .repeated, "The program and its arguments, after -- if they include options")
 
     static let command = Command(
         "watch", .operators, "report each release when it is installed",
