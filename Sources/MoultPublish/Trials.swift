@@ -82,7 +82,7 @@ package struct Trials: Sendable {
         if let previous {
             error.now =
                 "Nothing was written. Correct the draft or the database. If stores must not update from \(previous) "
-                + "directly, list the versions that can: \"requires\": { \"from\": \">\(previous)\" }"
+                + "directly, exclude that version in the draft: \"requires\": { \"from\": \">\(previous)\" }"
         }
         error.outcome = .refused
         return error

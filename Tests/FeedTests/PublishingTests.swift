@@ -115,7 +115,7 @@ import Testing
             "rel/test-2.0.0.json -k a.key",
             """
             public/test-2.0.0.tar.zst already exists with different content: published files must not change
-              Choose another version for the release. If its files are not named by their version, pack it without --name.
+              Choose another version for the release. If its file names do not contain the version, pack it without --name.
             """)
     }
 
@@ -125,7 +125,7 @@ import Testing
         try refused(
             "rel/test-2.0.0.json -k a.key",
             """
-            rel/test-2.0.0.tar.zst does not match the manifest: its size or SHA-256 does not match
+            rel/test-2.0.0.tar.zst does not match the manifest: its size or SHA-256 differs
               Pack the release again.
             """)
     }

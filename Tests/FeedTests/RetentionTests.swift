@@ -72,7 +72,7 @@ import Testing
         try bench.release("1.0.0", sequence: 1)
         #expect(
             try bench.refusal("moult publish public rel/test-1.0.0.json -k a.key --keep-releases 1", status: 3) == """
-                moult: error: release 1.0.0 would be dropped from the feed at once: the feed has 1 newer one, and --keep-releases allows no more
+                moult: error: release 1.0.0 would be dropped from the feed at once: the feed has 1 newer release, and --keep-releases allows no more
                   Keep more releases, or publish without --keep-releases.
 
                 """)

@@ -106,8 +106,8 @@ import Testing
             #expect(
                 ended.errors.contains(
                     ended.status == 6
-                        ? "Stores already find the new feed. Run the command again to upload the rest."
-                        : "Stores still find the old feed. Run the command again to upload the missing files."))
+                        ? "Stores already see the new feed. Run the command again to upload the rest."
+                        : "Stores still see the old feed. Run the command again to upload the missing files."))
             // This destination overwrites a file during the upload, so stores may find a truncated feed, which they
             // refuse. An object store replaces an object as a whole.
             if number != 5 {

@@ -215,7 +215,7 @@ enum RefusalCases {
     private static let substitutions: [Case] = [
         Case(
             "undefined", "SELECT 1;\nSELECT '${VERSON}';",
-            "in/s.sql:2: ${VERSON} has no value: nothing defines it. Specify it with --define VERSON=VALUE. For the literal text, write $${VERSON}."
+            "in/s.sql:2: ${VERSON} has no value: no --define option sets it. Specify it with --define VERSON=VALUE. For the literal text, write $${VERSON}."
         ),
         Case(
             "near another", ".print ${env.HOMER}\n",
@@ -223,7 +223,7 @@ enum RefusalCases {
         ).with { $0.environment = ["HOME": "/x"] },
         Case(
             "git", "SELECT '${git.descibe}';",
-            "in/s.sql:1: ${git.descibe} has no value: nothing defines it. Did you mean \"git.describe\"? For the literal text, write $${git.descibe}."
+            "in/s.sql:1: ${git.descibe} has no value: no --define option sets it. Did you mean \"git.describe\"? For the literal text, write $${git.descibe}."
         ),
         Case(
             "no repository", "SELECT ${git.count};",

@@ -25,7 +25,7 @@ import Testing
         Case(
             ".import --csv t.csv food\n", "a,b\n1,2\n",
             [
-                "s.sql:1: no table food: it is created with the column names in the first row of t.csv, all TEXT "
+                "s.sql:1: the table food does not exist: it is created with the columns in the first row of t.csv, all of type TEXT "
                     + "(a, b)"
             ]
         ),
@@ -33,7 +33,7 @@ import Testing
             ".import --csv t.csv food\n", "a,A\n1,2\n",
             [
                 "t.csv:1: columns renamed due to duplicates: \"a\" to \"a_1\", \"A\" to \"A_2\"",
-                "s.sql:1: no table food: it is created with the column names in the first row of t.csv, all TEXT "
+                "s.sql:1: the table food does not exist: it is created with the columns in the first row of t.csv, all of type TEXT "
                     + "(a_1, A_2)",
             ]
         ),

@@ -53,7 +53,7 @@ extension BuildProgress {
         case .running(let place): PackProgress(what: "\(what): \(place)", done: 0, total: 0)
         case .importing(let file, _, let bytes, let all):
             PackProgress(what: "\(what): import \(file)", done: bytes, total: all)
-        case .sealing: PackProgress(what: "\(what): make it read-only", done: 0, total: 0)
+        case .sealing: PackProgress(what: "\(what): make the database read-only", done: 0, total: 0)
         }
     }
 }

@@ -115,8 +115,8 @@ struct Importer {
         }
         warnings.add(
             .note, place,
-            "no table \(request.table): it is created with the column names in the first row of \(file), "
-                + "all TEXT (\(columns.names.joined(separator: ", ")))")
+            "the table \(request.table) does not exist: it is created with the columns in the first row of \(file), "
+                + "all of type TEXT (\(columns.names.joined(separator: ", ")))")
     }
 
     /// Warns if the first row looks like a header: if the table exists, a header is imported like any other row, as in the

@@ -52,9 +52,7 @@ package struct DatabaseComparison {
         throw MoultError(
             .diff, what: isAlone ? "\(subject) is damaged" : "the database \(name) of \(subject) is damaged",
             why: first,
-            now:
-                "\(counted(damage.count, "finding")) in all; see them with: \(shellLine(["moult", "inspect", subject]))"
-        )
+            now: "To see the findings: \(shellLine(["moult", "inspect", subject]))")
     }
 
     private struct Sides {

@@ -54,7 +54,7 @@ struct FeedDirectory {
             if name == nil { throw Self.taken(file) }
             throw MoultError(
                 .publishing, .refused, what: "\(name ?? file) does not match the manifest",
-                why: facts == nil ? "no such file" : "its size or SHA-256 does not match",
+                why: facts == nil ? "no such file" : "its size or SHA-256 differs",
                 now: "Pack the release again.")
         }
     }
@@ -64,7 +64,7 @@ struct FeedDirectory {
             .publishing, .refused, what: "\(file) already exists with different content",
             why: "published files must not change",
             now:
-                "Choose another version for the release. If its files are not named by their version, pack it without --name."
+                "Choose another version for the release. If its file names do not contain the version, pack it without --name."
         )
     }
 

@@ -126,7 +126,7 @@ package struct FeedPublisher {
         if let lost = new.first(where: { !versions.contains($0.manifest.version) }) {
             throw refusal(
                 "release \(lost.manifest.version) would be dropped from the feed at once",
-                "the feed has \(count) newer \(count == 1 ? "one" : "ones"), and --keep-releases allows no more",
+                "the feed has \(counted(count, "newer release")), and --keep-releases allows no more",
                 "Keep more releases, or publish without --keep-releases.")
         }
         feed.releases = kept

@@ -57,8 +57,8 @@ package struct FeedUpload {
         error.outcome = isPublic ? .stuck : .failed
         error.now =
             isPublic
-            ? "Stores already find the new feed. Run the command again to upload the rest."
-            : "Stores still find the old feed. Run the command again to upload the missing files."
+            ? "Stores already see the new feed. Run the command again to upload the rest."
+            : "Stores still see the old feed. Run the command again to upload the missing files."
         return error
     }
 }

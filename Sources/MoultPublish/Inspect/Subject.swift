@@ -98,8 +98,8 @@ extension Subject {
             // If the file can be parsed as a draft, the error says so.
             guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
             throw MoultError(
-                .subject, what: "\(path) is a draft", why: "it does not describe the contents of its files",
-                now: shellLine(["moult", "pack", path, "-o", "releases/"]))
+                .subject, what: "\(path) is a draft", why: "a draft does not contain the digests of its files",
+                now: "To make a release from the draft: \(shellLine(["moult", "pack", path, "-o", "releases/"]))")
         }
         let directory = Files.directory(of: path)
         var unpacked: UnpackedBundle?

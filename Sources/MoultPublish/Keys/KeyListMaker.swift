@@ -43,7 +43,7 @@ package struct KeyListMaker {
         }
         if let own = self.product, own != product {
             throw refusal(
-                "\(directory) has the key lists of \(product)", "the option --product says \(own)",
+                "\(directory) has the key lists of \(product)", "--product specifies \(own)",
                 "Choose another directory.")
         }
         let old = before?.roles

@@ -36,7 +36,7 @@ extension ReleaseDraft {
         "databases": "Each database: its kind, and the file to pack.",
         "checks": "A release is refused if one of these queries returns a different result.",
         "budget": "A release is refused if a table loses or gains more rows than allowed here.",
-        "requires": "The versions that must be present before this release can be installed.",
+        "requires": "The versions of the app, moult and the installed release that this release requires.",
         "steps": "Additional steps of each update.",
     ]
 

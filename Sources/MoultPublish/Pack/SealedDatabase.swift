@@ -45,7 +45,7 @@ struct SealedDatabase {
         if let findings = report?.findings, let first = findings.first {
             throw MoultError(
                 .packing, .refused, what: "the database \(name) is damaged", why: first,
-                now: "Repair the database and pack again; \(counted(findings.count, "finding")) in all.")
+                now: "Repair the database, then pack it again.")
         }
         if let failure = report?.failure { throw failure }
         guard let identity = report?.identity, report?.findings != nil else {

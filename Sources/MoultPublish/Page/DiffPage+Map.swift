@@ -20,7 +20,7 @@ extension DiffPage {
             <p>\(map.changed) of \(map.newCount) pages changed (\(percentage(map.changed, of: map.newCount)))\
             \(map.added > 0 ? ", \(map.added) new" : "")\(map.removed > 0 ? ", \(map.removed) fewer than before" : ""); \
             the page size is \(ByteCount(map.pageSize).description)\
-            \(pages > 1 ? ", a square stands for up to \(pages) pages" : "").</p>
+            \(pages > 1 ? "; each square represents up to \(pages) pages" : "").</p>
             <svg class=map viewBox="0 0 \(plain: perLine * 10) \(plain: lines * 10)" role=img \
             aria-label="Map of the changed pages">
             \(paths)</svg>

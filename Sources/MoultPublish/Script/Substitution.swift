@@ -80,7 +80,7 @@ package final class Substitution {
             ? "Set the environment variable \(name.dropFirst(4))." : "Specify it with --define \(name)=VALUE."
         return MoultError(
             .substitution, what: "\(place): ${\(name)} has no value",
-            why: name.hasPrefix("env.") ? "no such environment variable is set" : "nothing defines it",
+            why: name.hasPrefix("env.") ? "no such environment variable is set" : "no --define option sets it",
             now: "\(hint ?? ways) For the literal text, write $${\(name)}.")
     }
 

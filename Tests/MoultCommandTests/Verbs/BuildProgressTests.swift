@@ -23,7 +23,7 @@ import Testing
         #expect(
             parts.map(\.what) == [
                 "build: \(made):1", "build: \(made):2", "build: \(made):3", "build: import \(scratch.path("food.csv"))",
-                "build: make it read-only",
+                "build: make the database read-only",
             ])
         // At the end, the progress reports the complete size of the file.
         #expect(parts.filter { $0.total > 0 }.map { [$0.done, $0.total] } == [[19, 19]])
