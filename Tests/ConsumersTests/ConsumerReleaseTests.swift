@@ -169,8 +169,8 @@ import Testing
         #expect(holder.line() == "ready")
         let ended = try shop.apply(shop.release(2), "--force-after", "0")
         #expect(ended.status == 0, "\(ended.errors)")
-        #expect(ended.errors.contains("moult sends it SIGTERM"))
-        #expect(ended.errors.contains("moult sends it SIGKILL"))
+        #expect(ended.errors.contains("moult sends SIGTERM to this process"))
+        #expect(ended.errors.contains("moult sends SIGKILL to this process"))
         #expect(holder.wait() == 128 + SIGKILL)
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }

@@ -92,7 +92,7 @@ import Testing
         try bench.replaceRelease(0, "rollout", 50)
         try refused(
             """
-            \(feed) differs from the feed seen before: both have serial 1, and each feed must have its own
+            \(feed) differs from the feed seen before: both have serial 1, but each feed must have its own serial
               Report this to the publisher.
             """)
     }

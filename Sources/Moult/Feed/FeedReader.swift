@@ -197,7 +197,7 @@ struct FeedReader {
         {
             throw distrust(
                 "\(place) differs from the feed seen before",
-                "both have serial \(feed.serial), and each feed must have its own",
+                "both have serial \(feed.serial), but each feed must have its own serial",
                 "Report this to the publisher.")
         }
         guard feed.serial - seen.serial <= Feed.serialRange else {

@@ -42,8 +42,8 @@ package enum ReleaseSource: Sendable {
         if let feed = try feed(at: file) { return .feed(feed) }
         if file == path { return .manifest(path: path) }
         throw MoultError(
-            .manifest, what: "\(path) is a directory without a feed", why: "\(file) does not exist",
-            now: "Specify the manifest of a release in it.")
+            .manifest, what: "\(path) is a directory without a feed", why: "\(file) is missing or is not a feed",
+            now: "Specify the manifest of a release in that directory.")
     }
 
     private static func feed(at path: String) throws -> Content? {

@@ -214,7 +214,7 @@ extension Doctor {
                 if case .permit(let command) = finding.remedy {
                     return Finding(
                         kind: "denied", path: path,
-                        what: command?.first == "mv" ? "it cannot be read" : "this user may not read it",
+                        what: command?.first == "mv" ? "it cannot be read" : "this user has no read permission",
                         why: finding.notChecked[0],
                         fix: command.map(shellLine) ?? Permission.read(path).advice ?? shellLine(["ls", "-l", path]))
                 }

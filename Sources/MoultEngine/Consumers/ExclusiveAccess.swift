@@ -17,7 +17,7 @@ struct ExclusiveAccess {
         for signal in [SIGTERM, SIGKILL] {
             for holder in try OpenFiles.holders(of: [path]) {
                 let name = signal == SIGTERM ? "TERM" : "KILL"
-                warn("\(holder.description) still has \(path) open; moult sends it SIG\(name)")
+                warn("\(holder.description) still has \(path) open; moult sends SIG\(name) to this process")
                 // The process may have exited in the meantime; the next check shows whether the file is free.
                 _ = kill(holder.pid, signal)
             }

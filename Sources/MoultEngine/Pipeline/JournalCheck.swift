@@ -5,8 +5,8 @@ internal import StepKit
 
 /// Checks that an unfinished update may change the files that its journal names.
 ///
-/// A journal is a file of the store, and the store may come from another user or from an archive. So recovery changes only paths
-/// that a manifest may have, in the store or in the cache directory that the store's settings name.
+/// A journal is a file of the store, and the store may come from another user or from an archive. Recovery therefore changes
+/// only paths that a manifest may have, in the store or in the cache directory that the store's settings specify.
 struct JournalCheck {
     let transaction: Transaction
     let cacheRoot: String?
@@ -54,7 +54,7 @@ struct JournalCheck {
         let directory = transaction.directory
         return MoultError(
             .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
-            now: "Find out who created \(transaction.journal.path). To drop the update, move it away: "
+            now: "Find out who created \(transaction.journal.path). To discard the update, move its directory away: "
                 + shellLine(["mv", directory, try Files.firstFree("\(directory).old")]))
     }
 }

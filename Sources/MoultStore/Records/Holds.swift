@@ -3,8 +3,8 @@ internal import MoultFiles
 package import StepKit
 
 /// The releases that must not be installed: `.moult/holds.json`, and a hold in `moult.json`. `moult.json` belongs to the
-/// operator, and moult does not change it. So the record contains the hold in `moult.json` that it replaced (`overrides`); a
-/// different hold there was written later, by the operator or an older moult, and also counts.
+/// operator, and moult does not change it. The record therefore contains the hold in `moult.json` that it replaced
+/// (`overrides`); a different hold there was written later, by the operator or an older moult, and also counts.
 package struct Holds: Sendable, Equatable {
     package static let fileName = "holds.json"
     private static let largest = 1 << 20

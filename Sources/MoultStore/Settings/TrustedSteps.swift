@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultFiles
 
 /// The digests that `moult steps trust` pinned: `.moult/steps.json`. `moult.json` belongs to the operator, and moult does not
-/// change it. So each pin records the digest in `moult.json` that it replaced; a different digest there was written later, and
-/// is used instead.
+/// change it. Each pin therefore records the digest in `moult.json` that it replaced; a different digest there was written
+/// later, and is used instead.
 package struct TrustedSteps {
     private struct Pin {
         let name: String
