@@ -7,7 +7,7 @@ import PackagePlugin
     func performCommand(context: PluginContext, arguments: [String]) throws {
         let tool = try context.tool(named: "MoultTool").url.path(percentEncoded: false)
         let directory = context.package.directoryURL.path(percentEncoded: false)
-        guard chdir(directory) == 0 else { throw Failure(text: "cannot change to \(directory)") }
+        guard chdir(directory) == 0 else { throw Failure(text: "cannot change to the directory \(directory)") }
         if !arguments.isEmpty { return try run(tool, ["pack"] + arguments) }
         let drafts = context.package.targets.compactMap(\.sourceModule).flatMap { target in
             let draft = target.directoryURL.appending(path: "Database/draft.json")

@@ -59,8 +59,8 @@ extension Connection {
         let value = try scalar(sql, bindings)
         guard case .integer(let number)? = value else {
             throw MoultError(
-                .databaseRequest, what: "no integer from \(path)",
-                why: "\(value.map { "\($0)" } ?? "no row") is the answer to: \(sql)")
+                .databaseRequest, what: "a query on \(path) did not return an integer",
+                why: "\(value.map { "\($0)" } ?? "no row") is the result of: \(sql)")
         }
         return number
     }

@@ -48,7 +48,7 @@ extension Connection {
         try check(
             moult_sqlite_db_config(try handle, which.rawValue, on ? 1 : 0, &now), doing: "set \(which) on \(path)")
         guard now == (on ? 1 : 0) else {
-            throw MoultError(.sqlite, what: "cannot set \(which) on \(path)", why: "SQLite left it as it was")
+            throw MoultError(.sqlite, what: "cannot set \(which) on \(path)", why: "SQLite did not change the setting")
         }
     }
 

@@ -125,7 +125,7 @@ package enum LockFreeReader {
     private static func changed(_ path: String) -> MoultError {
         MoultError(
             .databaseBusy, .busy, what: "\(path) was changed while it was read",
-            why: "a process opened it or wrote to it",
+            why: "a process opened the database or wrote to it",
             now: "Try again.")
     }
 }

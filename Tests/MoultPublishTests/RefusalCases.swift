@@ -74,8 +74,8 @@ enum RefusalCases {
         ),
         Case(
             "SOURCE_DATE_EPOCH", "SELECT 1;",
-            "invalid SOURCE_DATE_EPOCH=today: the value must be the number of seconds since 1970-01-01. Unset it, "
-                + "or set it to `git log -1 --format=%ct`."
+            "invalid SOURCE_DATE_EPOCH=today: the value must be the number of seconds since 1970-01-01. Unset the "
+                + "variable, or set it to the output of `git log -1 --format=%ct`."
         ).with {
             $0.environment = ["SOURCE_DATE_EPOCH": "today"]
             $0.outcome = .usage
@@ -112,12 +112,12 @@ enum RefusalCases {
     private static let commands: [Case] = [
         Case(
             "unknown", "SELECT 1;\n.imports a b\n",
-            "in/s.sql:2: unknown command .imports: the commands of a build are \(list). Did you mean \"import\"?"),
+            "in/s.sql:2: unknown command .imports: a build supports only \(list). Did you mean \"import\"?"),
         Case(
             "shell", ".shell rm x\n",
-            "in/s.sql:1: unknown command .shell: the commands of a build are \(list). A script that runs other programs is not "
+            "in/s.sql:1: unknown command .shell: a build supports only \(list). A script that runs other programs is not "
                 + "repeatable; run them before the build."),
-        Case("dot alone", ".\n", "in/s.sql:1: unknown command .: the commands of a build are \(list)"),
+        Case("dot alone", ".\n", "in/s.sql:1: unknown command .: a build supports only \(list)"),
         Case(
             "mode", ".mode columns\n",
             "in/s.sql:1: .mode columns is not supported: the supported modes are ascii, csv, list, "
@@ -131,12 +131,12 @@ enum RefusalCases {
                 + "[--schema S] [-v] FILE TABLE"),
         Case(
             "import's option", ".import --cvs food.csv t\n",
-            "in/s.sql:1: invalid .import command: unknown option --cvs. Did you mean \"--csv\"?. Usage: .import "
+            "in/s.sql:1: invalid .import command: unknown option --cvs. Did you mean \"--csv\"? Usage: .import "
                 + "[--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE"),
         Case(
             "semicolon", "CREATE TABLE t(a);\n.import food.csv t;\n",
             "in/s.sql:2: .import ends with \";\": a dot command ends with its line, and the \";\" would be part of its last "
-                + "word. Remove it."),
+                + "word. Remove the semicolon."),
         Case(
             "separators that cannot be read", "CREATE TABLE t(a);\n.separator ||\n.import food.csv t\n",
             "in/s.sql:3: .import cannot read rows: the column separator \"||\" has 2 bytes, and only one byte is supported. Set "
@@ -147,11 +147,11 @@ enum RefusalCases {
                 + "one-byte separators with .mode csv and .separator, or use .import --csv."),
         Case(
             "a row that fails", "CREATE TABLE t(a, b NOT NULL);\n.import --csv food.csv t\n",
-            "in/food.csv:2: INSERT failed: NOT NULL constraint failed: t.b: the row is for the table t, at in/s.sql:2. "
+            "in/food.csv:2: INSERT failed: NOT NULL constraint failed: t.b: in/s.sql:2 imports the row into the table t. "
                 + "Fix the row, or add .bail off to the script to skip such rows."),
         Case(
             "an empty file without a table", ".import --csv none.csv t\n",
-            "in/s.sql:1: in/none.csv: empty file: the table t would be created from the first row of the file"
+            "in/s.sql:1: in/none.csv is empty: the table t would be created from the first row of the file"
         ).with { $0.files["none.csv"] = "" },
         Case(
             "a column's name that is not UTF-8", ".import --csv x.csv t\n",
@@ -201,8 +201,8 @@ enum RefusalCases {
                 + "in the directory of the script, in: move it there, or build with --allow-outside."),
         Case(
             "attached by another VFS", "ATTACH 'file:/etc/x?vfs=unix' AS o;",
-            "in/s.sql:1: not authorized: in the statement ATTACH 'file:/etc/x?vfs=unix' AS o. Attach a file by its plain "
-                + "name, and load no extensions: a build reads only files in the directory of its script."),
+            "in/s.sql:1: not authorized: in the statement ATTACH 'file:/etc/x?vfs=unix' AS o. Attach files by path "
+                + "instead of by URI, and load no extensions: a build reads only files in the directory of its script."),
         Case(
             "vacuumed elsewhere", "CREATE TABLE t(a); VACUUM INTO '../copy.db';",
             "in/s.sql:1: unable to open database: ../copy.db: No such file or directory: in the statement VACUUM INTO '../copy.db'. copy.db is not in "

@@ -57,7 +57,7 @@ package struct DatabaseBuilder {
             throw MoultError(
                 .script, .usage, what: "invalid SOURCE_DATE_EPOCH=\(text)",
                 why: "the value must be the number of seconds since 1970-01-01",
-                now: "Unset it, or set it to `git log -1 --format=%ct`.")
+                now: "Unset the variable, or set it to the output of `git log -1 --format=%ct`.")
         }
         return seconds
     }

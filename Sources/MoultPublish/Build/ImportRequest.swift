@@ -12,10 +12,11 @@ struct ImportRequest {
 
     /// Parses `[--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE`, in any order.
     init(_ command: DotCommand) throws {
-        func reject(_ why: String) -> MoultError {
+        func reject(_ why: String, hint: String? = nil) -> MoultError {
             MoultError(
                 .script, what: "\(command.place): invalid .import command", why: why,
-                now: "Usage: .import [--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE")
+                now: (hint.map { "\($0) " } ?? "")
+                    + "Usage: .import [--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE")
         }
         var names: [String] = []
         var format: RowFormat?
@@ -40,7 +41,7 @@ struct ImportRequest {
                 schema = name
             case _ where option.hasPrefix("-"):
                 let hint = didYouMean(word, among: ["--csv", "--ascii", "--skip", "--schema", "-v"])
-                throw reject("unknown option \(word)" + (hint.map { ". \($0)" } ?? ""))
+                throw reject("unknown option \(word)", hint: hint)
             default: names.append(word)
             }
         }

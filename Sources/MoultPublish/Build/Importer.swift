@@ -40,7 +40,7 @@ struct Importer {
         if try !tableExists() {
             guard let first = batch else {
                 throw problem(
-                    "\(file): empty file", "the table \(request.table) would be created from the first row of the file")
+                    "\(file) is empty", "the table \(request.table) would be created from the first row of the file")
             }
             try makeTable(first, first.rowRoom[start])
             start += 1
@@ -172,7 +172,7 @@ struct Importer {
         guard !bails, error.isOfTheScript else {
             throw MoultError(
                 .importing, what: "\(file):\(row.line): \(text)",
-                why: "the row is for the table \(request.table), at \(place)",
+                why: "\(place) imports the row into the table \(request.table)",
                 now: "Fix the row, or add .bail off to the script to skip such rows.", cause: error)
         }
         count.failed += 1

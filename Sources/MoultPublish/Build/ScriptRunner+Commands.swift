@@ -84,7 +84,7 @@ extension ScriptRunner {
             default: didYouMean(line.name, among: known)
             }
         return MoultError(
-            .script, what: "\(line.place): unknown command .\(line.name)", why: "the commands of a build are \(list)",
+            .script, what: "\(line.place): unknown command .\(line.name)", why: "a build supports only \(list)",
             now: hint)
     }
 }

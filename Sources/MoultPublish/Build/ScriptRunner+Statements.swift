@@ -100,7 +100,7 @@ extension ScriptRunner {
         if let advice = ShellOnly.advice(for: error.message) { return advice }
         if case .unauthorized = error.resultCode {
             return
-                "Attach a file by its plain name, and load no extensions: a build reads only files in the directory of its script."
+                "Attach files by path instead of by URI, and load no extensions: a build reads only files in the directory of its script."
         }
         guard case .cannotOpen = error.resultCode, let refused = sandbox.refused else { return nil }
         if rule.allows(refused) { return "\(refused) is not a regular file: attach a database file." }

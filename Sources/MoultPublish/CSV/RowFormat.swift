@@ -41,7 +41,7 @@ extension RowFormat {
             throw Unreadable(
                 "the \(name) separator \(shown) has \(separator.count) bytes, and only one byte is supported")
         }
-        if style == .csv, byte == UInt8(ascii: "\"") { throw Unreadable("the \(name) separator is the quote itself") }
+        if style == .csv, byte == UInt8(ascii: "\"") { throw Unreadable("the \(name) separator is the quotation mark") }
         if byte >= 0x80 { throw Unreadable("the \(name) separator \(shown) is not an ASCII character") }
         return byte
     }

@@ -56,7 +56,7 @@ package struct FeedPublisher {
             throw refusal(
                 "the feed is too large",
                 "its size would be \(text.count) bytes, and the limit is \(Feed.largest)",
-                "Start a new feed.")
+                "Drop old releases with --keep-releases, or start a new feed.")
         }
         // Reads the file in the same way as stores.
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
@@ -315,7 +315,8 @@ package struct FeedPublisher {
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {
         guard !options.keys.isEmpty else {
             throw refusal(
-                "a list of keys must be signed", "stores accept it only from a key that they trust",
+                "no key is specified to sign the key list",
+                "stores accept a key list only if a key that they trust has signed it",
                 "Add the current key with --key FILE.")
         }
         if let list, !list.isPlain {

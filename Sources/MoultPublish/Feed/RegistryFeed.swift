@@ -150,7 +150,7 @@ struct TrustedSigners {
         }
         throw MoultError(
             .distrusted, .refused, what: "the feed at \(repository) is not signed with any of the specified keys",
-            why: "the new feed would endorse the releases in it",
+            why: "the new feed would endorse the releases in the old one",
             now: "Add the key that signed the old feed: --key FILE")
     }
 }

@@ -30,7 +30,7 @@ struct DatabaseIntake {
             if let revision = report.revision, revision.isDirty, !options.allowDirty {
                 throw MoultError(
                     .packing, .refused, what: "the repository has uncommitted changes (\(revision.describe))",
-                    why: "\(script) takes its version from the repository",
+                    why: "the script \(script) uses the version of the repository",
                     now: "Commit or stash them, or use --allow-dirty.")
             }
         }

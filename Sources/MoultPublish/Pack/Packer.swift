@@ -90,8 +90,9 @@ package struct Packer {
         guard let text = options.environment["SOURCE_DATE_EPOCH"] else { return nil }
         guard let seconds = Int(text) else {
             throw MoultError(
-                .packing, what: "SOURCE_DATE_EPOCH is \"\(text)\"",
-                why: "the value must be the number of seconds since 1970-01-01")
+                .packing, what: "invalid SOURCE_DATE_EPOCH=\(text)",
+                why: "the value must be the number of seconds since 1970-01-01",
+                now: "Unset the variable, or set it to the output of `git log -1 --format=%ct`.")
         }
         return Timestamp(seconds: seconds)
     }

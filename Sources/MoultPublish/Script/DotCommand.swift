@@ -132,7 +132,7 @@ extension DotCommand {
             throw MoultError(
                 .script, what: "\(place): .\(name) ends with \";\"",
                 why: "a dot command ends with its line, and the \";\" would be part of its last word",
-                now: "Remove it.")
+                now: "Remove the semicolon.")
         }
     }
 }

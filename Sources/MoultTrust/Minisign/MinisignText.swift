@@ -72,7 +72,7 @@ struct MinisignText {
         guard isPrintable(comment), comment.utf8.count <= 1_000 else {
             throw MoultError(
                 .minisignComment, what: "the comment cannot be written into a signature",
-                why: "a comment has one line of at most 1,000 bytes, without control characters")
+                why: "a comment must be one line of at most 1,000 bytes, without control characters")
         }
     }
 

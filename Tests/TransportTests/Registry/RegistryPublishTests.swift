@@ -124,7 +124,7 @@ struct RegistryPublishTests {
         try bench.must("moult keygen b -q --no-password")
         #expect(
             try bench.refusal("moult publish \(place) -k b.key", status: 3) == """
-                moult: error: the feed at \(place) is not signed with any of the specified keys: the new feed would endorse the releases in it
+                moult: error: the feed at \(place) is not signed with any of the specified keys: the new feed would endorse the releases in the old one
                   Add the key that signed the old feed: --key FILE
 
                 """)
