@@ -22,7 +22,7 @@ package struct PathLimit {
         throw MoultError(
             .store, .refused, what: "cannot create a store at \(layout.root)",
             why:
-                "the path has \(root.utf8.count) bytes, and the limit for a store is \(Self.longestRoot)",
+                "the path has \(root.utf8.count) bytes, but the limit for a store is \(Self.longestRoot)",
             now:
                 "Choose a directory with a shorter path: SQLite cannot open a file whose path has more than \(Self.longest) bytes."
         )
@@ -42,8 +42,8 @@ package struct PathLimit {
             throw MoultError(
                 .store, .refused, what: "release \(release.version) cannot be installed in \(layout.root)",
                 why:
-                    "\(path) has \(path.utf8.count) bytes, and SQLite cannot open a file whose path has more than \(Self.longest)",
-                now: "Install it into a store with a shorter path: moult init DIR --product \(release.product)")
+                    "the path \(path) has \(path.utf8.count) bytes, but SQLite cannot open a file whose path has more than \(Self.longest)",
+                now: "Create a store with a shorter path: moult init DIR --product \(release.product)")
         }
     }
 

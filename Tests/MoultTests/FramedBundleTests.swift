@@ -106,6 +106,6 @@ import Testing
         let size = try #require(try Files.facts(bundle)?.size)
         try edit("m['bundle']['size']=\(size)")
         let error = try #require(throws: MoultError.self) { try store.updateBlocking(to: manifest) }
-        #expect(error.why == "it does not consist of the frames in the manifest")
+        #expect(error.why == "it does not have the frames that the manifest lists")
     }
 }

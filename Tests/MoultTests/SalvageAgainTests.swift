@@ -50,6 +50,6 @@ import Testing
             try Orchestrator(root: store.directory, steps: .builtIn).salvageAgain("user")
         }
         #expect(error?.outcome == .refused)
-        #expect(error?.what == "no rows of user to salvage")
+        #expect(error?.what == "cannot salvage user again")
     }
 }

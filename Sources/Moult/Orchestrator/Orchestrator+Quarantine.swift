@@ -186,7 +186,7 @@ extension Orchestrator {
         guard let file = set.file, try Files.facts(file)?.kind == .file else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) has no database file",
-                why: set.file.map { "\($0) is missing" } ?? "its record cannot be read",
+                why: set.file.map { "\($0) is missing" } ?? "the record of the set cannot be read",
                 now: "The files are in \(set.directory).")
         }
         let (copy, whole) = ("\(scratch)/set.db", "\(scratch)/whole.db")

@@ -78,8 +78,8 @@ extension Orchestrator {
 
     private func noSet(of name: String) -> MoultError {
         MoultError(
-            .refused, .refused, what: "no rows of \(name) to salvage",
-            why: "\(layout.quarantine) has no set with user data of that database",
+            .refused, .refused, what: "cannot salvage \(name) again",
+            why: "\(layout.quarantine) has no user data of this database",
             now: "To see the installed databases: moult status")
     }
 

@@ -48,6 +48,6 @@ struct ExclusiveAccess {
             .inUse, .busy, what: "\(path) is in use",
             why:
                 "\(who.isEmpty ? "another process" : who.joined(separator: ", ")) \(who.count > 1 ? "have" : "has") it open",
-            now: "Nothing was changed. Stop that program and try again, or have it killed: --force-after SECONDS")
+            now: "Nothing was changed. Stop that program and try again, or let moult kill it: --force-after SECONDS")
     }
 }

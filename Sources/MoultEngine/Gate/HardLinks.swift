@@ -53,7 +53,7 @@ struct HardLinks {
         }
         return MoultError(
             .hardLinked, .busy, what: "\(place) is in use, and the same file has other names",
-            why: "the update would change the file under all its names (hard links, as cp -al makes them)",
+            why: "the update would change the file under all its names (hard links, such as those that cp -al creates)",
             now: "Stop the app, then give the database a file of its own: \(commands.joined(separator: " && "))")
     }
 }

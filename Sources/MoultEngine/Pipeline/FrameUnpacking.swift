@@ -30,7 +30,7 @@ struct FrameUnpacking {
         let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
         let archive = try ConfinedArchive(bundle, stop: { try counter.add(0) })
         guard let (layout, reader) = try archive.bundle(members: members.mapValues(\.size), frames: declared) else {
-            throw MoultError(unsealed: bundle, "it does not consist of the frames in the manifest")
+            throw MoultError(unsealed: bundle, "it does not have the frames that the manifest lists")
         }
         let targets = try layout.members.map { member in
             try wanted[member.name].map { Target(try Descriptor(place($0), .create, mode: 0o600)) }
@@ -42,7 +42,7 @@ struct FrameUnpacking {
             throw MoultError(unsealed: bundle, why)
         }
         try reader.read(threads: Threads.cores) { frame, bytes in
-            try verify(frame, bytes, "the headers in its frame \(frame) differ")
+            try verify(frame, bytes, "the headers in frame \(frame) differ")
         } onPiece: { piece in
             if let target = targets[piece.member] {
                 try target.write(piece)

@@ -125,11 +125,11 @@ package struct RollbackTarget {
                 ("\(current.name) is the installed generation", "a rollback needs another generation; \(kept)")
             } else if wanted.hasPrefix(Generation.adopted) {
                 (
-                    "no kept generation \(wanted)",
+                    "generation \(wanted) is not kept",
                     "only a store that adopted files has such a generation; \(kept)"
                 )
             } else {
-                ("no kept generation \(wanted)", kept)
+                ("generation \(wanted) is not kept", kept)
             }
         return MoultError(
             .refused, .refused, what: what, why: why, now: "Choose one of them: moult rollback --to GENERATION")
@@ -141,7 +141,7 @@ package struct RollbackTarget {
         guard matching.count == 1, let name = matching.first else {
             throw MoultError(
                 .refused, .refused, what: "several generations have version \(wanted)",
-                why: "generations with this version: \(matching.joined(separator: ", "))",
+                why: "they are \(matching.joined(separator: ", "))",
                 now: "Choose one of them: moult rollback --to GENERATION")
         }
         if !force, let version = Kept(name)?.version,

@@ -107,8 +107,8 @@ import Testing
         }
         #expect(
             try said("0+adopted").hasPrefix(
-                "moult: error: no kept generation 0+adopted: only a store that adopted files has such a generation; "
+                "moult: error: generation 0+adopted is not kept: only a store that adopted files has such a generation; "
                     + "kept generations: \(one)"))
-        #expect(try said("9.0.0").hasPrefix("moult: error: no kept generation 9.0.0: kept generations: \(one)"))
+        #expect(try said("9.0.0").hasPrefix("moult: error: generation 9.0.0 is not kept: kept generations: \(one)"))
     }
 }

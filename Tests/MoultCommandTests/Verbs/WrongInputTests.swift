@@ -208,7 +208,7 @@ import Testing
         Case(
             "unknown generation", "moult apply -q rel/test-2.0.0.json", "moult rollback --to 9.9.9", 3,
             """
-            no kept generation 9.9.9: kept generations: {generation}
+            generation 9.9.9 is not kept: kept generations: {generation}
               Choose one of them: moult rollback --to GENERATION
             """),
         Case(

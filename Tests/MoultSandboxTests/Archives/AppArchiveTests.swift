@@ -51,7 +51,7 @@ import Testing
         ("echo nonsense", "the reply is not JSON"),
         ("exit 64", "it ended with status 64"),
         ("kill -9 $$", "the process that reads the archive ended with SIGKILL"),
-        (#"echo '{"layout":{}}'"#, "it does not consist of the frames"),
+        (#"echo '{"layout":{}}'"#, "it does not have the frames"),
         (
             #"echo '{"layout":{"frameSize":1,"modified":0,"members":[{"name":"food.db","size":1000000000000}]}}'"#,
             "a layout of too many frames"
