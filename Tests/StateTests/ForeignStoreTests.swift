@@ -71,7 +71,7 @@ import Testing
             #expect(ended.errors.contains("the unfinished update in \(directory) cannot be"), "\(words): \(ended)")
             #expect(try Files.read(victim, limit: 100) == Array("precious".utf8))
         }
-        let command = try #require(try moult(["clean"]).errors.split(separator: "move it away: ").last)
+        let command = try #require(try moult(["clean"]).errors.split(separator: "move its directory away: ").last)
         try Shell.must(["sh", "-c", String(command.split(separator: "\n")[0])])
         #expect(try moult(["sql", "SELECT 1"]).status == 0)
         #expect(try moult(["verify"]).status == 0)
