@@ -60,7 +60,7 @@ import Testing
         #expect(try shop.said == [])
     }
 
-    @Test func `identical content is not a change`() throws {
+    @Test func `no consumer is called for a database whose content is unchanged`() throws {
         try shop.set(consumers: shop.consumer("food", ["databases": ["food"]]))
         let maker = try ReleaseMaker(in: shop.scratch.path("more"))
         let food = ReleaseMaker.Source.reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(1);")
@@ -69,7 +69,7 @@ import Testing
         #expect(try shop.said == [])
     }
 
-    @Test func `the message names generations, paths and tables`() throws {
+    @Test func `the message to a consumer contains generations, paths and tables`() throws {
         let input = shop.scratch.path("input")
         try shop.set(consumers: shop.consumer("api", release: "cat > \(input).1", reload: "cat > \(input).2"))
         let before = try shop.store.lease().generation

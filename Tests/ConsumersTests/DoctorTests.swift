@@ -25,7 +25,7 @@ import Testing
         return findings.filter { !$0.isAdvice }
     }
 
-    @Test func `a sound store has no findings`() throws {
+    @Test func `doctor finds no problem in a sound store`() throws {
         #expect(try examine() == [])
         let said = try BuiltCommand.run("doctor", "--store", shop.root)
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
@@ -146,7 +146,7 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func `unused generations are reported`() throws {
+    @Test func `unused generations are reported as advice`() throws {
         try shop.set("minimumAge", "0")
         for number in 2...3 { try shop.store.updateBlocking(to: shop.release(number)) }
         // From now on, the store keeps one generation.
@@ -174,7 +174,7 @@ import Testing
         #expect(try examine().map(\.kind).contains("walReadOnly"))
     }
 
-    @Test func `an SQLite version with the WAL reset bug causes only advice`() throws {
+    @Test func `doctor reports an SQLite version with the WAL reset bug only as advice`() throws {
         try Shell.must(["sqlite3", shop.pantry, "PRAGMA journal_mode=WAL"])
         let advice = try Doctor(StoreSnapshot(shop.layout)).examine()
         let expected = SQLiteVersion.linked.hasWALResetBug ? ["sqliteVersion"] : []

@@ -74,7 +74,7 @@ struct FileAttributesTests {
         #expect(try Files.facts(new)?.mode == 0o640)
     }
 
-    @Test func `anything but a regular file is refused`() throws {
+    @Test func `attributes are copied only between regular files`() throws {
         try Files.symlink(to: old, at: scratch.path("link"))
         #expect {
             try Files.copyAttributes(from: old, to: scratch.path("link"))
@@ -106,7 +106,7 @@ struct FileAttributesTests {
         }
     #endif
 
-    @Test func `copying the attributes of a file of another user or group is refused`() throws {
+    @Test func `copying an owner or group that the user may not set is refused`() throws {
         func reason(_ owner: UInt32, _ group: UInt32, as user: UInt32 = 1000) -> String? {
             Files.reasonAgainstGiving(owner: owner, group: group, as: user, in: [100, 27])
         }

@@ -60,7 +60,7 @@ import Testing
         #expect(try History.read(shop.layout).entries.last?.outcome == .stuck)
     }
 
-    @Test func `if a reload fails after the first install, the error asks the operator to act`() throws {
+    @Test func `if a reload fails after the first install, the release stays and the command exits with 6`() throws {
         let fresh = try Shop()
         try Orchestrator.create(at: fresh.root, Settings(product: "org.example.test"))
         try fresh.set(consumers: fresh.consumer("api", reload: "exit 1", ["onReloadFailure": "roll-back"]))
@@ -117,7 +117,7 @@ import Testing
 
     /// In a store of an older version, a lease is a lock on the directory, which is only visible in the kernel's table.
     @Test(arguments: [true, false])
-    func `only a process with old files open and without a lease is outdated`(_ leases: Bool) throws {
+    func `apply names a process with old files open only if it has no lease`(_ leases: Bool) throws {
         let reader = try Program.python(
             """
             import fcntl, os, sys

@@ -72,7 +72,7 @@ import Testing
 
     /// Programs may have a read-only database open during an update, so the unit is not stopped.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace"))
-    func `a unit is only reloaded if a read-only database changes`() throws {
+    func `a unit is reloaded and not stopped if only a read-only database changes`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])
         let ended = try underSystemd("systemctl start web && \(apply(2, writable: false)) && systemctl is-active web")
         #expect(ended.status == 0, "\(ended)")

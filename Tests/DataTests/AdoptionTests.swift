@@ -32,7 +32,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
-    @Test func `first install of a shared database also carries the rows that its release preserves`() throws {
+    @Test func `the first install of a shared database carries over the rows that its release preserves`() throws {
         try shop.sql("app.db", Self.mine + "INSERT INTO item VALUES('DEAR', 9);")
         try shop.pack("1.0.0", [.shared(Self.shipped, [Self.preserve])])
         try shop.install("1.0.0")
@@ -51,7 +51,7 @@ import Testing
         try expectAdopted()
     }
 
-    @Test func `a table of the adopted file with another schema does not block an adoption`() throws {
+    @Test func `a table with a different schema in the existing file does not block its adoption`() throws {
         try shop.sql("app.db", "CREATE TABLE item(label TEXT); INSERT INTO item VALUES('MINE');")
         try shop.pack("1.0.0", [.shared(Self.shipped, [Self.preserve])])
         try shop.install("1.0.0")
@@ -188,7 +188,9 @@ import Testing
         }
     }
 
-    @Test func `a file at the new path of a database that becomes a cache is adopted once`() throws {
+    @Test func `a file at the new path of a database that becomes a cache is adopted and not also put in quarantine`()
+        throws
+    {
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
         try shop.sql("other.db", Self.mine)
@@ -249,7 +251,7 @@ import Testing
     }
 
     /// An encrypted database in WAL mode looks like this after its program has crashed.
-    @Test func `a file that is not a database is not adopted without its WAL`() throws {
+    @Test func `a file that is not a database is not adopted while a WAL is next to it`() throws {
         let file = shop.path("app.db")
         try Files.ensureDirectory(shop.store)
         try Files.writeNew([UInt8](repeating: 7, count: 5000), to: file)
@@ -265,12 +267,12 @@ import Testing
         try shop.install("1.0.0")
     }
 
-    @Test func `a file from before moult does not become a cache because its schema matches`() throws {
+    @Test func `a file that existed before moult does not become a cache even if its schema matches`() throws {
         try shop.sql("app.db", Self.mine)
         try expectNotRemovableAsCache("1.0.0", "2.0.0")
     }
 
-    @Test func `a user database whose release was removed does not become a cache because its schema matches`()
+    @Test func `a user database whose release was removed does not become a cache even if its schema matches`()
         throws
     {
         try Settings.rewrite(StoreLayout(root: shop.store), "keep", 1)
@@ -298,7 +300,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
     }
 
-    @Test func `a file restored from an adopted generation does not become a cache because its schema matches`()
+    @Test func `a file restored from an adopted generation does not become a cache even if its schema matches`()
         throws
     {
         try shop.sql("app.db", Self.mine)

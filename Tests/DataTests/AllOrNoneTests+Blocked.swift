@@ -82,7 +82,7 @@ extension AllOrNoneTests {
 
     /// Every kind of update checks the database before it starts.
     @Test(arguments: ["a feed", "a saved plan", "a rollback"])
-    func `every change waits for a database that is locked against readers`(way: String) throws {
+    func `every kind of update waits for a database that is locked against readers`(way: String) throws {
         try begin(["app"], mode: "delete", way: "live")
         let settings = shop.path("moult.json")
         try Shell.must(["sed", "-i", "s/\"waitForApps\": 1,/\"waitForApps\": 600,/", settings])
@@ -152,7 +152,7 @@ extension AllOrNoneTests {
         try expect("TWO", ["a", "b"], mode: "wal")
     }
 
-    @Test func `after a kill while two open databases are replaced, both or neither are new`() throws {
+    @Test func `after a kill during the replacement of two open databases, both or neither are new`() throws {
         let struck = try sweep { world in
             try world.begin(["a", "b"], mode: "wal", way: "live")
             return ["apply", world.shop.manifest("2.0.0")]

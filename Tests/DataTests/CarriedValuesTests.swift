@@ -63,7 +63,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT t FROM item WHERE id = 10") == "Käse 🧀\n")
     }
 
-    @Test func `a value that the column would change is rejected`() throws {
+    @Test func `with onReject table, a value that the new column would change is rejected`() throws {
         try must(
             update(
                 "CREATE TABLE item(id INTEGER PRIMARY KEY, code TEXT, mine INT DEFAULT 1);",
@@ -82,7 +82,7 @@ import Testing
     ]
 
     @Test(arguments: changing)
-    func `a value that the column would change blocks the update`(
+    func `with onReject block, a value that the new column would change blocks the update`(
         _ change: (name: String, old: String, value: String, new: String)
     ) throws {
         let strict = change.name.contains("STRICT") ? " STRICT" : ""
@@ -105,7 +105,7 @@ import Testing
             try shop.read("app.db", "SELECT i.t FROM fav JOIN item i ON i.rowid = fav.item") == "MINE\n")
     }
 
-    @Test func `all of several equal rows without a key are carried over`() throws {
+    @Test func `equal rows without a key are all carried over`() throws {
         let schema = "CREATE TABLE item(t, mine INT DEFAULT 1);"
         try must(
             update(
@@ -137,7 +137,7 @@ import Testing
     // MARK: Keys
 
     @Test(arguments: ["name TEXT PRIMARY KEY COLLATE NOCASE", "name TEXT UNIQUE COLLATE NOCASE"])
-    func `two rows of the user whose keys become equal block the update`(column: String) throws {
+    func `with onReject block, two rows of the user whose keys become equal block the update`(column: String) throws {
         let ended = try update(
             "CREATE TABLE item(name TEXT, mine INT DEFAULT 1);", app: "INSERT INTO item(name) VALUES('Salt'), ('salt')",
             "CREATE TABLE item(\(column), mine INT DEFAULT 1);")
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(arguments: ["name TEXT PRIMARY KEY COLLATE NOCASE", "name TEXT UNIQUE COLLATE NOCASE"])
-    func `the second of two rows of the user whose keys become equal is rejected`(column: String) throws {
+    func `with onReject table, one of two rows of the user whose keys become equal is rejected`(column: String) throws {
         let ended = try update(
             "CREATE TABLE item(name TEXT, mine INT DEFAULT 1);", app: "INSERT INTO item(name) VALUES('Salt'), ('salt')",
             "CREATE TABLE item(\(column), mine INT DEFAULT 1);", [Self.own(reject: "table")])
@@ -200,7 +200,7 @@ import Testing
 
     // MARK: Triggers and derived content
 
-    @Test func `triggers do not fire`() throws {
+    @Test func `triggers do not fire while rows are carried over`() throws {
         let schema = """
             CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1); CREATE TABLE other(x);
             CREATE TRIGGER a AFTER INSERT ON item BEGIN INSERT INTO other VALUES('FIRED'); END;
@@ -279,7 +279,7 @@ import Testing
         CREATE TABLE part(id INTEGER PRIMARY KEY, item INT REFERENCES item(id) ON DELETE CASCADE, mine INT DEFAULT 1);
         """
 
-    @Test func `only the row whose parent is missing is rejected`() throws {
+    @Test func `with onReject table, only the row whose parent is missing is rejected`() throws {
         try must(
             update(
                 Self.related + "INSERT INTO item VALUES(1, 's', 0), (2, 't', 0);",
@@ -301,7 +301,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT \"table\" FROM moult_rejected ORDER BY 1") == "item\npart\n")
     }
 
-    @Test func `a row whose parent is missing blocks the update`() throws {
+    @Test func `with onReject block, a row whose parent is missing blocks the update`() throws {
         let ended = try update(
             Self.related + "INSERT INTO item VALUES(1, 's', 0), (2, 't', 0);", app: "INSERT INTO part VALUES(50, 2, 1)",
             Self.related + "INSERT INTO item VALUES(1, 's', 0);", [Self.own(), Self.own("part")])

@@ -134,7 +134,7 @@ import Testing
         #expect(ended.errors.contains("a query without a database name") == warns, "\(ended)")
     }
 
-    @Test func `a golden query and diff distinguish two names that are equivalent in Unicode`() throws {
+    @Test func `a golden query and diff distinguish two texts that are equivalent in Unicode`() throws {
         let value = { (spelling: String) in
             "CREATE TABLE word(w DEFAULT '\(spelling)'); INSERT INTO word VALUES('\(spelling)');"
         }

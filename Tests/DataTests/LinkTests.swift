@@ -94,7 +94,7 @@ import Testing
         #expect(try Shop.read(shop.path("\(name).db"), ".dump \(table)").contains(text))
     }
 
-    @Test(arguments: ["pantry", "diary"]) func `a link to a file that is missing is refused`(name: String) throws {
+    @Test(arguments: ["pantry", "diary"]) func `a link to a missing file is refused`(name: String) throws {
         try begin()
         try Files.rename("\(data)/\(name).db", to: "\(data)/unmounted.db")
         let ended = try shop.apply("2.0.0")
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `first install over a link keeps the target of the link`(kind: String) throws {
+    func `the first install over a link does not lose the data behind the link`(kind: String) throws {
         try Shop.sql("\(data)/app.db", Self.item + "INSERT INTO item VALUES('MINE', 1);")
         try Files.symlink(to: "\(data)/app.db", at: shop.path("app.db"))
         try shop.pack("1.0.1", [Shipped(name: "app", kind: kind, sql: "CREATE TABLE other(x);")])
@@ -183,7 +183,7 @@ import Testing
         #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "MINE\n")
     }
 
-    @Test func `a file that two stores share by a link is not replaced twice`() throws {
+    @Test func `the user's rows in a file that two stores share through links are not lost`() throws {
         try begin()
         let other = try Shop()
         try Files.symlink(to: "\(data)/pantry.db", at: other.path("pantry.db"))
@@ -194,7 +194,7 @@ import Testing
 
     @Test(
         .enabled(if: geteuid() == 0, "only root can follow a link of another user"), arguments: ["pantry", "diary"])
-    func `as root a link or a directory that another user controls is refused`(name: String) throws {
+    func `root refuses a link or a directory that another user controls`(name: String) throws {
         try begin()
         try Shell.must(["chown", "-R", "4711:4711", data])
         let ended = try shop.apply("2.0.0")

@@ -76,7 +76,7 @@ import Testing
         #expect((counts["e"]?.kept ?? 0) == 0)
     }
 
-    @Test func `rows that a migration may delete are kept in quarantine`() throws {
+    @Test func `rows that a migration deletes within its budget are kept in quarantine`() throws {
         try shop.pack("1.0.0", [.user(Self.one)])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO d VALUES(1, 'AVALUE', 7), (2, 'ASECOND', 8)")
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test(arguments: ["SELECT nothing();", "UPDATE d SET nothing = 1;", "DELETE FROM d;"])
-    func `a failed migration names the database and no internal file`(sql: String) throws {
+    func `the error of a failed migration names the database and no internal file`(sql: String) throws {
         try begin(("", sql, Self.one, "d", 2))
         // A plan does not refuse a migration that deletes rows; it only counts the rows.
         for ended in [try sql.hasPrefix("DELETE") ? shop.apply("2.0.0") : shop.plan("2.0.0"), try shop.apply("2.0.0")] {

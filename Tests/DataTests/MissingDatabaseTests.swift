@@ -50,7 +50,9 @@ import Testing
     }
 
     @Test(arguments: ["diary", "app"])
-    func `a directory in place of an installed database is moved away, and the database is reset`(name: String) throws {
+    func `if a directory is in place of a database, the advised commands move it and reset the database`(name: String)
+        throws
+    {
         try begin()
         let place = shop.path("\(name).db")
         try Shell.must(["rm", place])
@@ -73,7 +75,7 @@ import Testing
         #expect(try shop.tree() == before)
     }
 
-    @Test(arguments: ["diary", "app"]) func `only a reset recreates a missing database`(name: String) throws {
+    @Test(arguments: ["diary", "app"]) func `a reset recreates a missing database`(name: String) throws {
         try begin()
         try Files.remove(shop.path("\(name).db"))
         let ended = try shop.moult("reset", name, "--set-user-data-aside")

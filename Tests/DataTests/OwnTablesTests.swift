@@ -13,7 +13,7 @@ import Testing
         #expect(try scratch.must("sqlite3 prices.db .tables").contains("moult_release"))
     }
 
-    @Test func `a file that replaced another one can replace a third one`() throws {
+    @Test func `a database with moult's own tables can replace a file`() throws {
         try scratch.must(
             "cp new.db prod.db; sqlite3 prices.db 'CREATE TABLE moult_rejected(release, \"table\", reason, row)'")
         try scratch.must("moult replace -q prod.db prices.db; moult verify -s .prod.db.moult")

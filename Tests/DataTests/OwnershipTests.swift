@@ -118,7 +118,7 @@ import Testing
     // MARK: As root
 
     @Test(.enabled(if: geteuid() == 0, "only root may change the owner of a file"))
-    func `as root an update keeps the owner and group`() throws {
+    func `an update by root keeps the owner and group`() throws {
         try setMode("660")
         try Shell.must(["chown", "4711:4712"] + Self.names.map { shop.path("\($0).db") })
         let before = try access()
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may change the owner of a file"), arguments: names)
-    func `as root a reset keeps the owner and group`(name: String) throws {
+    func `a reset by root keeps the owner and group`(name: String) throws {
         try setMode("660")
         try Shell.must(["chown", "4711:4712"] + Self.names.map { shop.path("\($0).db") })
         let before = try access()

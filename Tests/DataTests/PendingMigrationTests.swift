@@ -62,7 +62,7 @@ import Testing
         #expect(deep.output.contains("values of 1 row of d"), "\(deep.output)")
     }
 
-    @Test func `an unusable file at the path of a new user database is moved away with the command in the error`()
+    @Test func `the command in the error moves an unusable file at the path of a new user database away`()
         throws
     {
         try shop.pack("1.0.0", [.user("CREATE TABLE t(x);")])

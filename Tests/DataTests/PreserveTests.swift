@@ -34,7 +34,7 @@ import Testing
         #expect(try shop.tree() == before)
     }
 
-    @Test func `a release that preserves a different table instead is also refused`() throws {
+    @Test func `a release that preserves a different table instead is refused if rows were selected`() throws {
         try begin()
         try shop.pack("2.0.0", [.shared(shipped("TWO") + "CREATE TABLE fav(x);", [["table": "fav"]])])
         #expect(try shop.apply("2.0.0").status == 3)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: ["exchange", "live"])
-    func `rows that are not preserved with the operator's consent are kept in quarantine`(way: String) throws {
+    func `with the operator's consent, rows that are not preserved are kept in quarantine`(way: String) throws {
         try begin()
         try shop.pack("2.0.0", [.shared(shipped("TWO"), more: [.init("replace", .string(way))])])
         let result = try Shop.last(shop.apply("2.0.0", "--accept-unpreserved", "--json"))

@@ -48,7 +48,7 @@ import Testing
         #expect(try tags() == "")
     }
 
-    @Test func `a tag that an older moult left is removed`() throws {
+    @Test func `a CACHEDIR.TAG that an older version of moult left is removed`() throws {
         try begin()
         for directory in ["quarantine", "transactions"] {
             try Files.replace(
@@ -145,7 +145,7 @@ import Testing
         #expect(try shop.read("app.db", "PRAGMA integrity_check") == "ok\n")
     }
 
-    @Test func `rows written later stay when rows are restored`() throws {
+    @Test func `restoring rows keeps rows that were written later`() throws {
         try begin()
         try shop.sql("app.db", "INSERT INTO item VALUES('APP', 5), ('LATER', 1)")
         let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item")
@@ -195,7 +195,7 @@ import Testing
     }
 
     @Test(arguments: ["moult_release", "moult_rejected", "nothing"])
-    func `restoring a missing table or a table of moult is refused`(table: String) throws {
+    func `restoring a missing table or a table that belongs to moult is refused`(table: String) throws {
         try begin()
         let before = try shop.tree()
         let ended = try shop.moult("quarantine", "--restore", "app", "--table", table)
@@ -338,14 +338,14 @@ import Testing
         #expect(try shop.kept().count == 3)
     }
 
-    @Test func `a set in quarantine can be removed by its ID`() throws {
+    @Test func `a set in quarantine can be removed by the name of its database`() throws {
         try begin()
         #expect(try shop.moult("quarantine", "--remove", "diary").status == 0)
         #expect(try shop.kept().compactMap(\.database).sorted() == ["app", "cache"])
     }
 
     @Test(arguments: ["../../..", "..", "", ".", "/", "../generations"])
-    func `nothing is removed if the ID is unknown`(id: String) throws {
+    func `nothing is removed or exported if the ID of the set is invalid`(id: String) throws {
         try begin()
         let before = try shop.tree()
         #expect(try shop.moult("quarantine", "--remove", id).status != 0)

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `each name moves on once, also if a store skips a release`(skips: Bool) throws {
+    func `each column in a chain of renames is renamed once, even if a store skips releases`(skips: Bool) throws {
         let chain: [JSON.Member] = [.init("a", "b"), .init("b", "c")]
         try release("1.0.0", "a, b")
         for version in ["2.0.0", "3.0.0", "4.0.0"] { try release(version, "b, c", chain) }
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a restored table gets the new column names, also if its release was removed`(isRemoved: Bool) throws {
+    func `a restored table gets the new column names even if its release was removed`(isRemoved: Bool) throws {
         try restoreContentOfTheFirst()
         if isRemoved {
             try Shell.must(["sh", "-c", "cd '\(shop.store)/.moult/generations' && chmod -R u+w 1.0.0* && rm -r 1.0.0*"])

@@ -199,7 +199,7 @@ extension ReplaceTests {
 
     /// The command is killed after the decision, while the file still has the new content: the next command completes
     /// the undo, and does not undo once more.
-    @Test func `an interrupted undo is completed, and does not undo twice`() throws {
+    @Test func `an interrupted undo is completed, and not repeated`() throws {
         for number in 1...2 { try scratch.must("moult replace app.db new\(number).db") }
         let ended: Shell.Ended = try scratch.run(
             "strace -f -qq -o log -e trace=renameat2 -e inject=renameat2:signal=KILL:when=1+ moult replace --undo app.db"

@@ -47,7 +47,7 @@ import Testing
         #expect(try scratch.must("stat -c %a \(word)") == "640\n")
     }
 
-    @Test func `each undo goes one replacement back and loses no rows`() throws {
+    @Test func `each undo goes back one replacement and loses no rows`() throws {
         for number in 1...3 {
             try scratch.must("moult replace app.db new\(number).db")
             try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine\(number)')\"")
@@ -119,7 +119,7 @@ import Testing
     }
 
     /// The copy is complete, but `--undo` does not restore a file that is not a database.
-    @Test func `for an old file that is not a database, replace suggests a copy and no undo`() throws {
+    @Test func `if the old file is not a database, replace suggests a copy instead of an undo`() throws {
         try scratch.must("echo hello > text.db; cp text.db before")
         let text: String = try scratch.must("moult replace text.db new1.db")
         #expect(!text.contains("moult replace --undo"))
@@ -335,7 +335,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs a second user"))
-    func `a file that this user may not write to is refused, and the error names the user who may`() throws {
+    func `a file that the caller may not write to is refused, and the error says how to proceed`() throws {
         try scratch.must("chmod 777 . && chmod +t . && chown 65534 new1.db && chmod 444 new1.db")
         for (file, advice) in [("app.db", "Run the command as user root"), ("new1.db", "Allow it: chmod u+rw ")] {
             let text = try refusal(

@@ -9,7 +9,7 @@ extension RestoredRowsTests {
         CREATE TABLE p(id INTEGER PRIMARY KEY, n); CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES p);
         """
 
-    @Test func `a row that violated a foreign key before does not prevent a restore`() throws {
+    @Test func `a row that already violated a foreign key does not prevent a restore`() throws {
         try shop.pack("1.0.0", [.user(Self.family)])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO p VALUES(1, 'P'); INSERT INTO c VALUES(1, 1), (2, 99)")
@@ -21,7 +21,7 @@ extension RestoredRowsTests {
         #expect(try shop.sql("diary.db", "SELECT * FROM c") == "1|1\n2|99\n")
     }
 
-    @Test func `the reason for rows without a parent is in the table of rejected rows`() throws {
+    @Test func `moult_rejected contains the reason why a row without a parent was not restored`() throws {
         try shop.pack("1.0.0", [.user(Self.family)])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO p VALUES(1, 'P'); INSERT INTO c VALUES(1, 1)")
@@ -48,7 +48,8 @@ extension RestoredRowsTests {
 
     private static let item = "CREATE TABLE item(id INTEGER PRIMARY KEY, name);"
 
-    @Test func `rows that the set's release shipped stay out although the file had another name`() throws {
+    @Test func `rows that the set's release shipped are not restored even if a newer release renamed the file`() throws
+    {
         try shop.pack("1.0.0", [.shared(Self.item + "INSERT INTO item VALUES(1, 'S1');")])
         try shop.pack(
             "2.0.0",
@@ -65,7 +66,7 @@ extension RestoredRowsTests {
         #expect(try shop.sql("app.db", "SELECT name FROM item ORDER BY id") == "S2\nMINE\n")
     }
 
-    @Test func `rows that a release shipped stay out although the app added a column`() throws {
+    @Test func `rows that a release shipped are not restored even if the app added a column`() throws {
         try shop.pack("1.0.0", [.shared(Self.item + "INSERT INTO item VALUES(1, 'S1'), (2, 'S2');")])
         try shop.pack("2.0.0", [.shared(Self.item + "INSERT INTO item VALUES(9, 'S9');")])
         try shop.install("1.0.0")
@@ -79,7 +80,7 @@ extension RestoredRowsTests {
         #expect(try shop.sql("app.db", "SELECT name FROM item ORDER BY id") == "S2\nMINE\nS9\n")
     }
 
-    @Test func `rows of a table without a key stay out although VACUUM has moved them`() throws {
+    @Test func `shipped rows without a key are not restored even if VACUUM has moved them`() throws {
         try shop.pack("1.0.0", [.shared("CREATE TABLE note(t); INSERT INTO note VALUES('S1'), ('S2'), ('S3');")])
         try shop.pack("2.0.0", [.shared("CREATE TABLE note(t); INSERT INTO note VALUES('NEW');")])
         try shop.install("1.0.0")
@@ -107,7 +108,7 @@ extension RestoredRowsTests {
         #expect(try shop.sql("app.db", "SELECT * FROM item") == "UNMARKED|VALUE|0\n")
     }
 
-    @Test func `names that an earlier release exchanged are not exchanged again`() throws {
+    @Test func `a restore does not exchange again the column names that an earlier release exchanged`() throws {
         let entry: [JSON.Member] = [
             .init("table", "item"), .init("where", "own = 1"), .init("columns", ["a": "b", "b": "a"]),
         ]
@@ -121,7 +122,7 @@ extension RestoredRowsTests {
         #expect(try shop.sql("app.db", "SELECT a, b FROM item WHERE id = 1") == "A|B\n")
     }
 
-    @Test func `a set with an index in the app's own order is exported and restored`() throws {
+    @Test func `a set with an index that uses the app's collation is exported and restored`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE w(id INTEGER PRIMARY KEY, w TEXT);")])
         try shop.install("1.0.0")
         try App.run(
@@ -136,7 +137,7 @@ extension RestoredRowsTests {
         #expect(try shop.moult("quarantine", "--restore", "diary").status == 0)
     }
 
-    @Test func `a set is restored after a release has renamed the entry at its path`() throws {
+    @Test func `a set is restored after a release has renamed the database at its path`() throws {
         let path: [JSON.Member] = [.init("path", "x.db")]
         try shop.pack("1.0.0", [.shared(Self.item + "INSERT INTO item VALUES(1, 'S1');", name: "a", more: path)])
         try shop.pack("2.0.0", [.shared(Self.item + "INSERT INTO item VALUES(2, 'S2');", name: "b", more: path)])

@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `a row that equals one of another release is restored once`() throws {
+    @Test func `a row that equals a row of another release is restored once`() throws {
         func release(_ version: String, _ rows: String) throws {
             try shop.pack(
                 version, [.shared("CREATE TABLE item(k UNIQUE, v); CREATE TABLE v\(version.prefix(1))(x); \(rows)")])

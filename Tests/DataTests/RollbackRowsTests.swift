@@ -135,7 +135,9 @@ import Testing
     }
 
     @Test(arguments: ["2.0.0", "3.0.0"])
-    func `rows of a restored set are selected by the release that the content is from`(version: String) throws {
+    func `rows of a restored set are selected by the conditions of the release that the set is from`(version: String)
+        throws
+    {
         try restoreOldSet()
         let planned = try Counts.inPlan(Shop.last(shop.plan(version, "--json")), "app")
         let ended = try shop.apply(version, "--json")

@@ -22,7 +22,7 @@ import Testing
         #expect(ended.status == 0 && ended.output == "a.w = b.w\n        1\n", "\(ended)")
     }
 
-    @Test func `a release whose databases have two encodings is neither packed nor installed`() throws {
+    @Test func `a release whose databases have different encodings is neither packed nor installed`() throws {
         let databases = [
             Shipped(name: "word", kind: "reference", sql: Self.word),
             .user("CREATE TABLE note(t);"),

@@ -29,7 +29,7 @@ import Testing
         #expect(try shop.read(database, "SELECT count(*) FROM item WHERE mine = 1") == "0\n")
     }
 
-    @Test(arguments: kinds) func `a row that an index lacks is carried over`(_ kind: String) throws {
+    @Test(arguments: kinds) func `a row that is missing from an index is carried over`(_ kind: String) throws {
         let own: JSON = ["table": "item", "where": "mine = 1"]
         try shop.pack("1.0.0", [.shared(Self.indexed(kind), [own])])
         try shop.install("1.0.0")
@@ -39,7 +39,9 @@ import Testing
         #expect(try shop.read("app.db", "SELECT name FROM item") == "MINE\n")
     }
 
-    @Test(arguments: kinds) func `a value that an index lacks counts as dropped by a migration`(_ kind: String) throws {
+    @Test(arguments: kinds) func `a value that is missing from an index counts as dropped by a migration`(
+        _ kind: String
+    ) throws {
         try shop.pack("1.0.0", [.user(Self.indexed(kind) + "PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
         try insertMine("diary.db")
@@ -54,7 +56,7 @@ import Testing
         #expect(try shop.onlyKept("diary").rows("item") == 1)
     }
 
-    @Test(arguments: kinds) func `a row that an index lacks is salvaged`(_ kind: String) throws {
+    @Test(arguments: kinds) func `a row that is missing from an index is salvaged`(_ kind: String) throws {
         try shop.pack("1.0.0", [.user(Self.indexed(kind))])
         try shop.install("1.0.0")
         try insertMine("diary.db")
@@ -63,7 +65,7 @@ import Testing
     }
 
     /// An app may give SQLite's own names other orders: then SQLite does not find a key where this process looks for it.
-    @Test func `a row is carried over although the app sorts its primary key in another order`() throws {
+    @Test func `a row is carried over even if the app's collation sorts its primary key differently`() throws {
         let schema = "CREATE TABLE item(name TEXT COLLATE NOCASE PRIMARY KEY, v) WITHOUT ROWID;"
         let own: JSON = ["table": "item", "where": "name = 'b'"]
         try shop.pack("1.0.0", [.shared(schema, [own])])
@@ -153,7 +155,7 @@ import Testing
         #expect(try shop.adopted("app.db", "SELECT x FROM note") == "NOTE\n")
     }
 
-    @Test func `replace refuses rows to preserve that cannot be read, and carries over readable ones`() throws {
+    @Test func `replace is refused if rows to preserve cannot be read, and carries over readable rows`() throws {
         let scratch = try Scratch()
         try makeDamaged(scratch.path("app.db"))
         try scratch.must("sqlite3 new.db '\(Self.two)'")

@@ -75,7 +75,7 @@ import Testing
     }
 
     /// The library code in the README comes from an app that is built and run here.
-    @Test func `the code in the README is that of an example app`() async throws {
+    @Test func `the Swift code in the README is the code of an example app`() async throws {
         let source = try Project.text("Examples/Sources/TenLines/main.swift")
         #expect(try Project.text("README.md").contains("```swift\n\(source)```\n"))
         let ended = try await Project.run([ExampleApps.path("TenLines")], in: scratch.path)

@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Colours must not hide the text that the demo looks for.
-    @Test func `the demo ignores colours`() throws {
+    @Test func `the demo succeeds with coloured output`() throws {
         let ended = try Project.run(["\(Project.root)/scripts/demo"], in: "/", ["CLICOLOR_FORCE": "1"])
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
         #expect(ended.output.contains("\u{1B}["))

@@ -103,7 +103,7 @@ import Testing
     /// The command starts a process for each message, so twenty more steps must only take the time of twenty more
     /// messages. The shortest of several runs counts, because other processes also use the machine, and on a busy machine
     /// it takes more runs until one is undisturbed. Twenty programs, started one after another, are measured for comparison.
-    @Test func `a message to a step takes little time`() throws {
+    @Test func `a message to a step takes less than five times as long as starting a process`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
         func time(_ command: [String], count: Int = 1) throws -> Duration {

@@ -172,7 +172,7 @@ import Testing
         #expect(try running() == "")
     }
 
-    @Test func `a replaced program is not run`() throws {
+    @Test func `a step program that was replaced after it was trusted is not run`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)

@@ -9,7 +9,7 @@ import Testing
 /// Steps that a user other than root runs, without a mount namespace, but with all other protection.
 @Suite(.enabled(if: geteuid() == 0, "without root, the other tests already run as an ordinary user"))
 struct OtherUserTests {
-    @Test func `another user can trust, plan and apply a step`() throws {
+    @Test func `an ordinary user can trust, plan and apply a step`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, name: "step",

@@ -99,7 +99,7 @@ import Testing
         #expect(status == 0 && result["changed"]?.bool == true)
     }
 
-    @Test func `the module names an invalid key`() throws {
+    @Test func `the module refuses an invalid key`() throws {
         let (status, result) = try run(["keys": ["RWQ="]])
         #expect(status == 1)
         #expect(try Files.facts(bench.path("store")) == nil, "\(result)")

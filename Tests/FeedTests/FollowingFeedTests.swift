@@ -36,7 +36,7 @@ import Testing
         #expect(parts.first?["name"]?.string == "fetch" && parts.first?["pass"]?.string == "prepare")
     }
 
-    @Test func `an unreachable feed is never reported as no newer release`() throws {
+    @Test func `check and apply fail if the feed is missing`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q; mv public gone")
         #expect(
@@ -46,7 +46,7 @@ import Testing
         #expect(try bench.run("moult apply").status == 1)
     }
 
-    @Test func `a mirror is used if the first server fails`() throws {
+    @Test func `a mirror is used if the first feed is invalid`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("cp -r public mirror; echo rubbish > public/feed.json")
         let feed: JSON = [
@@ -58,7 +58,7 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `without a feed, the message says what is missing`() throws {
+    @Test func `without a feed, the error says how to specify one`() throws {
         try bench.must("moult init --product org.example.test -q")
         #expect(
             try bench.refusal("moult apply", status: 64)
@@ -159,7 +159,7 @@ import Testing
 
     // MARK: chains
 
-    @Test func `a release is reached through an intermediate release`() throws {
+    @Test func `a store reaches a release through an intermediate release`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")
         try bench.release("2.0.0", sequence: 2)

@@ -48,7 +48,7 @@ import Testing
             """)
     }
 
-    @Test func `publishing a version again with other options says what can be changed`() throws {
+    @Test func `publishing a version again with different options is refused, and the error says what to do`() throws {
         try refused(
             "rel/test-1.0.0.json --rollout 10 -k a.key",
             """
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [("2.0.0", 9), ("2.0.0", 10), ("0.9.0", 11)])
-    func `version and sequence increase together`(_ version: String, _ sequence: Int) throws {
+    func `a newer version must have a higher sequence`(_ version: String, _ sequence: Int) throws {
         try bench.release(version, sequence: sequence)
         try refused(
             "rel/test-\(version).json -k a.key",
@@ -99,7 +99,7 @@ import Testing
             """)
     }
 
-    @Test func `a signed feed stays signed`() throws {
+    @Test func `publish without a key is refused if the feed is signed`() throws {
         try refused(
             "",
             """
@@ -130,7 +130,7 @@ import Testing
             """)
     }
 
-    @Test func `each product has its own feed`() throws {
+    @Test func `publish refuses a release of another product`() throws {
         try bench.must(#"sed 's/org.example.test/org.example.other/' rel/test-1.0.0.json > rel/other.json"#)
         try refused(
             "rel/other.json -k a.key",

@@ -29,7 +29,7 @@ import Testing
         #expect(try Tree(bench.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"]) == before)
     }
 
-    @Test func `a store that pins the root key follows the list`() throws {
+    @Test func `a store that pins the root key follows the key list`() throws {
         #expect(try bench.installed() == "1.0.0")
         let plan = try bench.must("moult publish public -q -k online.key; moult check")
         #expect(plan.contains("serial 2, signed by \(try bench.id("online")),"))
@@ -42,7 +42,7 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
     }
 
-    @Test func `a release signed elsewhere needs only the timestamp key`() throws {
+    @Test func `publishing a signed release requires only the timestamp key`() throws {
         try bench.release("2.0.0", sequence: 2)
         try bench.must(
             "moult sign -q rel/test-2.0.0.json -k release.key; moult publish public rel/test-2.0.0.json -q -k online.key"
@@ -191,7 +191,7 @@ import Testing
         #expect(try bench.refusal("moult apply", status: 3).contains("test-3.0.0.json has too few signatures"))
     }
 
-    @Test func `several signers sign a key list`() throws {
+    @Test func `a key list needs as many root signatures as its threshold requires`() throws {
         let roots = "--root root.pub --root new.pub --threshold root=2"
         let made = try bench.must("moult trust keys \(roots) -k root.key --json")
         let both =

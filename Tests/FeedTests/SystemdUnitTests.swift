@@ -38,12 +38,12 @@ struct SystemdUnitTests {
     }
 
     /// systemd rates the exposure of the service; 100 means that nothing is restricted.
-    @Test func `the service of root is hardened`() throws {
+    @Test func `the service that runs as root is hardened`() throws {
         let ended = try analyze("security", "--offline=yes", "--threshold=23", "./moult@var-lib-app.service")
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
     }
 
-    @Test func `the service of an app's user is hardened`() throws {
+    @Test func `the service that runs as an app's user is hardened`() throws {
         let root = scratch.path("root/etc/systemd/system/moult@.service.d")
         try Shell.must(["mkdir", "-p", root])
         try Files.replace(
@@ -70,7 +70,7 @@ struct SystemdUnitTests {
 
     /// The command has the capabilities of root in the service, and no access to the processes of other users.
     @Test(.enabled(if: geteuid() == 0, "needs root"))
-    func `the service of root can do its work with its capabilities`() throws {
+    func `the service that runs as root needs no capabilities beyond those in its unit`() throws {
         let bench = try Bench()
         for number in 1...2 { try bench.release("\(number).0.0", sequence: number) }
         let line = try #require(
@@ -89,7 +89,7 @@ struct SystemdUnitTests {
 
     /// systemd must not stop the command before the command ends by itself, after `--retry`, `--wait` and the network
     /// deadline.
-    @Test func `systemd does not stop the service before its command can end by itself`() throws {
+    @Test func `the start timeout of the service exceeds the waiting times of its command`() throws {
         let service = try Self.unit("moult@.service")
         let command = try #require(service.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }).split(
             separator: " ")
@@ -103,7 +103,7 @@ struct SystemdUnitTests {
     }
 
     /// Machines start at different times, and each machine always starts at the same time.
-    @Test func `start times are spread`() throws {
+    @Test func `the timer spreads start times`() throws {
         let timer = try Shell.must(["cat", scratch.path("moult@var-lib-app.timer")])
         for line in ["OnCalendar=hourly", "RandomizedDelaySec=45min", "FixedRandomDelay=yes", "Persistent=yes"] {
             #expect(timer.contains("\n\(line)\n"))

@@ -13,7 +13,7 @@ import Testing
         try bench.must("moult publish public rel/test-1.0.0.json -k a.key -q")
     }
 
-    @Test func `publish does not sign a feed with a key that never signed the feed`() throws {
+    @Test func `publish refuses a key that did not sign the last feed`() throws {
         let before = try Tree(bench.path("public"), times: false)
         let (old, new) = (try bench.id("a"), try bench.id("b"))
         #expect(
@@ -27,7 +27,7 @@ import Testing
         #expect(try Tree(bench.path("public"), times: false) == before)
     }
 
-    @Test func `a store follows a change of keys that both keys sign`() throws {
+    @Test func `a store follows a change of keys that the old and the new key have signed`() throws {
         try bench.must(
             "moult init -q store --product org.example.test --key a.pub && moult apply -q --store store public")
         try bench.release("2.0.0", sequence: 2)

@@ -18,7 +18,7 @@ import Testing
     ]
 
     @Test(arguments: interrupted)
-    func `an interrupted store of an older moult is recovered`(
+    func `a store in which an older version of moult was interrupted is recovered`(
         _ name: String, _ ending: CrashRecovery.Result.Ending, _ found: [String]
     ) throws {
         let golden = try GoldenStore(name)
@@ -35,7 +35,7 @@ import Testing
         #expect(entries.filter { $0.to.hasPrefix("2.0.0") && [.done, .finished].contains($0.outcome) }.count == 1)
     }
 
-    @Test func `a store of an older moult is read`() throws {
+    @Test func `a store of an older version of moult is read`() throws {
         let golden = try GoldenStore("installed")
         let store = Store(at: golden.root)
         #expect(try Verifier(StoreSnapshot(golden.layout)).verify(deep: true).compactMap(\.finding) == [])
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// The older moult installed the generation to which the store is rolled back.
-    @Test func `a store of an older moult is rolled back and updated again`() throws {
+    @Test func `a store of an older version of moult is rolled back and updated again`() throws {
         let golden = try GoldenStore("installed")
         let store = Store(at: golden.root)
         try Shell.must(["sqlite3", "\(golden.root)/pantry.db", "INSERT INTO food VALUES(101, 'later', 1)"])

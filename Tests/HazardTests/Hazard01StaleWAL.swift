@@ -42,14 +42,14 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    @Test func `a cache is set aside with its WAL`() throws {
+    @Test func `a cache is set aside together with its WAL`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    @Test func `an app's cache is replaced with its WAL`() throws {
+    @Test func `an app's cache is replaced together with its WAL`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
         #expect(try Lab.read(path) == "3|new|new\n")

@@ -51,7 +51,7 @@ import Testing
         #expect(try Lab.read(lab.path(".moult/generations/0+adopted/note.db")) == "500|old|old\n")
     }
 
-    @Test func `a cache is set aside with its hot journal`() throws {
+    @Test func `a cache is set aside together with its hot journal`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
         try killAppInTransaction()
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -59,7 +59,7 @@ import Testing
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
-    @Test func `an app's cache is replaced with its hot journal`() throws {
+    @Test func `an app's cache is replaced together with its hot journal`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try killAppInTransaction()
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)

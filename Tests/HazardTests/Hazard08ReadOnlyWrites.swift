@@ -47,7 +47,7 @@ import Testing
 
     /// The times and inodes of the files do not change either.
     @Test(arguments: Left.allCases)
-    func `reading sees every row and changes no file`(left: Left) throws {
+    func `functions that read a store see every row and change no file`(left: Left) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "first"))
         try Shell.must(["sqlite3", path, "PRAGMA journal_mode=WAL"])
         var app: RunningApp?

@@ -38,7 +38,7 @@ import Testing
     }
 
     /// The error is reported before an app is disturbed, and before anything changes.
-    @Test func `a target with a different page size is refused`() throws {
+    @Test func `a live replacement in WAL mode is refused if the page size differs`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path, Self.wal)
         let more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
@@ -170,7 +170,7 @@ import Testing
     /// The command is killed in the middle of the copy: every reader has the old content, and the next command installs
     /// the new content.
     @Test(arguments: ["wal", "delete"])
-    func `a crash in the middle of a replacement is recovered`(mode: String) throws {
+    func `recovery completes a live replacement after a crash`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try app.run("INSERT INTO note VALUES(90000, 'mine', 1)")

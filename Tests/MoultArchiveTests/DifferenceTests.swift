@@ -149,7 +149,7 @@ import Testing
 
     /// Columns with a correct checksum may contain any bytes. The result is an error or wrong bytes, but no crash.
     @Test(arguments: 0..<200)
-    func `invalid columns are refused or give different bytes`(seed: Int) throws {
+    func `damaged columns are refused or give the declared number of bytes`(seed: Int) throws {
         var dice = SeededRandom(seed)
         let old = records(60, &dice)
         let new = changed(old, 20, &dice)

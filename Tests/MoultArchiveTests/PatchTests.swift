@@ -52,7 +52,7 @@ import Testing
     @Test(arguments: [
         (0, 10), (10, 0), (1, 1), (100_000, 100_000), (70_000, 300_000), (20 << 20, 36 << 20), (36 << 20, 20 << 20),
     ])
-    func `what is made is the new file`(oldSize: Int, newSize: Int) throws {
+    func `a patch recreates the new file`(oldSize: Int, newSize: Int) throws {
         let before = noise(oldSize, seed: 1)
         // The new file has the old content at different positions, and some new content.
         var after = Array(before.suffix(oldSize / 2) + before.prefix(oldSize / 2) + noise(newSize, seed: 2)).prefix(
@@ -66,7 +66,7 @@ import Testing
         #expect(size < max(0, newSize - oldSize) + newSize / 50 + 2000, "\(size)")
     }
 
-    @Test func `the result does not depend on the number of threads`() throws {
+    @Test func `the bytes of a patch do not depend on the number of threads`() throws {
         let before = noise(18 << 20, seed: 1)
         let (old, new) = (try file("old", before), try file("new", Array(before.dropFirst(5000))))
         let one = try Files.read(make(old, new, threads: 1), limit: 1 << 30)
@@ -93,7 +93,7 @@ import Testing
         #expect(throws: MoultError.self) { try apply(file("longer", patch + [0]), old, size: after.count) }
     }
 
-    @Test func `a wrong base or size is refused`() throws {
+    @Test func `a patch does not recreate the new file from a wrong base, and a wrong size is refused`() throws {
         let before = noise(200_000, seed: 1)
         let after = Array(before.dropFirst(10))
         let (old, new) = (try file("old", before), try file("new", after))

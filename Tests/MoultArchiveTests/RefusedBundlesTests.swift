@@ -193,7 +193,7 @@ import Testing
         #expect(error.what == "cannot pack the archive")
     }
 
-    @Test func `a member name that occurs twice is not packed`() throws {
+    @Test func `member names that are equal or differ only in case are not packed`() throws {
         for names in [["a.db", "a.db"], ["a.db", "A.db"]] {
             let error = try #require(throws: MoultError.self) {
                 try BundleLayout(members: names.map { ($0, 1) }, modified: 0)

@@ -182,7 +182,7 @@ import Testing
         ("mkdir d && zip -q a.zip food.db user.db d", "a.zip", .archiveEntryKind),
         ("for i in $(seq 20); do cp food.db $i; done && zip -q a.zip *", "a.zip", .archiveUndeclared),
     ])
-    func `a zip archive with an unsupported feature or an undeclared entry is refused with the right code`(
+    func `a zip archive with an unsupported feature or an undeclared entry is refused with its own code`(
         command: String, name: String, code: MoultError.Code
     ) throws {
         let scratch = try Scratch()

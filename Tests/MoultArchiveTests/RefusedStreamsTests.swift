@@ -94,7 +94,7 @@ import Testing
     }
 
     /// NULs after gzip are accepted up to the end of the file and up to 1 MiB.
-    @Test func `only NULs are accepted after gzip`() throws {
+    @Test func `after a gzip stream, only up to 1 MiB of NULs is accepted`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         for count in [1, 3, 512, 300_000, 1 << 20] {
             try scratch.write("a.tar.gz", bytes + [UInt8](repeating: 0, count: count))
@@ -113,7 +113,7 @@ import Testing
     }
 
     /// The xz format allows NULs in groups of four between and after streams.
-    @Test func `NULs in groups of four are accepted after xz`() throws {
+    @Test func `after an xz stream, only NULs in groups of four are accepted`() throws {
         let (scratch, bytes) = try packed("a.tar.xz")
         for count in 0..<9 {
             try scratch.write("a.tar.xz", bytes + [UInt8](repeating: 0, count: count))

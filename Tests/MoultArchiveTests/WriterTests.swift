@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `entries have the time that the caller gives, in UTC`() throws {
+    @Test func `zip entries have the specified time in UTC`() throws {
         let scratch = try Scratch()
         try write("a.zip", in: scratch)
         #expect(scratch.run("unzip -Z a.zip food.db") == 0)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [("a.tar.xz", 9), ("a.tar.gz", 0), ("a.zip", 10), ("a.tar.zst", 6)])
-    func `the writer refuses content that the reader would refuse`(name: String, level: Int) throws {
+    func `the writer refuses an unsupported format or compression level`(name: String, level: Int) throws {
         let scratch = try Scratch()
         let error = try #require(throws: MoultError.self) { try write(name, in: scratch, level: level) }
         #expect(error.code == .archivePacking)

@@ -4,7 +4,7 @@ import Testing
 
 /// Rules that hold for every verb.
 @Suite struct CommandTableTests {
-    @Test func `names of verbs and options are distinct`() {
+    @Test func `the names of verbs are distinct`() {
         #expect(Set(Command.all.map(\.name)).count == Command.all.count)
     }
 

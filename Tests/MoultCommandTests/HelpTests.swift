@@ -58,7 +58,7 @@ import Testing
     }
 
     /// Help shows the shortest form first, and each draft and settings file in a topic can be copied and used.
-    @Test func `drafts and settings in topics are accepted`() throws {
+    @Test func `the parsers accept the drafts and settings in the topics`() throws {
         var count = 0
         for topic in Topic.all {
             for case .literal(let text) in topic.text where text.hasPrefix("{") {
@@ -86,7 +86,9 @@ import Testing
         if let options = help.firstRange(of: "ptions:\n") { #expect(examples.lowerBound < options.lowerBound) }
     }
 
-    @Test(arguments: ["draft", "settings"]) func `a topic fits on one screen`(_ name: String) throws {
+    @Test(arguments: ["draft", "settings"]) func `each topic fits on one screen and names its page in docs`(
+        _ name: String
+    ) throws {
         let topic = try #require(Topic.all.first { $0.name == name })
         let lines = text(topic, width: 100).split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 50)

@@ -34,7 +34,7 @@ import Testing
         "moult build big.sql -o big.db", "moult pack big.db -o packed --product org.example.big",
         "moult apply --create --store store big/big-1.0.0.json",
     ])
-    func `a limit on the size of files is an error, and nothing is left`(_ line: String) throws {
+    func `a file larger than the shell's limit is an error, and nothing is left behind`(_ line: String) throws {
         try scratch.write("work/big.sql", Self.big)
         try scratch.must(
             "cd work && moult build -q big.sql -o b.db && mv b.db big.db && moult pack -q big.db -o big --product org.example.big && mv big.db keep.db"

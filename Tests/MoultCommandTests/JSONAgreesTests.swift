@@ -60,7 +60,7 @@ import Testing
         #expect(try world.must("moult sql 'SELECT 1e999, -1e999' --json").contains("[[9e999,-9e999]]"))
     }
 
-    @Test func `the history calls a restored set restored`() throws {
+    @Test func `a restore is in the history, and the set that it created does not hide the restored set`() throws {
         try world.install(world.first)
         try world.must(
             """

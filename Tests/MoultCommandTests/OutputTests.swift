@@ -51,7 +51,7 @@ import Testing
         #expect(try written(.json) { $0.warn("old") } == [line, ""])
     }
 
-    @Test func `an error has its problem, reason and advice`() throws {
+    @Test func `an error is printed with its problem, reason and advice`() throws {
         let text = "moult: error: cannot apply 2.1.0: food.db is damaged\n  Try: moult verify\n"
         #expect(try written(.text) { $0.report(deep) } == ["", text])
         let json =

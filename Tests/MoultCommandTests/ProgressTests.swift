@@ -131,7 +131,7 @@ import Testing
         #expect(terminal.read() == "")
     }
 
-    @Test func `an interruption is acknowledged`() throws {
+    @Test func `the progress line shows that a command is stopping`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let clock = Clock()
         let console = Console(
@@ -154,7 +154,7 @@ import Testing
         #expect(terminal.read() == "")
     }
 
-    @Test func `quiet shows no progress`() throws {
+    @Test func `quiet mode shows no progress`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal, quiet: true)
         bar.show(Progress("copy food", done: 0, of: 4))

@@ -23,7 +23,7 @@ import Testing
         #expect(Timestamp(seconds: now.seconds - seconds).relative(to: now) == text)
     }
 
-    @Test func `times in a pipe have the format of JSON`() {
+    @Test func `times in a pipe have the same format as in JSON`() {
         let time = Timestamp(seconds: 1_795_168_800)
         #expect(time.text(for: Terminal()) == time.description)
     }

@@ -90,7 +90,7 @@ import Testing
     }
 
     /// A damaged file must not keep a command busy for hours.
-    @Test func `an endless line is skipped`() throws {
+    @Test func `a history line longer than 64 MiB is an error that suggests the repair`() throws {
         try Shell.must(["truncate", "-s", "100M", layout.history])
         let error = #expect(throws: MoultError.self) { try HistoryReader(layout).next() }
         #expect(error?.why == "one of its lines is longer than 64 MiB")

@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: ["exchange", "live"], Moment.allCases)
-    func `recovery completes a shared database`(way: String, moment: Moment) throws {
+    func `recovery completes the update of a shared database`(way: String, moment: Moment) throws {
         for mode in ["delete", "wal"] {
             let note = Comment("\(way), \(moment), \(mode)")
             let round = try WritableRecoveryTests()

@@ -54,7 +54,7 @@ import Testing
         #expect(try Files.read(file, limit: 10) == [1, 2, 3])
     }
 
-    @Test func `a replaced file has only the new content, and the given mode`() throws {
+    @Test func `a replaced file has only the new content, and the specified mode`() throws {
         let file = try write("file", mode: 0o600)
         try Files.replace(file, with: [9], mode: 0o640)
         #expect(try Files.read(file, limit: 10) == [9])
@@ -121,7 +121,7 @@ import Testing
         try Files.removeTree(tree)
     }
 
-    @Test func `a copy has the content and the mode of the file`() throws {
+    @Test func `a copy has the content of the file and the specified mode`() throws {
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let file = try write("file", bytes)
         try Files.copy(file, to: scratch.path("copy"), mode: 0o400)
@@ -138,7 +138,7 @@ import Testing
         #expect(throws: MoultError.self) { try Files.hardLink(file, at: scratch.path("name")) }
     }
 
-    @Test func `the first free name does not exist yet`() throws {
+    @Test func `firstFree returns a name that does not exist`() throws {
         let file = try write("file")
         #expect(try Files.firstFree(scratch.path("new")) == scratch.path("new"))
         let other = try Files.firstFree(file)
@@ -205,7 +205,7 @@ import Testing
         #expect(try FileLock.take(path, .exclusive) != nil)
     }
 
-    @Test func `a write lease notices a writer`() throws {
+    @Test func `a write lease is broken when the file is opened`() throws {
         let file = try write("file")
         let lease = try #require(try WriteLease.take(file))
         #expect(try lease.isUnbroken())

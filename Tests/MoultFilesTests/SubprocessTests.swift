@@ -57,7 +57,7 @@ import Testing
         #expect(error?.description == "cannot run no-such-program: No such file or directory")
     }
 
-    @Test func `a directory that does not exist is named as the cause`() {
+    @Test func `a missing working directory is named as the cause`() {
         let error = #expect(throws: MoultError.self) { try Subprocess.run(["true"], in: "/nothing") }
         #expect(error?.description == "cannot run true: No such file or directory (directory)")
     }

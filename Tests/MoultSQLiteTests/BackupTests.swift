@@ -69,7 +69,7 @@ import Testing
         #expect(try !destination.checkpoint(.truncate).isBusy)
     }
 
-    @Test func `a lock held elsewhere blocks a step and is not an error`() throws {
+    @Test func `a lock of another connection blocks a backup step and is not an error`() throws {
         let (source, destination) = try open()
         let writer = try Writer(old)
         writer.execute("BEGIN IMMEDIATE")
@@ -85,7 +85,7 @@ import Testing
         try backup.finish()
     }
 
-    @Test func `a backup in one step into a locked file is busy`() throws {
+    @Test func `a one-step backup into a locked file fails as busy`() throws {
         let (source, destination) = try open()
         let writer = try Writer(old)
         writer.execute("BEGIN IMMEDIATE")

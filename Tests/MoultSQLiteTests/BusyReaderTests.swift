@@ -6,7 +6,7 @@ import Testing
 /// Reading a database that apps open only for a single query each.
 @Suite struct BusyReaderTests {
     /// The last process that closes a database in WAL mode locks it exclusively for a moment, and removes the sidecars.
-    @Test func `a WAL that appears and disappears is handled`() throws {
+    @Test func `a database can be read while its WAL appears and disappears`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")
         try Shell.must(["sqlite3", path, "PRAGMA journal_mode=WAL; CREATE TABLE note(x); INSERT INTO note VALUES(1)"])
@@ -31,7 +31,7 @@ import Testing
     }
 
     /// A connection without its own file also waits for locks of attached databases.
-    @Test func `reading waits for an attached database`() throws {
+    @Test func `reading waits for the lock of an attached database`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")
         try Shell.must(["sqlite3", path, "CREATE TABLE note(x); INSERT INTO note VALUES(1)"])

@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: Access.allCases.filter { $0 != .readWriteCreate })
-    func `a missing file is an error that names it and creates nothing`(_ access: Access) throws {
+    func `opening a missing file is an error that names the file, and creates nothing`(_ access: Access) throws {
         let path = scratch.path("missing.db")
         let error = #expect(throws: MoultError.self) { _ = try Connection(path: path, access: access) }
         #expect(error?.code == .cannotOpenDatabase)
@@ -78,7 +78,7 @@ import Testing
         thread.wait()
     }
 
-    @Test func `a connection has the expected switches and limits`() throws {
+    @Test func `switches and limits of a connection take effect`() throws {
         let connection = try Connection.inMemory()
         try connection.set(.views, false)
         try connection.execute("CREATE VIEW v AS SELECT 1")

@@ -39,7 +39,9 @@ import Testing
     }
 
     @Test(arguments: ["victim", "a.db", "a.db-mj0000008AB", "a.db-mj00000G9AB"])
-    func `a journal that names any file as its super-journal is rolled back and the file stays`(_ name: String) throws {
+    func `the rollback of a journal does not delete an arbitrary file that it names as its super-journal`(
+        _ name: String
+    ) throws {
         let victim = scratch.path(name)
         if name != "a.db" { try Files.writeNew(Array("precious".utf8), to: victim) }
         try plantJournal(naming: victim)
@@ -77,7 +79,7 @@ import Testing
         #expect(try Files.facts(name) == nil)
     }
 
-    @Test func `a journal without its super-journal is committed and is not rolled back`() throws {
+    @Test func `a journal whose super-journal is missing counts as committed and is not rolled back`() throws {
         try plantJournal(naming: scratch.path("a.db-mj0123459AB"))
         try readAndWrite()
     }
@@ -95,7 +97,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"), arguments: ["-wal", "-journal"])
-    func `the advice gives a foreign sidecar with rows to the database's owner`(_ suffix: String) throws {
+    func `the advised command gives a foreign sidecar with rows to the owner of the database`(_ suffix: String) throws {
         let connection = try Connection(path: path, access: .readWrite)
         if suffix == "-wal" {
             try connection.execute("PRAGMA journal_mode = WAL; INSERT INTO t VALUES (2)")
@@ -127,7 +129,7 @@ import Testing
     @Test(
         .enabled(if: geteuid() == 0, "only root may give files away"),
         arguments: [Access.readWrite, .readOnly, .immutable])
-    func `a link of another user to a file of root is not followed`(_ access: Access) throws {
+    func `another user's link to a file of root is not followed`(_ access: Access) throws {
         let link = scratch.path("link.db")
         try Files.symlink(to: path, at: link)
         try Connection(path: link, access: access).close()
@@ -146,7 +148,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
-    func `SQL does not attach a file through a link of another user`() throws {
+    func `SQL does not attach a file through another user's link`() throws {
         let link = scratch.path("link.db")
         try Files.symlink(to: path, at: link)
         let connection = try Connection.inMemory()

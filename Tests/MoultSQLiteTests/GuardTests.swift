@@ -106,7 +106,7 @@ import Testing
         #expect(throws: MoultError.self) { try connection.execute("ATTACH ':memory:' AS c") }
     }
 
-    @Test func `a query without end is stopped`() throws {
+    @Test func `an endless query is stopped`() throws {
         let connection = try guarded("CREATE TABLE t (a)", deadline: 0.2)
         let error = #expect(throws: MoultError.self) {
             _ = try connection.int(

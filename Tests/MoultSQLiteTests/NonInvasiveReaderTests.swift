@@ -112,7 +112,9 @@ import Testing
     }
 
     /// Of the usual methods, one writes files, and the other does not see the rows.
-    @Test func `a read-only connection leaves sidecars, and an immutable one does not see rows in the WAL`() throws {
+    @Test func `a read-only connection leaves sidecars behind, and an immutable one does not see rows in the WAL`()
+        throws
+    {
         let writer = try prepare(.walClosed)
         let connection = try Connection(path: path, access: .readOnly)
         #expect(try connection.int("SELECT count(*) FROM t") == 505)

@@ -54,7 +54,7 @@ struct SalvageTests {
     }
 
     @Test(arguments: ["fts3", "fts4", "fts5"])
-    func `salvage fills a full-text table with its own rows`(_ module: String) throws {
+    func `salvage copies a full-text table that has its own rows`(_ module: String) throws {
         let report = try salvage(
             make(
                 "CREATE VIRTUAL TABLE note USING \(module)(title, body)",
@@ -174,7 +174,7 @@ struct SalvageTests {
         if let why = app.other { #expect(report.missing.first?.why.contains(why) == true, "\(report)") }
     }
 
-    @Test func `the report names the rows that are missing because of damage`() throws {
+    @Test func `the report says that a table is incomplete because of damage`() throws {
         let old = try make(
             "CREATE TABLE t(id INTEGER PRIMARY KEY, x)",
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) INSERT INTO t SELECT i, printf('%1000d', i) FROM n"
@@ -195,7 +195,8 @@ struct SalvageTests {
         #expect(Salvage.Report(json: report.json) == report)
     }
 
-    @Test(.enabled(if: geteuid() == 0)) func `a full disk is reported as a full disk`() throws {
+    @Test(.enabled(if: geteuid() == 0))
+    func `after salvage on a full disk, the report says that salvage can be repeated`() throws {
         let old = try make(
             "CREATE TABLE t(id INTEGER PRIMARY KEY, x)",
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) INSERT INTO t SELECT i, printf('%1000d', i) FROM n"

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [(TransactionKind.immediate, false), (.exclusive, false), (.deferred, true)])
-    func `a transaction takes its lock as declared`(_ kind: TransactionKind, othersMayWrite: Bool) throws {
+    func `a transaction takes the lock of its kind`(_ kind: TransactionKind, othersMayWrite: Bool) throws {
         let writer = try Writer(scratch.path("a.db"))
         try connection.transaction(kind) {
             #expect((writer.execute("INSERT INTO t VALUES (9)") == "ok") == othersMayWrite)

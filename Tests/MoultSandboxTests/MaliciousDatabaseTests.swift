@@ -142,7 +142,7 @@ import Testing
         #expect(try Files.list(examined.scratch.path) == ["food.db", "impostor"])
     }
 
-    @Test func `an interruption of the command stops the check`() throws {
+    @Test func `a check that ends with SIGINT counts as interrupted`() throws {
         let examined = try Examined("CREATE TABLE t(x);")
         let program = try examined.impostor("kill -INT $$")
         let error = #expect(throws: MoultError.self) { try examined.report(by: program) }

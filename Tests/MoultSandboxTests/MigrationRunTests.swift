@@ -51,7 +51,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }
 
-    @Test func `objects that only the template has are reported`() throws {
+    @Test func `a column that the migrations do not create is reported`() throws {
         let report = try report(trial("ALTER TABLE note ADD COLUMN finished"))
         #expect(report.lack == "table note: column \"done\" is missing")
     }

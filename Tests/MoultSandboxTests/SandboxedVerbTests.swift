@@ -214,7 +214,7 @@ import Testing
     }
 
     /// The confined process cannot write the page, so the command does.
-    @Test func `the command writes the page of a comparison`() throws {
+    @Test func `diff --html writes its page`() throws {
         let ended = try run(
             "ulimit -S -t 3; moult diff bomb.db bomb.db --html same.html; moult diff good.db bomb.db --html page; true")
         #expect(ended.status == 0)

@@ -70,7 +70,7 @@ import Testing
     }
 
     /// Otherwise, a database that compromises the checking process could make the app itself open the database.
-    @Test func `a checking process that has started cannot make the app check the database`() throws {
+    @Test func `if the checking process fails after its start, the app does not check the database itself`() throws {
         let examined = try Examined(Self.sql)
         #expect(
             try examined.refusal(by: examined.impostor("echo ready; exit 64"))

@@ -75,7 +75,7 @@ import Testing
     }
 
     /// A byte is wrong in a header, in content, or in the seek table.
-    @Test func `a wrong byte anywhere is refused`() throws {
+    @Test func `a bundle with a changed byte is refused or gives the packed files`() throws {
         let size = try #require(try Files.facts(bundle)?.size)
         for place in stride(from: 0, to: size, by: max(1, size / 40)) {
             try Shell.must([
@@ -99,7 +99,7 @@ import Testing
         try store.updateBlocking(to: manifest)
     }
 
-    @Test func `a file with different frames is refused`() throws {
+    @Test func `a bundle with different frames is refused`() throws {
         try Shell.must(
             ["sh", "-c", "cd 1.0.0.work && tar -cf x.tar food.db user.db && zstd -qf x.tar -o \(bundle)"],
             in: scratch.path("releases"))

@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases)
-    func `a reset works if the database does not load`(_ broken: Broken) throws {
+    func `a reset works even if the database cannot be opened`(_ broken: Broken) throws {
         try broken.make("user.db", in: root)
         let before = try set(root, "user.db")
         let recovered = try store.reset("user", settingUserDataAside: true)
@@ -202,7 +202,7 @@ import Testing
     }
 
     /// A lock is temporary, so it does not cause a reset.
-    @Test func `a lock does not cause a reset`() throws {
+    @Test func `opening with recovery does not reset a locked database`() throws {
         let app = try Background([
             "python3", "-c",
             """
@@ -233,7 +233,7 @@ import Testing
     }
 
     /// The journal of a killed app is rolled back as usual.
-    @Test func `an interrupted write does not cause a reset`() throws {
+    @Test func `opening with recovery does not reset a database after an interrupted write`() throws {
         try Shell.must([
             "python3", "-c",
             """

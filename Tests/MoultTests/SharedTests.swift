@@ -90,7 +90,7 @@ import Testing
             } == before.lines.filter { !$0.contains("pantry.db") })
     }
 
-    @Test func `a row that no longer fits blocks the update or is rejected`() throws {
+    @Test func `a row that no longer fits blocks the update, or is rejected with onReject table`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'x',1),(8,'long enough',1)")
         let strict =

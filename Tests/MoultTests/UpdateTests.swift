@@ -95,7 +95,7 @@ import Testing
         )
     }
 
-    @Test func `a plain file from before the first install is adopted and can be restored`() throws {
+    @Test func `a plain file that existed before the first install is adopted and can be restored`() throws {
         let store = Store(at: try scratch.directory("store"))
         let old = scratch.path("store/food.db")
         // A killed app has left the database in WAL mode without a checkpoint.
@@ -119,7 +119,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", "file:\(old)?immutable=1", "select count(*) from food"]) == "500\n")
     }
 
-    @Test func `asynchronous functions do not block the thread pool`() async throws {
+    @Test func `the asynchronous update installs a release`() async throws {
         let store = Store(at: scratch.path("store"))
         let manifest = try maker.make("1.0.0", sequence: 1, [food(5)])
         #expect(try await store.update(to: manifest).isInstalled)

@@ -166,7 +166,7 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    @Test func `a table may be renamed`() throws {
+    @Test func `a migration may rename a table`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
         let renamed = "CREATE TABLE memo(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 2;"

@@ -51,7 +51,7 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test func `a whole file is hashed whatever its file offset`() throws {
+    @Test func `a file is hashed completely, regardless of the file offset`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("file", Array(repeating: 0x61, count: 1_000_000))
         // FIPS 180-4: one million letters a.
@@ -103,7 +103,7 @@ import Testing
         #expect(Digest(hex: text) == nil)
     }
 
-    @Test func `bytes of another length than a digest are refused`() {
+    @Test func `bytes that are not as long as a digest are refused`() {
         #expect([UInt8](repeating: 0, count: 31).withUnsafeBytes(Digest.init) == nil)
     }
 }

@@ -76,14 +76,14 @@ import Testing
             "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
             "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
         ])
-    func `a public key without a secret key is refused`(_ hex: String) throws {
+    func `a weak public key is refused`(_ hex: String) throws {
         let line = try Self.python("base64.b64encode(b'Ed' + bytes(8) + bytes.fromhex('\(hex)'))")
         let error = try #require(throws: MoultError.self) { try PublicKey(base64: line, named: "key") }
         #expect(error.why == "it is a weak key, for which anyone can forge signatures")
     }
 
     /// Two signatures by one key must not reach a threshold of two.
-    @Test func `one key with two IDs counts once`() throws {
+    @Test func `a trusted key that appears twice with different IDs is refused`() throws {
         let line = key.publicKey.base64
         let second = try Self.python(
             "(lambda k: base64.b64encode(k[:2] + bytes(8) + k[10:]))(base64.b64decode('\(line)'))")

@@ -13,7 +13,7 @@ import Testing
         ["rollback", "--dry-run"], ["clean", "--dry-run"],
     ]
 
-    @Test func `plan changes nothing next to a writer in WAL mode`() throws {
+    @Test func `read-only commands and dry runs change nothing in a store with a database in WAL mode`() throws {
         let world = try World()
         let moult = try BuiltMoult.path()
         _ = try Shell.must([

@@ -101,7 +101,7 @@ import Testing
         #expect(app?["checked"]?.string == "glance")
     }
 
-    @Test func `an older file under a newer release is reported and replaced`() throws {
+    @Test func `a file of an older release under a newer release is reported and replaced`() throws {
         let old = scratch.path("old.db")
         try Shell.must(["cp", path("app"), old])
         try store.must("apply", releases.manifest(2))
@@ -211,7 +211,7 @@ import Testing
         #expect(try opens() == 0)
     }
 
-    @Test func `a feed restores damaged files`() throws {
+    @Test func `apply restores damaged files from a feed`() throws {
         let feed = scratch.path("feed")
         try Shell.must([BuiltMoult.path(), "publish", feed, releases.manifest(1)])
         let follower = CopiedStore(path: scratch.path("follower"))

@@ -94,7 +94,7 @@ import Testing
         #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
     }
 
-    @Test func `mode and owner of the old file are kept`() throws {
+    @Test func `the cache verb keeps the mode and owner of the old file`() throws {
         _ = try cache(schema: "old.sql")
         try Shell.must(["chmod", "640", path])
         if geteuid() == 0 { try Shell.must(["chown", "7:8", path]) }
@@ -131,7 +131,7 @@ import Testing
     @Test(arguments: [
         "mkdir thumbs.db", "mkfifo thumbs.db", "sqlite3 other.db.sql 'CREATE TABLE t(x)'; ln -s other.db.sql thumbs.db",
     ])
-    func `only a regular file is replaced`(_ line: String) throws {
+    func `the cache verb replaces only a regular file`(_ line: String) throws {
         try Shell.must(["sh", "-c", line], in: scratch.path)
         let refused = try cache()
         #expect(refused.status == 3)

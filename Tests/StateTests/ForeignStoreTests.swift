@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may become another user"))
-    func `a command that reads does not recover in a store of another user`() throws {
+    func `a read-only command does not recover another user's store`() throws {
         let directory = try plant(["do": "unlink", "path": "food.db"])
         try Shell.must(["chown", "-hR", "4002", store])
         try Shell.must(["chmod", "-R", "a+rwX", store])
@@ -192,7 +192,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
-    func `a confined process says whose file it does not read`() throws {
+    func `inspect refuses a database next to another user's journal, and names the users`() throws {
         let file = scratch.path("a.db")
         try Shell.must(["sqlite3", file, "CREATE TABLE t(x)"])
         try Files.writeNew([1], to: "\(file)-journal")
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
-    func `no process gets a signal because of a PID file of another user`() throws {
+    func `no signal is sent because of another user's PID file`() throws {
         let file = scratch.path("app.pid")
         let sleeper = try Program(["sleep", "300"])
         try Files.writeNew(Array("\(sleeper.pid)".utf8), to: file)

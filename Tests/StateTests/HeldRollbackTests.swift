@@ -17,7 +17,7 @@ import Testing
         #expect(try store.version() == "1.0.0")
     }
 
-    @Test func `rollback skips releases on hold and refuses if no other is kept`() throws {
+    @Test func `rollback skips releases on hold, and is refused if every older release is on hold`() throws {
         let store = try ReleasesStore(4)
         try store.must("moult hold 3.0.0 --reason 'bad totals' -q; moult rollback -q")
         #expect(try store.version() == "2.0.0")
@@ -102,7 +102,7 @@ import Testing
         #expect(try store.json("moult status --json")["hold"]?["release"]?.string == "*")
     }
 
-    @Test func `an unreadable generation does not prevent a rollback to another`() throws {
+    @Test func `an unreadable generation does not prevent a rollback to another generation`() throws {
         let store = try ReleasesStore(3)
         try store.must(
             "d=$(echo store/.moult/generations/1.0.0*); chmod u+w $d $d/manifest.json; echo x > $d/manifest.json")
@@ -135,7 +135,7 @@ import Testing
         #expect(fired > 8)
     }
 
-    @Test func `after a kill a release is rolled back and on hold, or neither`() throws {
+    @Test func `after a kill a release is both rolled back and on hold, or neither`() throws {
         try kill("moult recover -q", prepare: "moult hold -q 7.0.0 --reason other") { store, note in
             let holds = try store.version() == "1.0.0" ? ["7.0.0: other", "2.0.0: bad totals"] : ["7.0.0: other"]
             #expect(try store.holds() == holds, note)

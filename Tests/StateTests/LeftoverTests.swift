@@ -15,7 +15,7 @@ import Testing
         ("symlinkat", 1), ("rename", 3), ("rename", 4), ("rename", 5), ("unlinkat", 3), ("unlinkat", 6),
         ("unlinkat", 9), ("unlinkat", 12), ("unlinkat", 15), ("unlinkat", 18), ("unlinkat", 21),
     ])
-    func `an update that recovery finished raises the downgrade guard`(call: String, number: Int) throws {
+    func `an update that recovery finished also blocks older releases`(call: String, number: Int) throws {
         let store = try CopiedStore.make(.idle, at: path, releases)
         guard try store.kill(at: (call, number), "apply", releases.manifest(3)) else { return }
         try store.must("recover")
@@ -99,7 +99,7 @@ import Testing
         try store.must("rollback")
     }
 
-    @Test func `a setting without effect is refused`() throws {
+    @Test func `an unknown setting is refused, and the error names it`() throws {
         let store = try CopiedStore.make(.idle, at: path, releases)
         try Shell.must([
             "sed", "-i", "s/\"keep\": 2/\"keep\": 2, \"backupSkipsGenerations\": true/", "\(path)/moult.json",

@@ -47,7 +47,8 @@ import Testing
     }
 
     @Test(arguments: Operation.allCases, Event.allCases)
-    func `a file that a program puts in place before the recovery is kept`(operation: Operation, event: Event) throws {
+    func `a file that another program puts in place before recovery is kept`(operation: Operation, event: Event) throws
+    {
         var tried = 0
         for (index, point) in Self.points.enumerated() {
             var path = scratch.path("store-\(index)")

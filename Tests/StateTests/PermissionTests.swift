@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs root"))
-    func `the advised chown accepts a user without a name`() throws {
+    func `the advised chown command works for a user without a name`() throws {
         let (old, new) = (scratch.path("old.db"), scratch.path("new.db"))
         for file in [old, new] { try Shell.must(["sqlite3", file, "CREATE TABLE t(x)"]) }
         try Files.setMode(new, 0o644)
@@ -137,7 +137,7 @@ import Testing
         #expect(try run(["apply", manifest(3)]).status == 0)
     }
 
-    @Test func `a database that another program has locked can be checked later`() throws {
+    @Test func `verify exits with 75 if another program has locked a database`() throws {
         let program = try Program.python(
             "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN EXCLUSIVE'); print('ready', flush=True); sys.stdin.read()",
             "\(path)/diary.db")

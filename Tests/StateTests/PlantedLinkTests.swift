@@ -94,7 +94,7 @@ import Testing
         try attack(through: [older])
     }
 
-    @Test func `the message about a planted link says how to remove it`() throws {
+    @Test func `the message about a planted link says how to remove the link`() throws {
         try plant("transactions")
         let ended = try store.moult(["clean"])
         #expect(ended.status == 1, "\(ended)")
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: ["diary.db", "diary.db-wal"])
-    func `nothing behind a link in quarantine is exported or put back`(_ name: String) throws {
+    func `nothing behind a link in quarantine is exported or restored`(_ name: String) throws {
         let set = try #require(try Files.list("\(hidden)/quarantine").first { $0.hasSuffix("-diary") })
         try Files.remove("\(hidden)/quarantine/\(set)/\(name)")
         let secret = scratch.path("secret.db")
@@ -173,7 +173,7 @@ import Testing
             "sed -i '1s|{|{\"consumers\":[{\"name\":\"x\",\"command\":{\"reload\":[\"touch\",\"'$victim'/trace\"]}}],|' moult.json",
             "flock -x .moult/lock sleep 600 & flock -x .moult/current sleep 600 &",
         ])
-    func `files that another user plants in a store do not affect root`(_ planting: String) throws {
+    func `root refuses a store in which another user has planted files`(_ planting: String) throws {
         let secret = "\(victim)/root-only.db"
         try Shell.must(["sqlite3", secret, "CREATE TABLE note(t); INSERT INTO note VALUES('ROOT');"])
         try Shell.must(["chmod", "600", secret])

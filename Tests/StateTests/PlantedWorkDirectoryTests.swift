@@ -76,14 +76,14 @@ import Testing
         #expect(try Files.facts("\(open)/cron") == nil)
     }
 
-    @Test func `a left-over directory that other users can write to is not removed`() throws {
+    @Test func `a leftover directory that other users can write to is not removed`() throws {
         try Shell.must(["chmod", "1777", open])
         try scratch.must("mkdir -m 777 open/.moult-pack.0; echo x > open/.moult-pack.0/file")
         try attacked("moult pack draft/draft.json -o open")
         #expect(try Files.facts("\(open)/.moult-pack.0/file") != nil)
     }
 
-    @Test func `a left-over directory of this user is removed`() throws {
+    @Test func `a leftover directory of this user is removed`() throws {
         try Shell.must(["chmod", "1777", open])
         try scratch.must("mkdir -m 700 open/.moult-pack.0; echo x > open/.moult-pack.0/file")
         try attacked("moult pack draft/draft.json -o open")

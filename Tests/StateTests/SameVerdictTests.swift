@@ -52,7 +52,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    @Test func `a damaged database in place is not accepted again`() throws {
+    @Test func `applying an in-place release again is refused if its database is damaged`() throws {
         let app = try scratch.directory("app")
         let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO t SELECT i FROM n;"
         try Files.writeNew(Array("CREATE TABLE t(x); \(rows)".utf8), to: "\(app)/words.sql")
@@ -102,7 +102,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    @Test func `a user database behind a link to an unmounted disk is not removed`() throws {
+    @Test func `doctor suggests mounting the disk of a user database, and not removing the link to it`() throws {
         try Shell.must(["mkdir", scratch.path("disk")])
         try Shell.must(["mv", "\(store.path)/diary.db", scratch.path("disk/diary.db")])
         try Files.symlink(to: scratch.path("disk/diary.db"), at: "\(store.path)/diary.db")
@@ -121,7 +121,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    @Test func `a store without its hidden directory adopts the databases`() throws {
+    @Test func `an update of a store without .moult adopts the databases`() throws {
         let copy = CopiedStore(path: try scratch.directory("copy"))
         try Shell.must(["sh", "-c", "cp -a \(store.path)/* \(copy.path)/"])
         #expect(try copy.moult(["doctor"]).status == 1)
@@ -131,7 +131,8 @@ import Testing
     }
 
     @Test(arguments: ["note.txt", ".DS_Store", "lost+found", "2.0.0+backup", "0+adopted.old"])
-    func `files of other programs among the generations are left alone`(_ name: String) throws {
+    func `unknown files among the generations are ignored until the suggested command moves them`(_ name: String) throws
+    {
         let path = "\(store.path)/.moult/generations/\(name)"
         if name.contains("+") { try Files.makeDirectory(path) } else { try Files.writeNew([], to: path) }
         for words in [["status"], ["verify"], ["clean", "--keep", "1"], ["apply", releases.manifest(2)], ["who"]] {
@@ -145,7 +146,7 @@ import Testing
         #expect(try Files.list(store.path).contains("\(name).moved"))
     }
 
-    @Test func `impossible numbers in a quarantine record do no harm`() throws {
+    @Test func `quarantine and reset work despite impossible numbers in a quarantine record`() throws {
         try store.must("reset", "diary", "--set-user-data-aside")
         let set = try #require(try Files.list("\(store.path)/.moult/quarantine").first)
         let record = "\(store.path)/.moult/quarantine/\(set)/set.json"

@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test(arguments: ["pipe", "directory", "link"])
-    func `another file type in place of a lease file blocks no reader, and recover replaces it`(_ kind: String)
+    func `a pipe, directory or link in place of a lease file blocks no reader, and recover replaces it`(_ kind: String)
         throws
     {
         let path = try leaseFile()

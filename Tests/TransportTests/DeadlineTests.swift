@@ -75,7 +75,7 @@ import Testing
         #expect(try !isInstalled())
     }
 
-    @Test func `a header without end is refused at once`() throws {
+    @Test func `an endless header is refused at once`() throws {
         let endless = try ScriptedServer(scratch.path("public"), .endlessHeader)
         try follow([endless.url("feed.json")], [:])
         let ended = try run("moult check")

@@ -179,7 +179,7 @@ import Testing
         #expect(last.range == "bytes=\(kept)-" && last.bytes == size - kept)
     }
 
-    @Test func `the next mirror is used`() throws {
+    @Test func `the next mirror is used if the first server is unreachable`() throws {
         try follow("http://127.0.0.1:\(try Port.free())/feed.json")
         try must(
             #"sed -i 's|"patience"|"mirrors": ["\#(server.url("feed.json"))"], "patience"|' store/moult.json && moult apply -q"#

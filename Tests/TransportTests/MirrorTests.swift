@@ -24,7 +24,7 @@ import Testing
     @Test(
         .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"),
         arguments: ["registry", "web", "directory"])
-    func `mirrors of different kinds stand in for each other`(working: String) throws {
+    func `a mirror of another kind is used if the other mirrors fail`(working: String) throws {
         let registry = try Registry()
         try bench.must("moult publish \(registry.address("team/food")) rel/test-1.0.0.json -k a.key -q")
         let server = try WebServer(directory)

@@ -98,7 +98,7 @@ import Testing
         #expect(try version("again") == "nothing is installed")
     }
 
-    @Test func `over the network, only signed files are accepted unless each command allows others`() throws {
+    @Test func `over the network, only signed files are accepted unless each command allows unsigned files`() throws {
         try refused("moult apply --create -s new \(release)", 3, "--allow-unsigned")
         try refused("moult apply --create --key k.pub -s new \(release)", 3, "is not signed")
         try scratch.must("moult sign -q \(first) -k other.key")

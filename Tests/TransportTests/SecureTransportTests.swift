@@ -32,7 +32,7 @@ import Testing
     private var trusting: [String: String] { ["CURL_CA_BUNDLE": authority.certificate] }
 
     @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
-    func `a variable can name the certificate authority`(name: String) throws {
+    func `an environment variable can specify the certificate authority`(name: String) throws {
         try follow(server.url("feed.json"))
         let ended = try run("moult apply -q", [name: authority.certificate])
         #expect(ended.errors == "")

@@ -117,7 +117,7 @@ import Testing
         #expect(error.outcome == .busy)
     }
 
-    @Test func `passwords come from netrc and are not shown`() throws {
+    @Test func `passwords are read from netrc and are not shown`() throws {
         try Shell.must(["mkdir", scratch.path("public/private")])
         try Shell.must(["cp", scratch.path("public/small"), scratch.path("public/private/small")])
         try Files.writeNew(

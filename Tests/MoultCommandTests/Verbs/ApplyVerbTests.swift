@@ -43,7 +43,7 @@ import Testing
         #expect(try world.tree == tree)
     }
 
-    @Test func `quiet prints nothing on success`() throws {
+    @Test func `with -q, apply prints nothing on success`() throws {
         try world.install()
         #expect(try world.run("moult apply -q rel/test-1.0.0.json") == (0, "", ""))
         #expect(try world.run("moult apply -q rel/none.json").err != "")
@@ -163,7 +163,7 @@ import Testing
         #expect(try world.tree == tree)
     }
 
-    @Test func `warnings are separate from results`() throws {
+    @Test func `warnings go to stderr`() throws {
         _ = try world.maker.make(
             "3.0.0", sequence: 3, World.databases(["rye"]), top: [.init("expires", "2020-01-01T00:00:00Z")])
         try world.install()

@@ -22,7 +22,7 @@ import Testing
     }
 
     /// é has two spellings. SQLite treats them as different names, and Swift as equal.
-    @Test func `tables whose names differ only in their bytes are two tables`() throws {
+    @Test func `build and diff distinguish two tables whose names are equivalent in Unicode`() throws {
         let scratch = try Scratch()
         let sql = "CREATE TABLE \"\u{e9}\"(a); INSERT INTO \"\u{e9}\" VALUES(1); CREATE TABLE \"e\u{301}\"(b, c);"
         try scratch.write("a.sql", Array(sql.utf8))

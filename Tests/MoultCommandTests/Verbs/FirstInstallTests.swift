@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `creating a store from a feed without a release for it fails and leaves no store`() throws {
+    @Test func `creating a store from a feed that offers no release fails and leaves no store`() throws {
         try scratch.must("moult publish -q public \(first) -k k.key")
         try scratch.must("moult publish -q public --withdraw 1.0.0 --reason bad -k k.key")
         try refused("moult apply -q --create -s new --key k.pub public", 3, "1.0.0: it was withdrawn: bad")
@@ -83,7 +83,7 @@ import Testing
         try refused("moult apply -s store --create --plan p", 64, "--create needs a release or a feed")
     }
 
-    @Test func `a feed can be specified by its file or by the directory of publish`() throws {
+    @Test func `a feed can be specified by its file or by its directory`() throws {
         try scratch.must("moult publish -q public \(first)")
         for (store, feed) in [("a", "public"), ("b", "public/feed.json")] {
             try scratch.must(

@@ -30,7 +30,7 @@ import Testing
             "https://***@example.org/feed.json cannot be used: it contains a password"
         ),
     ])
-    func `an unreachable feed is not saved`(_ feed: String, message: String) throws {
+    func `init refuses an invalid feed address and creates no store`(_ feed: String, message: String) throws {
         let run = try scratch.moult("moult init --product org.example.test --feed \(feed)")
         #expect(run.status == 3)
         #expect(run.err.hasPrefix("moult: error: \(message)\n"), "\(run.err)")

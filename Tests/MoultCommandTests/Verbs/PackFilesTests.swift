@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a name does not replace files of another release`() throws {
+    @Test func `pack does not replace the files of another release, even with --name`() throws {
         try scratch.write(
             "d.json",
             """
@@ -78,7 +78,7 @@ import Testing
         #expect(ended.status == 0 && ended.errors.contains("release 1.1.0 has sequence 5, and 1.0.0"), "\(ended)")
     }
 
-    @Test func `pack and diff report a new kind and tables that are no longer preserved`() throws {
+    @Test func `pack and diff report a changed kind and tables that are no longer preserved`() throws {
         func draft(_ version: String, _ database: String) throws {
             try scratch.must("rm -f d.json")
             try scratch.write(
@@ -99,7 +99,7 @@ import Testing
         #expect(diff.output.contains("rows of t are no longer preserved"), "\(diff)")
     }
 
-    @Test func `the settings of the previous release are reused`() throws {
+    @Test func `pack reuses the settings of the previous release`() throws {
         try scratch.write(
             "draft.json",
             """
@@ -146,7 +146,7 @@ import Testing
         try scratch.must("moult pack next.json -o again && cmp again/food-1.1.0.json releases/food-1.1.0.json")
     }
 
-    @Test func `ambiguous or invalid input is refused`() throws {
+    @Test func `pack refuses ambiguous or invalid input`() throws {
         try refused("moult pack food.db", 3, "--product org.example.app")
         try refused("moult pack food.db --product food", 1, "error: product \"food\" must be a reverse-DNS name")
         try refused("moult pack", 64, "DRAFT")
@@ -167,7 +167,7 @@ import Testing
         try refused("moult pack food.db my_app.sqlite", 3, "has releases of several products")
     }
 
-    @Test func `a draft without a sequence gets the next one`() throws {
+    @Test func `a draft without a sequence gets the next sequence`() throws {
         for (version, sequence) in [("1.0.0", 1), ("1.1.0", 2), ("1.2.0", 3)] {
             try make("food.db", version)
             try scratch.write(

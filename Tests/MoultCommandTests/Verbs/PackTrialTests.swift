@@ -82,7 +82,7 @@ import Testing
         #expect(try Files.list(scratch.path("rel")).filter { $0.hasPrefix(".") } == [])
     }
 
-    @Test func `pack tries a release over the three newest releases and the given ones`() throws {
+    @Test func `pack tries a release over the three newest releases and the specified ones`() throws {
         for number in 1...5 {
             try draft(number)
             let ended = try scratch.moult("moult pack \(number).json -o rel")
@@ -137,7 +137,7 @@ import Testing
 
     // MARK: publishing
 
-    @Test func `a release that stores cannot reach from the previous one is not published`() throws {
+    @Test func `publish refuses a release that cannot be installed over the previous one`() throws {
         try draft(1, databases: note(1, "CREATE TABLE note(text); PRAGMA user_version = 1;"))
         try draft(
             2,
@@ -154,7 +154,7 @@ import Testing
         #expect(try Tree(scratch.path("public"), times: false) == before)
     }
 
-    @Test func `a release packed without a trial is not published`() throws {
+    @Test func `publish refuses a release that cannot be installed into an empty store`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let manifest = try maker.make(
             "1.0.0", sequence: 1, [.reference("food", Self.food)],

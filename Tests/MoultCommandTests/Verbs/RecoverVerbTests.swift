@@ -55,7 +55,7 @@ import Testing
         #expect(try Tree(world.scratch.path("crashed")) == tree)
     }
 
-    @Test func `the error of a second command names the running update`() throws {
+    @Test func `status names the process of a running update and does not suggest recovery`() throws {
         try crashAfterSwitch()
         let layout = try StoreLayout(root: world.scratch.path("crashed"))
         let lock = try #require(try FileLock.take(layout.lock, .exclusive))

@@ -28,7 +28,7 @@ import Testing
     private func names(_ prefix: String) throws -> [String] { try Files.list(store).filter { $0.hasPrefix(prefix) } }
 
     @Test(arguments: Broken.allCases)
-    func `a reset works if the database does not load`(_ broken: Broken) throws {
+    func `a reset works even if the database cannot be opened`(_ broken: Broken) throws {
         for (name, words, table) in [("user", "user --set-user-data-aside", "note"), ("thumbs", "thumbs", "thumb")] {
             try broken.make("\(name).db", in: store)
             let before = try names("\(name).db")
@@ -74,7 +74,7 @@ import Testing
         #expect(number > 20, "\(number)")
     }
 
-    @Test func `a reset reports the readable rows`() throws {
+    @Test func `a reset reports how many rows were salvaged`() throws {
         try Broken.tornHeader.make("user.db", in: store)
         let text = try must("moult reset user --set-user-data-aside --reason 'it was torn'")
         #expect(text.contains("  2 rows salvaged to \(store)/.moult/quarantine/"))
@@ -193,7 +193,7 @@ import Testing
 
     /// The file belongs to another user. moult can rename the file even without permission to read it.
     @Test(.enabled(if: getuid() == 0), arguments: ["thumbs", "user"])
-    func `a file without read permission is reported`(name: String) throws {
+    func `a reset recreates a database that the user may not read`(name: String) throws {
         try giveToOrdinaryUser()
         try must("chown 0 store/\(name).db && chmod 000 store/\(name).db")
         let words = name == "user" ? " --set-user-data-aside" : ""
@@ -207,7 +207,7 @@ import Testing
 
     /// If the user may not write to the directory, the error names the directory, and nothing has changed.
     @Test(.enabled(if: getuid() == 0))
-    func `a directory without write permission is reported`() throws {
+    func `a reset in a directory without write permission fails and keeps the data`() throws {
         try giveToOrdinaryUser()
         try Broken.noDatabase.make("user.db", in: store)
         try must("chown 0 store && chmod 755 store")

@@ -46,7 +46,7 @@ import Testing
         #expect(try world.must("moult apply -q rel/test-2.0.0.json") == "")
     }
 
-    @Test func `a dry run is a plan`() throws {
+    @Test func `a dry run of a rollback prints a plan and changes nothing`() throws {
         let tree = try world.tree
         let run = try world.run("moult rollback --dry-run --to 1.0.0 --reason 'no rye'")
         #expect(run.status == 2)

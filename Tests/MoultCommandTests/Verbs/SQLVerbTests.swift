@@ -90,7 +90,7 @@ import Testing
             ))
     }
 
-    @Test func `the user database can be written to`() throws {
+    @Test func `sql --write changes the user database, but no read-only database`() throws {
         #expect(try world.must("moult sql --write \"INSERT INTO note VALUES ('a'), ('b')\"") == "2 rows changed\n")
         #expect(try world.must("moult sql 'SELECT count(*) AS n FROM note'") == "n\n2\n")
         #expect(

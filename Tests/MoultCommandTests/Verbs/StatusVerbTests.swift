@@ -47,7 +47,7 @@ import Testing
         #expect(try status()["known"]?["newest"] == nil)
     }
 
-    @Test func `a withdrawn release that is installed is critical`() throws {
+    @Test func `status --nagios is critical if the installed release was withdrawn`() throws {
         try follow()
         try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
         #expect(
@@ -61,7 +61,7 @@ import Testing
     }
 
     /// If an earlier release that is not withdrawn is kept, `status` suggests a rollback to it.
-    @Test func `a rollback replaces a withdrawn release`() throws {
+    @Test func `status suggests a rollback from a withdrawn release only if an older one is not withdrawn`() throws {
         let way = "\ngo back with: moult rollback\n"
         try follow()
         try world.must(
@@ -75,7 +75,7 @@ import Testing
     }
 
     /// Until a feed expires, stores may rely on it without requesting a newer one.
-    @Test func `an expired feed is reported and not used`() throws {
+    @Test func `status reports an expired feed, and ignores a feed that was changed`() throws {
         try follow()
         #expect(try status()["known"]?["expired"]?.bool == false)
         // Feed files are verified only when they are downloaded, so the kept feed is changed together with its recorded digest.

@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(arguments: [("--fore 3", "--force-after"), ("--stor x", "--store"), ("--create-", "--create")])
-    func `a prefix of an option suggests the full option`(_ words: String, whole: String) throws {
+    func `the error for an abbreviated option suggests the full option`(_ words: String, whole: String) throws {
         #expect(try error("moult apply \(words)").contains("did you mean \"\(whole)\"?\n"))
     }
 

@@ -61,7 +61,7 @@ import Testing
         #expect(try Tree(scratch.path) == before)
     }
 
-    @Test func `a file compared with itself is the same`() throws {
+    @Test func `a file is the same as itself and as its copy`() throws {
         let path = try scratch.database("one.db", rows)
         try Shell.must(["cp", path, scratch.path("copy.db")])
         #expect(try DatabaseComparison("x", old: path, new: path).diff().isSameFile)
@@ -69,7 +69,9 @@ import Testing
     }
 
     /// Whatever bytes are damaged, the comparison ends, and reports no fault in the undamaged database.
-    @Test(arguments: 1...60) func `a comparison of damaged files ends`(_ seed: UInt64) throws {
+    @Test(arguments: 1...60) func `a comparison of damaged files ends with a result or an error that names the file`(
+        _ seed: UInt64
+    ) throws {
         let old = try scratch.database("old.db", rows)
         try Shell.must(["cp", old, scratch.path("new.db")])
         let new = scratch.path("new.db")
@@ -94,7 +96,7 @@ import Testing
     }
 
     /// A root page that is its own child, has the schema as a child, or has the same child twice.
-    @Test(arguments: [1, 2, 3]) func `a comparison of cyclic pages ends`(_ kind: Int) throws {
+    @Test(arguments: [1, 2, 3]) func `a comparison reports cyclic pages as damage`(_ kind: Int) throws {
         let old = try scratch.database("old.db", "PRAGMA page_size = 512; \(rows)")
         try Shell.must(["cp", old, scratch.path("new.db")])
         let new = scratch.path("new.db")

@@ -78,7 +78,7 @@ import Testing
                 == "it is truncated: \(size) bytes are not a multiple of the page size 4096")
     }
 
-    @Test func `inspect reports names that the database does not have`() throws {
+    @Test func `inspect suggests the nearest name for an unknown database`() throws {
         let path = try scratch.database("food.db", sql)
         let error = #expect(throws: MoultError.self) { try Inspection(Subject.open(path), only: ["fod.db"]) }
         #expect(error?.description.contains("Did you mean \"food.db\"") == true, "\(error?.description ?? "")")

@@ -44,7 +44,7 @@ import Testing
         #expect(try Inspection(subject).databases.map(\.name) == ["food"])
     }
 
-    @Test func `a foreign bundle without a manifest is refused`() throws {
+    @Test func `a bundle without its manifest is refused`() throws {
         try maker.make("1.0.0", sequence: 1, [food])
         try Files.remove(scratch.path("releases/test-1.0.0.json"))
         let error = #expect(throws: MoultError.self) {
@@ -53,7 +53,7 @@ import Testing
         #expect(error?.why?.hasPrefix("its manifest is not in the same directory") == true)
     }
 
-    @Test func `a database in place is found next to the manifest`() throws {
+    @Test func `an in-place database is found next to the manifest`() throws {
         var inPlace = food
         inPlace.inPlace = true
         let manifest = try maker.make("1.0.0", sequence: 1, [inPlace])

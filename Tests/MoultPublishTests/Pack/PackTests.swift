@@ -208,7 +208,7 @@ import Testing
         #expect(try Tree(directory).lines.dropFirst() == before.lines.dropFirst())
     }
 
-    @Test func `an unsound database is refused with the finding`() throws {
+    @Test func `pack refuses an unsound database and reports the finding`() throws {
         let directory = try scratch.directory("in")
         try Shell.must([
             "sqlite3", "\(directory)/food.db",

@@ -14,11 +14,11 @@ import Testing
     @Test(arguments: [
         #"unit TEXT DEFAULT "unit""#, "unit TEXT DEFAULT unit", "unit TEXT DEFAULT 'unit'", "unit TEXT DEFAULT [unit]",
     ])
-    func `a default that is written as a name is a text`(_ column: String) throws {
+    func `a default that is written as a bare name is a text value`(_ column: String) throws {
         #expect(try incomplete(column, "'unit'", "'mine'", "NULL") == 1)
     }
 
-    @Test func `a default in double quotes is a text even if another column has this name`() throws {
+    @Test func `a default in double quotes is a text value even if it is the name of another column`() throws {
         #expect(try incomplete(#"a DEFAULT 'x', unit TEXT DEFAULT "a""#, "'a'", "'x'") == 1)
     }
 
@@ -28,7 +28,9 @@ import Testing
         ("unit TEXT DEFAULT 7", "'7'", "'8'"), ("unit DEFAULT 'it''s'", "'it''s'", "'its'"),
         ("unit TEXT DEFAULT 'A' COLLATE NOCASE", "'A'", "'a'"), ("unit REAL DEFAULT 0.1", "0.1", "0.2"),
     ])
-    func `only the default and NULL do not count as values`(_ column: String, _ same: String, _ other: String) throws {
+    func `only values other than the default and NULL count as lost`(_ column: String, _ same: String, _ other: String)
+        throws
+    {
         #expect(try incomplete(column, same, "NULL") == 0)
         #expect(try incomplete(column, other) == 1)
     }

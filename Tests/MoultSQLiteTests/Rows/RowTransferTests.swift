@@ -63,7 +63,7 @@ struct TransferCase {
             ])
     }
 
-    @Test func `a row that does not fit stops the transfer if the rule says so, and nothing changes`() throws {
+    @Test func `by default, a row that does not fit stops the transfer and nothing changes`() throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES(1,1),(2,NULL)",
             new: "CREATE TABLE t(id INTEGER PRIMARY KEY, a NOT NULL)")
@@ -82,7 +82,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT row FROM moult_rejected") == [#"'{"a":"salt"}'"#])
     }
 
-    @Test func `a shipped row that loses is recorded once over all releases`() throws {
+    @Test func `a shipped row that loses a conflict in several releases is recorded once`() throws {
         let scratch = try Scratch()
         let schema = "CREATE TABLE t(a TEXT PRIMARY KEY, b); "
         var old = try Connection(
@@ -124,7 +124,7 @@ struct TransferCase {
             try test.run(RowRule(table: "t", onConflict: .fail)) == [TableOutcome(table: "t", selected: 2, carried: 2)])
     }
 
-    @Test func `a row that conflicts with several shipped rows replaces and records them all`() throws {
+    @Test func `a row that conflicts with several shipped rows replaces them, and each of them is recorded`() throws {
         let schema = "CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE); "
         let test = try TransferCase(
             old: schema + "INSERT INTO t VALUES(1,'y')", new: schema + "INSERT INTO t VALUES(1,'x'),(2,'y'),(3,'z')")
@@ -177,7 +177,7 @@ struct TransferCase {
     }
 
     @Test(arguments: [("UTF-8", "UTF-16le"), ("UTF-16be", "UTF-8"), ("UTF-16le", "UTF-16be")])
-    func `text is the same in another encoding, or the row is rejected`(_ old: String, _ new: String) throws {
+    func `text is unchanged in another encoding, or its row is rejected`(_ old: String, _ new: String) throws {
         let test = try TransferCase(
             old: """
                 PRAGMA encoding = '\(old)'; CREATE TABLE t(id INTEGER PRIMARY KEY, a);
@@ -200,7 +200,7 @@ struct TransferCase {
         }
     }
 
-    @Test func `a strict table rejects what it cannot store`() throws {
+    @Test func `a STRICT table rejects values that it cannot store`() throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES(1,'x'),(2,5),(3,'5'),(4,NULL)",
             new: "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT) STRICT")
@@ -380,7 +380,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT * FROM t") == [])
     }
 
-    @Test func `settings of the new connection are restored`() throws {
+    @Test func `a transfer restores the settings of its connections`() throws {
         let test = try TransferCase(old: "CREATE TABLE t(a)", new: "CREATE TABLE t(a)")
         try test.new.set(.foreignKeys, true)
         try test.run(RowRule(table: "t"))

@@ -31,7 +31,7 @@ import Testing
         #expect(try check.fault(inTable: table)?.subject == .table)
     }
 
-    @Test func `new names of columns must exist`() throws {
+    @Test func `the new names of renamed columns must exist`() throws {
         #expect(try check.fault(inNewNames: ["a": "CENTS"], of: "item") == nil)
         let fault = try #require(try check.fault(inNewNames: ["cents": "centz"], of: "item"))
         #expect(fault.subject == .column("cents"))

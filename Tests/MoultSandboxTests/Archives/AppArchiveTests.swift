@@ -33,7 +33,7 @@ import Testing
         "[ \"$1\" = unpack-1 ] || exec \"$moult\" \"$@\"\necho \"$1\" >> '\(scratch.path("calls"))'\n\(script)"
     }
 
-    @Test func `the command reads the archives of an app`() throws {
+    @Test func `an app lets the command read its archives`() throws {
         let installed = try install(reading("exec \"$moult\" \"$@\""))
         #expect(installed.status == 0, "\(installed)")
         #expect(try String(decoding: scratch.read("calls"), as: UTF8.self).hasPrefix("unpack-1\n"))

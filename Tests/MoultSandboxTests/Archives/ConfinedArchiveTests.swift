@@ -58,7 +58,7 @@ import Testing
     static let ready = #"read -r question; echo '{"ready":true}'"#
 
     /// Otherwise, an archive that compromises the process could make the app read the archive itself.
-    @Test func `an archive process that has started cannot make the app read the archive`() throws {
+    @Test func `if the archive process fails after its start, the app does not read the archive itself`() throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); exit 64")
         #expect(error.code == .archiveProcess)
         #expect(error.why == "the process that reads the archive exited too early: it ended with status 64")

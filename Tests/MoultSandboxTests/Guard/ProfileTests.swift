@@ -157,7 +157,9 @@ import Testing
 
 extension ProfileTests {
     /// The process has everything that it needs before the archive arrives.
-    @Test(arguments: [0, 2, 7]) func `a process that reads archives can open, start and change nothing`(landlock: Int)
+    @Test(arguments: [0, 2, 7]) func `a process that reads archives cannot open, start or change anything`(
+        landlock: Int
+    )
         throws
     {
         let machine = try machine(Case(profile: .archive, landlock: landlock))

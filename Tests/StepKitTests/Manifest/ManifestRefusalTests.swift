@@ -21,7 +21,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
     }
 
     @Test(arguments: wrongDrafts + wrongSealed)
-    func `an error has the place, the problem and the fix`(_ wrong: WrongManifest) throws {
+    func `an error contains the place, the problem and the advice`(_ wrong: WrongManifest) throws {
         // An error without specific advice has this general advice.
         let step =
             wrong.form == .draft

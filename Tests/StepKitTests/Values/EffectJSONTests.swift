@@ -111,7 +111,7 @@ import Testing
         #expect(effect.json["database"] == nil)
     }
 
-    @Test func `phases are in order`() {
+    @Test func `phases are sorted in the order of an update`() {
         #expect(Phase.allCases.sorted() == [.check, .delete, .copy, .attach, .verify])
     }
 

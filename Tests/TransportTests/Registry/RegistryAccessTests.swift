@@ -104,7 +104,7 @@ struct RegistryAccessTests {
             ("run/containers/auth.json", ["XDG_RUNTIME_DIR": "run"]),
             ("auth.json", ["REGISTRY_AUTH_FILE": "auth.json"]),
         ] as [(String, [String: String])])
-    func `credentials are found`(file: String, variables: [String: String]) throws {
+    func `credentials are found in each supported location`(file: String, variables: [String: String]) throws {
         let registry = try Registry(.password, certificate: certificate)
         try save(entry(registry), at: file)
         try works(registry.address("team/food"), environment: variables.mapValues { bench.scratch.path($0) })

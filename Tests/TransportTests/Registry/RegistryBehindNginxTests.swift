@@ -55,7 +55,7 @@ struct RegistryBehindNginxTests {
     }
 
     /// nginx limits the rate of requests, as public registries do.
-    @Test func `a request limit is respected`() throws {
+    @Test func `moult respects the request limit of a server`() throws {
         try front.start(
             "error_page 429 = @wait; location @wait { add_header Retry-After 1 always; return 429; }",
             common: "limit_req zone=all; limit_req_status 429;",
@@ -78,7 +78,7 @@ struct RegistryBehindNginxTests {
     }
 
     /// Under the other name, the registry is a different host for the client.
-    @Test func `files are fetched from another host`() throws {
+    @Test func `files are fetched from the host of a redirect`() throws {
         try front.start("location ~ /blobs/ { return 307 http://localhost:\(registry.port)$request_uri; }")
         try installs()
         #expect(try front.requests().contains { $0.hasSuffix("\(bundle) 307") })

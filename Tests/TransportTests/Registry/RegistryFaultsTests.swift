@@ -82,7 +82,7 @@ struct FailingRegistryTests {
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `blobs on another host are fetched from there`() throws {
+    @Test func `blobs are fetched from the host of a redirect`() throws {
         let storage = try RegistryProxy(before: registry)
         try proxy.inject(.redirect(to: "http://127.0.0.1:\(storage.port)"), at: "GET .*/blobs/")
         try bench.must("moult apply -q")

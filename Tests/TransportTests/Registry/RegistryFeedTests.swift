@@ -75,7 +75,7 @@ struct RegistryFeedTests {
         #expect(try bench.installed(in: "other") == "1.0.0")
     }
 
-    @Test func `a rollout withholds a release from other machines`() throws {
+    @Test func `a release is withheld from machines that its rollout does not include`() throws {
         try bench.publish("1.0.0", 1, to: place)
         try bench.follow(place)
         try bench.must("moult apply -q")
@@ -101,7 +101,7 @@ struct RegistryFeedTests {
         #expect(try bench.installed(in: "other") == "2.0.0")
     }
 
-    @Test func `root, release and timestamp keys are separate`() throws {
+    @Test func `a registry feed can have separate root, release and timestamp keys`() throws {
         try bench.must("moult keygen root -q --no-password && moult keygen time -q --no-password")
         try bench.must(
             "moult trust keys -q --product org.example.test --root root.pub --release a.pub --timestamp time.pub --key root.key"
