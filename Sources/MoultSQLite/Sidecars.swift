@@ -60,7 +60,8 @@ package struct Sidecars: Equatable, Sendable {
             let give = (geteuid() == 0 ? [] : ["sudo"]) + ["chown", "--reference=\(resolved(path))"] + files
             return Intruder(
                 why: "\(sidecar.path) \(why)", command: nil,
-                advice: "It may contain rows of the database. If the app that uses the database wrote it, run: "
+                advice:
+                    "The sidecar may contain rows of the database. If the app that uses the database wrote it, run: "
                     + "\(shellLine(give)). If another program wrote it, move it away: \(shellLine(move))")
         }
         return nil

@@ -54,7 +54,8 @@ import Testing
 
     private func isRefused(_ line: String = "moult apply rel/test-1.0.0.json") throws -> Bool {
         let ended = try bench.run(line)
-        return ended.status == 1 && ended.errors.contains("food.db does not match the manifest: ")
+        let errors = ["food.db does not match the manifest: ", "food.db fails verification: "]
+        return ended.status == 1 && errors.contains { ended.errors.contains($0) }
     }
 
     private var sqlite: String {

@@ -63,7 +63,7 @@ import Testing
             // The release would not replace an existing user database, but its file is checked anyway.
             if isUpdate { try hostile.bench.must("moult apply -q rel/test-1.0.0.json") }
             let why = try hostile.refusal()
-            let beginnings = ["is not a valid database", "does not match the manifest"].map {
+            let beginnings = ["is not a valid database", "does not match the manifest", "fails verification"].map {
                 "moult: error: food.db \($0)"
             }
             #expect(beginnings.contains { why.hasPrefix($0) }, "\(kind), \(spoil): \(why)")

@@ -297,7 +297,8 @@ import Testing
         #expect(
             try refusal("-k online.key -k root.key")
                 == "moult: error: key \(try bench.id("root")) is not allowed to publish: it is a root key, which signs key lists only\n"
-                + "  Use a key of the list with --key FILE, or add this one to the next list: moult trust\n")
+                + "  Use a key of the list with --key FILE, or create a list with this key: moult trust DIRECTORY --release KEY.pub --key ROOT.key\n"
+        )
         #expect(
             try refusal("-k online.key -k new.key").contains(
                 "keys-1.json has this key neither as a release key nor as a timestamp key"))

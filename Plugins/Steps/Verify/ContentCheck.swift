@@ -79,13 +79,15 @@ struct ContentCheck {
         }
         if report.isWAL {
             throw failed(
-                "the file is in WAL mode, and SQLite would need sidecars to read it",
-                now: "Publish it in rollback mode: PRAGMA journal_mode=DELETE.")
+                "the file is in WAL mode, and SQLite would need sidecars to read it", what: "fails verification",
+                now: "Publish the release again, with the database in rollback mode: PRAGMA journal_mode=DELETE")
         }
         if validation.wantsIdentity { try verify(found(report.identity)) }
         let findings = try found(report.findings)
         if let first = findings.first {
-            throw failed(findings.count == 1 ? first : "\(first), and \(counted(findings.count - 1, "more finding"))")
+            throw failed(
+                findings.count == 1 ? first : "\(first), and \(counted(findings.count - 1, "more finding"))",
+                what: "fails verification")
         }
         try GoldenQueries(database: database, release: release).verify(report.answers)
         if let failure = report.failure { throw failure }
@@ -107,8 +109,11 @@ struct ContentCheck {
         }
     }
 
-    private func failed(_ why: String, now: String = "Publish the release again with the correct file.") -> MoultError {
-        MoultError(Self.code, what: "\(database.member) does not match the manifest", why: why, now: now)
+    private func failed(
+        _ why: String, what: String = "does not match the manifest",
+        now: String = "Publish the release again with the correct file."
+    ) -> MoultError {
+        MoultError(Self.code, what: "\(database.member) \(what)", why: why, now: now)
     }
 }
 

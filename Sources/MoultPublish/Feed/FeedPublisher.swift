@@ -245,7 +245,9 @@ package struct FeedPublisher {
                 what, "it is in the channel \(old.channel), and the channel of a version cannot be changed", another)
         }
         guard new.rollout != old.rollout else {
-            return refusal(what, "its entry in the feed differs, and cannot be changed", another)
+            return refusal(
+                what, "its entry in the feed differs from the release, and a published entry cannot be changed", another
+            )
         }
         let words =
             ["moult", "publish", directory.path, "--release", "\(old.version)", "--rollout", "\(new.rollout)"]

@@ -43,7 +43,8 @@ struct SigningKeys {
                             : "\(KeyList.fileName(list.serial)) has this key neither as a release key nor as a timestamp key",
                     now: list.isPlain
                         ? "Use a key of the list with --key FILE: \(list.roles.feed.ids)"
-                        : "Use a key of the list with --key FILE, or add this one to the next list: moult trust")
+                        : "Use a key of the list with --key FILE, or create a list with this key: moult trust DIRECTORY --release KEY.pub --key ROOT.key"
+                )
             }
             if signsFeed || !signsReleases { feed.append(key) }
             if signsReleases || !signsFeed { release.append(key) }

@@ -39,7 +39,7 @@ struct KeyDirectory {
                 .publishing, .refused, what: "\(path) is not the next key list",
                 why: "its serial is \(list.serial), and the next key list is \(KeyList.fileName(serial))",
                 now: isThere
-                    ? "Publish every list, in order; first: moult publish DIRECTORY --trust \(shellLine([first])) --key FILE"
+                    ? "Publish the lists in order, starting with: moult publish DIRECTORY --trust \(shellLine([first])) --key FILE"
                     : "Create the next list with: moult trust DIRECTORY --key ROOT.key")
         }
         let find = { (name: String) in try Files.read(name, limit: 1 << 14) }

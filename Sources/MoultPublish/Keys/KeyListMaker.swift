@@ -63,7 +63,7 @@ package struct KeyListMaker {
         let current = old?.root ?? roles.root
         for key in keys where before != nil && !allowed.contains(key.publicKey) {
             throw refusal(
-                "\(key.publicKey.id) is not a root key",
+                "key \(key.publicKey.id) is not a root key",
                 "the root key\(current.entries.count == 1 ? " is" : "s are") \(current.ids)",
                 "Specify a secret root key with --key FILE.")
         }

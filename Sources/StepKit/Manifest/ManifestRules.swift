@@ -109,7 +109,8 @@ struct ManifestRules {
         }
         for budget in manifest.budget {
             try known(
-                budget.database, "budget.\(budget.database).\(budget.table)", "is not a database of this release")
+                budget.database, "budget.\(budget.database).\(budget.table)",
+                "\"\(budget.database)\" is not a database of this release")
         }
     }
 }

@@ -381,7 +381,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.draft, .set("/checks/0/expect", 5), says: "checks[0].expect must be a string, but is a whole number"),
     .init(
         .draft, .set("/budget/fod.food", ["shrink": "1%"]),
-        says: "budget.fod.food is not a database of this release. Did you mean \"food\"?",
+        says: "budget.fod.food \"fod\" is not a database of this release. Did you mean \"food\"?",
         beyond: .databasesAreKnown),
     .init(
         .draft, .set("/budget/food", ["shrink": "1%"]),
