@@ -174,7 +174,7 @@ import Testing
         #expect(try shop.read("word.db", "SELECT count(*) FROM word") == "0\n")
     }
 
-    @Test func `a link to a cache whose schema matches stays`() throws {
+    @Test func `a link to a cache is kept if its schema matches`() throws {
         try Shop.sql("\(data)/cache.db", "CREATE TABLE thumb(x); INSERT INTO thumb VALUES('MINE');")
         try Files.symlink(to: "\(data)/cache.db", at: shop.path("cache.db"))
         try shop.pack("1.0.1", [.cache("CREATE TABLE thumb(x);")])

@@ -110,7 +110,7 @@ import Testing
     // MARK: another path
 
     @Test(arguments: ["user", "shared"])
-    func `an omitted database moves to the path that a later release gives it, and back`(kind: String) throws {
+    func `an omitted database moves to its path in a later release, and back`(kind: String) throws {
         try begin(kind)
         try shop.pack("3.0.0", [app(kind, at: "new.db"), Self.food])
         try shop.install("3.0.0")

@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func `apply of an earlier release is also refused if the user database lacks its schema`() throws {
+    @Test func `apply refuses an earlier release if the user database lacks the schema of that release`() throws {
         for version in ["3.0.0", "4.0.0"] {
             try shop.pack(version, [.user("CREATE TABLE note(t); PRAGMA user_version = 1;", name: "journal")])
             try shop.install(version)

@@ -31,7 +31,9 @@ import Testing
     ]
 
     @Test(arguments: wrong)
-    func `pack refuses an invalid preserve entry and names it`(_ wrong: (entry: JSON, word: String)) throws {
+    func `pack refuses an invalid preserve entry, and the error names the invalid part`(
+        _ wrong: (entry: JSON, word: String)
+    ) throws {
         let ended = try shop.tryToPack("1.0.0", [.shared(Self.schema, [wrong.entry])])
         #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
         #expect(ended.errors.contains(wrong.word), "\(ended.errors)")

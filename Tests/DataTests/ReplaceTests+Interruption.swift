@@ -145,7 +145,7 @@ extension ReplaceTests {
         #expect(number > 5, "\(number)")
     }
 
-    @Test func `two replacements wait for each other, and one can be repeated after a kill`() throws {
+    @Test func `two replacements run one after the other, and one can be repeated after a kill`() throws {
         let both =
             "(moult replace app.db new1.db --wait 60; echo $?) & moult replace app.db new2.db --wait 60; echo $?; wait"
         let text = try scratch.must(both)

@@ -74,7 +74,7 @@ import Testing
     }
 
     /// After a rollback, an attacker cannot pass off an old release as a new one.
-    @Test func `an old release is not accepted as a new one`() throws {
+    @Test func `a release with a lower sequence than an earlier one requires --allow-downgrade`() throws {
         try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
         try bench.must(
             "moult sign -q rel/*.json -k a.key; moult apply -q rel/test-1.0.0.json; moult apply -q rel/test-3.0.0.json")

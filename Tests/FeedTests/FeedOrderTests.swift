@@ -116,7 +116,7 @@ import Testing
     }
 
     /// The record of the installed release names the key list under which the release was installed.
-    @Test func `a store without its key lists refuses feeds until it has the newest list that it knew`() throws {
+    @Test func `a store that has lost its key lists refuses feeds until it has the newest one again`() throws {
         try revoke()
         try bench.must("rm -r store/.moult/feed store/.moult/keys")
         try refused(

@@ -97,7 +97,7 @@ import Testing
     }
 
     /// The process that holds the store lock does not open a new file before the file has passed its check.
-    @Test func `moult does not open a new database before its check`() throws {
+    @Test func `only the confined process opens a new database before its check`() throws {
         let hostile = try Case(
             kind: "shared", spoil: "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none")
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")

@@ -131,7 +131,8 @@ import Testing
                 + "  Report this to the publisher.\n")
     }
 
-    @Test func `the signature of a manifest given by its path is checked with the same keys`() throws {
+    @Test func `the signature of a manifest on the command line is checked with the keys of the last key list`() throws
+    {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; moult apply -q")
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult sign -q -k a.key rel/test-2.0.0.json")

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a release is installed by its patch`(rebuilt: Bool) throws {
+    func `a release is installed from its patch`(rebuilt: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"], rebuilt: rebuilt)
         try patches.store(with: "1.0.0")

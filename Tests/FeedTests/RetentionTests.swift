@@ -29,7 +29,7 @@ import Testing
         return try versions()
     }
 
-    @Test func `the newest releases stay, and the files of the others are removed`() throws {
+    @Test func `--keep-releases keeps the newest releases and removes the files of older ones`() throws {
         for number in 1...4 { try publish("\(number).0.0", number) }
         let said = try bench.must("moult publish public -k a.key --keep-releases 2")
         #expect(

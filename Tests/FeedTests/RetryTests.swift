@@ -35,7 +35,7 @@ import Testing
         updater.stop()
     }
 
-    @Test func `with --retry, apply exits with 75 after the given time and says why it waited`() throws {
+    @Test func `with --retry, apply exits with 75 after the specified time and says why it waited`() throws {
         let updater = try bench.updater()
         let ended = try bench.run("moult apply -q --retry 1 rel/test-1.0.0.json")
         #expect(ended.status == 75)

@@ -49,7 +49,7 @@ import Testing
     }
 
     /// The verb `steps` lists the steps, and the topic `steps` explains them.
-    @Test func `the help of a verb includes the topic with its name`() throws {
+    @Test func `the help of a verb includes the topic of the same name`() throws {
         let steps = try #require(Command.all.first { $0.name == "steps" })
         let help = text(CommandHelp(steps))
         #expect(help.hasPrefix("moult steps: "))

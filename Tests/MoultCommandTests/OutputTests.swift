@@ -26,7 +26,7 @@ import Testing
         return [out.text, err.text]
     }
 
-    @Test func `a result is text or JSON`() throws {
+    @Test func `a result is printed as text or JSON`() throws {
         #expect(try written(.text) { $0.print(Greeting()) } == ["hello\n", ""])
         #expect(try written(.json) { $0.print(Greeting()) } == [#"{"format":1,"hello":true}"# + "\n", ""])
         #expect(try written(.text, quiet: true) { $0.print(Greeting()) } == ["", ""])

@@ -16,7 +16,7 @@ import Testing
         return String(rest[..<(rest.firstRange(of: ". ")?.lowerBound ?? rest.endIndex)])
     }
 
-    @Test func `advice that adds an option keeps the named release and store`() throws {
+    @Test func `advice that adds an option keeps the specified release and store`() throws {
         try world.install(world.first, world.second)
         let said = try advised("moult apply -s store rel/test-1.0.0.json --wait 1", after: "To install it anyway")
         #expect(said == "apply rel/test-1.0.0.json --wait 1 --allow-downgrade --store store")

@@ -27,7 +27,9 @@ import Testing
     }
 
     @Test(arguments: [FailingStep.Pass.prepare, .apply], Phase.allCases)
-    func `recovery undoes an update before the decision and finishes it after`(pass: FailingStep.Pass, phase: Phase)
+    func `recovery undoes an update interrupted before its decision, and finishes one interrupted after it`(
+        pass: FailingStep.Pass, phase: Phase
+    )
         throws
     {
         let use: JSON = [["step": "test.copying", "after": .string(phase.rawValue)]]

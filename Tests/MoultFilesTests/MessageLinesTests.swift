@@ -46,7 +46,7 @@ import Testing
     }
 
     /// `cat` acts as a program that answers each message.
-    @Test func `messages go to a program and back`() throws {
+    @Test func `messages are sent to a program and received from it`() throws {
         let child = try Subprocess(Subprocess.Command(["cat"]), input: .pipe)
         var lines = MessageLines(longest: 1 << 20)
         for number in 1...3 {

@@ -82,7 +82,7 @@ import Testing
         #expect(kill(number, SIGKILL) == 0)
     }
 
-    @Test func `input comes from memory or through a pipe`() throws {
+    @Test func `input is passed from memory or through a pipe`() throws {
         let large = [UInt8](repeating: 7, count: 1 << 20)
         let count = try Subprocess.run(["wc", "-c"], input: large)
         #expect(count.text == "1048576")

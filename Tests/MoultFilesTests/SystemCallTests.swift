@@ -29,7 +29,7 @@ import Testing
         #expect(moult_errno() == ENOENT)
     }
 
-    @Test func `a file has its creation time`() throws {
+    @Test func `the creation time of a file can be read`() throws {
         let path = scratch.path("file")
         let before = time(nil)
         try Files.writeNew([1], to: path)

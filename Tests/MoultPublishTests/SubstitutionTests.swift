@@ -106,7 +106,7 @@ import Testing
         #expect(try build(scratch).output == "2.1.0-1-g\(second.prefix(7))|\(second)|2\n")
     }
 
-    @Test func `the version of a dirty tree is marked`() throws {
+    @Test func `the version of a dirty tree ends in -dirty`() throws {
         let (scratch, git) = try repository()
         _ = try git("tag", "release")
         let hash = try git("rev-parse", "HEAD")

@@ -114,7 +114,7 @@ struct SalvageTests {
     }
 
     @Test(arguments: ["UTF-16le", "UTF-16be"])
-    func `text keeps its encoding`(_ encoding: String) throws {
+    func `salvage keeps the text encoding`(_ encoding: String) throws {
         // A lone surrogate is not text in any encoding.
         let lone = encoding == "UTF-16le" ? "61003DD8" : "0061D83D"
         let old = try make(
@@ -186,7 +186,7 @@ struct SalvageTests {
         #expect(report.rows >= 990 && report.rows < 1000)
     }
 
-    @Test func `a report is read back from JSON unchanged`() throws {
+    @Test func `a salvage report is read back from JSON unchanged`() throws {
         var report = Salvage.Report()
         report.tables = [.init(name: "t", rows: 2, isWhole: false, why: "because")]
         report.missing = [.init(kind: "index", name: "i", why: "collation")]

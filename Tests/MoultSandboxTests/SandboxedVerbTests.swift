@@ -140,7 +140,7 @@ import Testing
     }
 
     /// The advice names the file of the user, not the unpacked file.
-    @Test func `a damaged database of a release is named with its release`() throws {
+    @Test func `the error for a damaged database in a release names the release`() throws {
         try release(spoilt: "os.replace('bomb.db', work + '/food.db')")
         let ended = try harmless("moult diff good.db rel/test-2.0.0.json")
         #expect(ended.status == 1, "\(ended)")

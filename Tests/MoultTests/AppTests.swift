@@ -47,7 +47,7 @@ import Testing
         #expect(try await store.update(to: first, follow: .match).isInstalled)
     }
 
-    @Test func `a cancelled update ends, and nothing has changed`() async throws {
+    @Test func `a cancelled update ends without changes`() async throws {
         try await store.update(to: first)
         let second = try Self.make(maker, 2)
         let other = try Program.python(

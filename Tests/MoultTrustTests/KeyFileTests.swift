@@ -16,7 +16,7 @@ import Testing
     }
 
     /// minisign prints an ID as a number, and one ID in sixteen starts with the digit 0.
-    @Test func `an ID has no leading zeros`() throws {
+    @Test func `a key ID is printed without leading zeros`() throws {
         let id: [UInt8] = [0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01]
         let line = Base64.encode(Array("Ed".utf8) + id + [UInt8](repeating: 7, count: 32))
         #expect(try "\(PublicKey(base64: line, named: "a key").id)" == "123456789ABCDEF")

@@ -42,7 +42,7 @@ import Testing
         #expect(try scratch.must("ls") == "food.db\nout\n")
     }
 
-    @Test func `a store with the longest path installs, rolls back and resets`() throws {
+    @Test func `a store with the longest path can be updated, verified and rolled back`() throws {
         let store = path(400)
         try scratch.must(
             """

@@ -4,7 +4,7 @@ import Testing
 
 /// Repairs of read-only databases that other programs have damaged or replaced.
 @Suite struct RepairTests {
-    @Test func `a repair of a damaged database calls its consumers`() throws {
+    @Test func `repairing a damaged database notifies its consumers`() throws {
         let store = try ReleasesStore(
             1,
             settings: """

@@ -108,7 +108,7 @@ import Testing
         return counts
     }
 
-    @Test func `stores share the mirrors of a group`() throws {
+    @Test func `stores are spread over the mirrors of a group`() throws {
         let servers = try (0..<3).map { _ in try ScriptedServer(directory) }
         let last = try ScriptedServer(directory)
         let urls = servers.map { JSON.string($0.url("feed.json")) }

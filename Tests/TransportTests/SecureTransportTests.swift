@@ -125,7 +125,7 @@ import Testing
         #expect(try proxy.requests == [])
     }
 
-    @Test func `a missing proxy is an error`() throws {
+    @Test func `an unreachable proxy is an error`() throws {
         try follow(server.url("feed.json"))
         try must("sed -i 's/\"feed\": {/\"feed\": {\"patience\": 1,/' store/moult.json")
         let ended = try run("moult check", trusting.merging(["https_proxy": "http://127.0.0.1:\(Port.free())"]) { $1 })

@@ -199,7 +199,7 @@ import Testing
         #expect(try isWhole)
     }
 
-    @Test func `a download larger than the manifest says is stopped`() throws {
+    @Test func `a download that exceeds the size in the manifest is stopped`() throws {
         let proxy = try FaultyProxy(before: server, .endless, times: 9)
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
         #expect(error.why == "the server sent more than the 1000000 bytes in the manifest")

@@ -130,7 +130,7 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `a command with --wait runs after the other update`() throws {
+    @Test func `a command with --wait waits for another update to finish`() throws {
         try world.install()
         // The command must succeed whether the lock is released before or after the wait begins.
         let run = try world.run(

@@ -54,7 +54,7 @@ import Testing
         #expect(try scratch.run("moult apply --check-timeout 0 --store store \(release)").status == 64)
     }
 
-    @Test func `replace has an option for the time limit of the check`() throws {
+    @Test func `replace --check-timeout sets the time limit of the check`() throws {
         try scratch.write("slow.sql", Array(Self.slow.utf8))
         try scratch.must("sqlite3 slow.db < slow.sql && sqlite3 a.db 'CREATE TABLE t(x)'")
         isRefused(try scratch.run("moult replace --check-timeout 1 a.db slow.db"))

@@ -86,7 +86,7 @@ import Testing
         #expect(try world.must("moult verify --store crashed").hasSuffix("all sound\n"))
     }
 
-    @Test func `apply recovers an unfinished update first and says so`() throws {
+    @Test func `apply first recovers an unfinished update, and reports the recovery`() throws {
         try crashAfterSwitch()
         #expect(
             try world.must("moult apply rel/test-2.0.0.json --store crashed") == """

@@ -157,7 +157,7 @@ import Testing
         #expect(try Tree(store) == before)
     }
 
-    @Test func `a dry run changes nothing`() throws {
+    @Test func `a dry run of a reset changes nothing`() throws {
         try Broken.noDatabase.make("user.db", in: store)
         let before = try Tree(store)
         let ended = try scratch.moult("moult reset user --set-user-data-aside --dry-run")

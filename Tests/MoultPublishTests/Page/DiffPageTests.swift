@@ -91,7 +91,7 @@ import Testing
         #expect(page.contains("2 of \(pages) pages changed"), "\(page)")
     }
 
-    @Test func `an identical database is reported as identical`() throws {
+    @Test func `the page says that two databases are the same file`() throws {
         let texts = try parsed(page("CREATE TABLE t (a)", "CREATE TABLE t (a)")).texts
         #expect(texts.contains("the same file, byte for byte"))
     }

@@ -69,7 +69,7 @@ struct GuardTests {
     }
 
     @Test(arguments: ["read", "list", "memory"])
-    func `a confined process reads only the named files`(call: String) throws {
+    func `a confined process can read only the specified files`(call: String) throws {
         #expect(try Probed().ask(call, .reads) == "\(call): Permission denied")
     }
 

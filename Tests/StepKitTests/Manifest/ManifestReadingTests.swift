@@ -35,7 +35,7 @@ import Testing
         #expect(manifest.database("maps")?.place == .inPlace)
     }
 
-    @Test func `a draft needs few fields`() throws {
+    @Test func `missing fields of a draft have default values`() throws {
         let text = """
             { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": { "food": { "kind": "shared" } } }
             """

@@ -16,7 +16,7 @@ import Testing
         #expect(try Manifest(parsing: bytes, as: .sealed, source: "m.json") == manifest)
     }
 
-    @Test func `default values are left out`() throws {
+    @Test func `default values are not written`() throws {
         let text = """
             {
               "manifest": 1,
