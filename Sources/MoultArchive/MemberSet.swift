@@ -72,7 +72,7 @@ struct MemberSet {
         let missing = sizes.keys.filter { !seen.contains($0) }.sorted()
         guard missing.isEmpty else {
             let names = missing.map { "“\($0)”" }.joined(separator: ", ")
-            throw ArchiveRefusal(.archiveMissing, "it lacks the declared \(names)")
+            throw ArchiveRefusal(.archiveMissing, "it does not contain the declared \(names)")
         }
     }
 

@@ -35,7 +35,7 @@ extension Transport {
     private func copy(_ file: String, to path: String, size: Int) throws {
         guard let facts = try Files.factsThroughLinks(file), facts.kind == .file else {
             throw MoultError(
-                .notThere, what: "no file at \(file)", why: "the directory does not have it",
+                .notThere, what: "no file at \(file)", why: "the directory does not contain this file",
                 now: "Put the file there, or use another mirror.")
         }
         guard facts.size == size else {

@@ -238,7 +238,7 @@ extension MoultError.Code {
     public static let userDatabase = Self(520)
     /// A database with app data or user data is missing.
     public static let missingData = Self(521)
-    /// A staged file does not match the manifest.
+    /// A staged file does not match the manifest, or fails verification.
     public static let wrongContent = Self(620)
     /// Preserved rows do not fit the release, or the release no longer preserves them.
     public static let preserve = Self(630)

@@ -127,7 +127,7 @@ import Testing
         )
         #expect(
             try bench.refusal("moult check --allow-downgrade", status: 3)
-                == "moult: error: keys-1.json is key list 1 of org.example.other: key list 1 of org.example.test is expected there\n"
+                == "moult: error: keys-1.json is key list 1 of org.example.other: it must be key list 1 of org.example.test\n"
                 + "  Report this to the publisher.\n")
     }
 

@@ -123,8 +123,8 @@ import Testing
     }
 
     @Test func `missing and extra entries are refused`() throws {
-        #expect(try why(food + TarBytes.end, .archiveMissing) == "it lacks the declared “user.db”")
-        #expect(try why(TarBytes.end, .archiveMissing) == "it lacks the declared “food.db”, “user.db”")
+        #expect(try why(food + TarBytes.end, .archiveMissing) == "it does not contain the declared “user.db”")
+        #expect(try why(TarBytes.end, .archiveMissing) == "it does not contain the declared “food.db”, “user.db”")
         #expect(
             try why(food + user + TarBytes.file("readme.txt", []) + TarBytes.end, .archiveUndeclared)
                 == "it contains “readme.txt”, which is not declared")

@@ -163,7 +163,7 @@ import Testing
         #expect([.archiveCut, .archiveMissing].contains(try scratch.refusal("a.tar.zst", members: members).code))
         // With the end marker of tar after the first frames, only the missing members show that the archive is truncated.
         #expect(scratch.run("cat food.db.zst z.zst >a.tar.zst") == 0)
-        #expect(try scratch.refusal("a.tar.zst", members: members).why == "it lacks the declared “user.db”")
+        #expect(try scratch.refusal("a.tar.zst", members: members).why == "it does not contain the declared “user.db”")
     }
 
     @Test func `windows of up to 32 MiB are accepted`() throws {

@@ -103,7 +103,7 @@ enum RefusalCases {
         Case(
             "collation", "SELECT 1 ORDER BY 1 COLLATE uint;",
             "in/s.sql:1: no such collation sequence: uint: in the statement SELECT 1 ORDER BY 1 COLLATE uint. uint is a "
-                + "collation of the sqlite3 shell, not of SQLite: no app could read the database."),
+                + "collation of the sqlite3 shell, not of SQLite: every app would have to define the collation."),
     ]
 
     private static let list =

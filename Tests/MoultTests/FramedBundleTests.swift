@@ -59,7 +59,7 @@ import Testing
         ("a frame's size", "m['bundle']['frames']['packed'][1]+=1", "its frames do not match the declared frames"),
         (
             "a member that is missing", "m['databases']['more']=dict(m['databases']['food'],member='more.db')",
-            "it lacks the declared “more.db”"
+            "it does not contain the declared “more.db”"
         ),
         (
             "a member that is not declared", "del m['databases']['user']",

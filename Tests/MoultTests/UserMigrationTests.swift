@@ -100,8 +100,14 @@ import Testing
                 + "INSERT INTO note(text) VALUES(NULL); PRAGMA user_version = 2;",
             "NOT NULL constraint failed"
         ),
-        ("no version", "ALTER TABLE note ADD COLUMN done INTEGER NOT NULL DEFAULT 0;", "user_version is 1 after it"),
-        ("another version", "ALTER TABLE note ADD COLUMN done; PRAGMA user_version = 7;", "user_version is 7 after it"),
+        (
+            "no version", "ALTER TABLE note ADD COLUMN done INTEGER NOT NULL DEFAULT 0;",
+            "user_version is 1 after the migration"
+        ),
+        (
+            "another version", "ALTER TABLE note ADD COLUMN done; PRAGMA user_version = 7;",
+            "user_version is 7 after the migration"
+        ),
         ("commits", toTwo + "COMMIT;", "this statement needs COMMIT"),
         ("ends", "END;" + toTwo, "this statement needs COMMIT"),
         ("rolls back", "ROLLBACK;" + toTwo, "this statement needs ROLLBACK"),

@@ -72,7 +72,7 @@ import Testing
         let error = try #require(throws: MoultError.self) {
             try SecretKey(file: Array("\(lines[0])\n\(encode(bytes))\n".utf8), named: "k") { [] }
         }
-        #expect(error.why == "its scrypt limits are above minisign's own")
+        #expect(error.why == "its scrypt limits exceed those of minisign")
     }
 
     private let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")

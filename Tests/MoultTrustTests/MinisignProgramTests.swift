@@ -86,7 +86,7 @@ import Testing
         let error = try #require(throws: MoultError.self) { try signature.verify(text, named: "f", by: [key]) }
         #expect(
             "\(error)"
-                == "the signature of f is in minisign's legacy format: the signature was created by an old minisign, or with -l. "
+                == "the signature of f is in minisign's legacy format: the signature was created by an old minisign, or with minisign -l. "
                 + "Sign the file again with minisign 0.10 or later.")
         #expect(error.code == .legacySignature && error.outcome == .refused)
         #expect(throws: MoultError.self) { try signature.verify(fileAt: path, by: [key]) }

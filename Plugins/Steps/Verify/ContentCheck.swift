@@ -30,7 +30,7 @@ struct ContentCheck {
             demanded == .full ? .full : isProven || database.place == .inPlace ? .header : .quick
     }
 
-    /// A staged file does not match the manifest.
+    /// A staged file does not match the manifest, or fails verification.
     static let code = MoultError.Code.wrongContent
 
     /// Checks the digest of an in-place file. Bundle members are digested when they are unpacked; an in-place file is read only

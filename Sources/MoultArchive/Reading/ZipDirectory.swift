@@ -32,7 +32,7 @@ struct ZipDirectory {
     init(of file: RawFile, maxEntries: Int) throws {
         let end = try Self.findEnd(in: file)
         guard end.count <= maxEntries else {
-            throw ArchiveRefusal(.archiveUndeclared, "it has \(end.count) entries, which is more than were declared")
+            throw ArchiveRefusal(.archiveUndeclared, "it has \(end.count) entries, more than are declared")
         }
         guard end.length <= Self.maxBytes else { throw ArchiveRefusal.damaged("it is larger than 1 MiB") }
         start = end.place - end.length

@@ -27,7 +27,8 @@ enum ShellOnly {
             return "\(name) is a table of the sqlite3 shell, not of SQLite. \(instead(name))"
         }
         if let name = named("no such collation sequence: ", collations) {
-            return "\(name) is a collation of the sqlite3 shell, not of SQLite: no app could read the database."
+            return
+                "\(name) is a collation of the sqlite3 shell, not of SQLite: every app would have to define the collation."
         }
         return nil
     }

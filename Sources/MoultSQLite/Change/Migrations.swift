@@ -98,7 +98,7 @@ package struct Migrations: Sendable {
             throw MoultError(
                 .migration, .refused, what: "the migration \(script.name) fails on \(path)",
                 why: error?.why ?? error.map { "\($0)" },
-                now: "Nothing was changed. The publisher of the release must fix it"
+                now: "Nothing was changed. The publisher of the release must fix the migration"
                     + (error?.code == .guarded
                         ? ": moult runs all migrations in one transaction of its own." : "."),
                 cause: error)
@@ -106,7 +106,8 @@ package struct Migrations: Sendable {
         let reached = Int(try connection.int("PRAGMA user_version"))
         guard reached == script.number else {
             throw Self.failed(
-                "\(script.name) must set user_version to \(script.number)", "user_version is \(reached) after it",
+                "\(script.name) must set user_version to \(script.number)",
+                "user_version is \(reached) after the migration",
                 path: path)
         }
     }

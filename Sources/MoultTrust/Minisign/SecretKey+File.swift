@@ -30,7 +30,7 @@ extension SecretKey {
                 operations: Self.number(fields[(6 + Self.saltSize)...]),
                 memory: Self.number(fields[(6 + Self.saltSize + 8)...]))
             guard limits.memory <= Scrypt.sensitive.memory, limits.operations <= Scrypt.sensitive.operations else {
-                throw text.error("its scrypt limits are above minisign's own")
+                throw text.error("its scrypt limits exceed those of minisign")
             }
             let salt = Array(fields[6..<6 + Self.saltSize])
             let stream = try limits.key(password: try password(), salt: salt, count: Self.secretSize)

@@ -31,7 +31,7 @@ extension Signature {
         guard isPrehashed else {
             throw MoultError(
                 .legacySignature, .refused, what: "the signature of \(name) is in minisign's legacy format",
-                why: "the signature was created by an old minisign, or with -l",
+                why: "the signature was created by an old minisign, or with minisign -l",
                 now: "Sign the file again with minisign 0.10 or later.")
         }
     }

@@ -13,7 +13,7 @@ extension KeyList {
         guard self.product == product, self.serial == serial else {
             throw MoultError(
                 .feed, .refused, what: "\(name) is key list \(self.serial) of \(self.product)",
-                why: "key list \(serial) of \(product) is expected there", now: "Report this to the publisher.")
+                why: "it must be key list \(serial) of \(product)", now: "Report this to the publisher.")
         }
         try requireOwnSignatures(bytes, named: name, at: now, find: find)
     }

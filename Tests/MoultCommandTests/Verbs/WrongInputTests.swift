@@ -78,7 +78,7 @@ import Testing
         Case(
             "missing member", "pack food.db; seal", "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            cannot unpack {dir}/rel/test-2.0.0.tar.zst: it lacks the declared "user.db"
+            cannot unpack {dir}/rel/test-2.0.0.tar.zst: it does not contain the declared "user.db"
               Download the archive again, or pack it again.
             """),
         Case(
