@@ -26,6 +26,6 @@ enum Helper {
     static func invalidReply(_ why: String) -> MoultError {
         MoultError(
             .helper, what: "\(name) sent an invalid reply", why: why,
-            now: "Install the \(name) of this version of moult.")
+            now: "Install the \(name) that comes with this version of moult.")
     }
 }

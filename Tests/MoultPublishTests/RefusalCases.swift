@@ -46,7 +46,7 @@ enum RefusalCases {
         Case(
             "open transaction", "BEGIN;\nCREATE TABLE t(a);",
             "in/s.sql: the script ends inside a transaction: a BEGIN or SAVEPOINT has no COMMIT or RELEASE, so its "
-                + "changes would be lost. Add COMMIT; at the end of the script."),
+                + "changes would be lost. Add the statement COMMIT; at the end of the script."),
         Case(
             "typographic double quotes", "CREATE TABLE “food” (“pk” INTEGER);",
             "in/s.sql:1: “ (U+201C) is used instead of \": web pages and word processors insert such characters, and SQL treats them as part of a name. Replace the typographic characters in the script with plain ASCII ones."
@@ -63,7 +63,9 @@ enum RefusalCases {
             "typographic separator", ".separator “|”\n",
             "in/s.sql:1: “ (U+201C) is used instead of \": web pages and word processors insert such characters, and .separator would use them literally. Replace the typographic characters in the script with plain "
                 + "ASCII ones."),
-        Case("NUL", "SELECT 1;\n\0", "in/s.sql:2: the script contains a NUL character. Is it a text file?"),
+        Case(
+            "NUL", "SELECT 1;\n\0",
+            "in/s.sql:2: the script contains a NUL character. Check that the script is a text file."),
         Case("not UTF-8", "", "in/s.sql:2: the statement that begins here is not UTF-8. Save the script as UTF-8.").with
         {
             $0.script = ["-- a\nSELECT\n'", 0xE4, "';"]

@@ -69,7 +69,10 @@ struct ContentCheck {
     func verify(_ report: ValidationReport) throws {
         func found<Fact>(_ fact: Fact?) throws -> Fact {
             if let fact { return fact }
-            throw report.failure ?? failed("the process that checks the file did not respond")
+            throw report.failure
+                ?? failed(
+                    "the process that checks the file sent an incomplete result", what: "cannot be checked",
+                    now: "Try again.")
         }
         guard report.isOpen else {
             throw MoultError(

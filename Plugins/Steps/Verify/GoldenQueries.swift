@@ -28,8 +28,9 @@ struct GoldenQueries {
         }
         guard answers.count == checks.count else {
             throw MoultError(
-                ContentCheck.code, .refused, what: "\(database.member) did not return an answer to every golden query",
-                why: "moult sent \(checks.count) queries and received \(answers.count) answers")
+                ContentCheck.code, .refused, what: "\(database.member) cannot be checked",
+                why: "the process that checks the file answered \(answers.count) of \(checks.count) golden queries",
+                now: "Try again.")
         }
     }
 }

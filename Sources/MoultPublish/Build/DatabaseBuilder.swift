@@ -78,7 +78,7 @@ package struct DatabaseBuilder {
             throw MoultError(
                 .script, what: "\(script): the script ends inside a transaction",
                 why: "a BEGIN or SAVEPOINT has no COMMIT or RELEASE, so its changes would be lost",
-                now: "Add COMMIT; at the end of the script.")
+                now: "Add the statement COMMIT; at the end of the script.")
         }
         if options.analyze { try connection.execute("ANALYZE") }
         if let id = options.applicationID { try connection.execute("PRAGMA application_id = \(id)") }

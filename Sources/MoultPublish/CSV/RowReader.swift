@@ -41,7 +41,7 @@ final class RowReader {
             guard count < Self.longestRow else {
                 throw MoultError(
                     .importing, what: "line \(line): the row that begins here is longer than \(ByteCount(count))",
-                    now: "Is a closing quote missing?")
+                    now: "Check whether a closing quote is missing.")
             }
             batch.grow(to: batch.bytes.count * 2, keeping: count)
         }

@@ -110,7 +110,7 @@ package struct ReleaseDraft {
             throw refusal(
                 "\(name) cannot be packed as \(wanted.rawValue)",
                 "its kind is \(kind.rawValue) in \(before?.path ?? "")",
-                "To change its kind, write a draft. What stores do with each kind: moult help kinds")
+                "To change its kind, write a draft. To see what stores do with each kind: moult help kinds")
         }
         if before?.manifest.database(name)?.migrations.isEmpty == false {
             throw refusal(

@@ -51,7 +51,7 @@ struct SealedDatabase {
         guard let identity = report?.identity, report?.findings != nil else {
             throw MoultError(
                 .packing, what: "the database \(name) cannot be checked",
-                why: "the process that checks the database did not respond")
+                why: "the process that checks the database sent an incomplete result", now: "Try again.")
         }
         return identity
     }

@@ -40,7 +40,8 @@ final class ScriptReader {
             let place = Place(file: file, line: lines.line)
             if line.contains(0) {
                 throw MoultError(
-                    .script, what: "\(place): the script contains a NUL character", now: "Is it a text file?")
+                    .script, what: "\(place): the script contains a NUL character",
+                    now: "Check that the script is a text file.")
             }
             if gathered.isEmpty {
                 if line.first == UInt8(ascii: ".") {

@@ -32,6 +32,7 @@ package struct RowCounts: Equatable, Sendable {
         }
         let added = tables.filter { before.tables[$0.key] == nil }.values.reduce(0, +)
         guard homeless > added else { return nil }
-        return "\(gone.joined(separator: ", ")) had \(homeless) rows, and the new tables have \(added)"
+        let names = gone.joined(separator: ", ")
+        return "\(gone.count == 1 ? "table" : "tables") \(names) had \(homeless) rows, and the new tables have \(added)"
     }
 }
