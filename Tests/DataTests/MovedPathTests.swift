@@ -94,6 +94,35 @@ import Testing
         #expect(try shop.read("new-diary.db", "SELECT t FROM note") == "DIARY\n")
     }
 
+    /// An app that does not find its database creates an empty one.
+    @Test func `an undo moves the data back although an app has created a file at the old path`() throws {
+        try begin()
+        try packSecond()
+        var tried = 0
+        for number in 1...6 {
+            let killed = try Shell.run([
+                "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat2",
+                "-e", "inject=renameat2:signal=SIGKILL:when=\(number)", Shop.command(), "apply", shop.manifest("2.0.0"),
+                "--store", shop.store,
+            ])
+            if killed.status == 0 { break }
+            for name in ["diary", "app"] where try Files.facts(shop.path("\(name).db")) == nil {
+                tried += 1
+                try App.run(
+                    shop.path("\(name).db"), crash: true, "CREATE TABLE own(x)", "PRAGMA journal_mode = WAL",
+                    "INSERT INTO own VALUES('NEWCOMER \(number)')")
+            }
+            #expect(try shop.moult("recover", "--undo").status == 0)
+            #expect(try names() == ["app.db", "diary.db"], "killed at \(number)")
+            #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")
+            #expect(try shop.read("app.db", "SELECT name FROM item ORDER BY name") == "MINE\nONE\n")
+        }
+        try #require(tried > 0)
+        let newcomers = try Shell.run(["grep", "-rlaF", "NEWCOMER", "\(shop.store)/.moult/quarantine"]).output
+        #expect(newcomers.split(separator: "\n").count == tried, "\(newcomers)")
+        #expect(try shop.moult("verify", "--deep").status == 0)
+    }
+
     @Test(arguments: ["new-diary.db", "new-app.db"])
     func `a release is refused if the new path of a database is occupied`(name: String) throws {
         try begin()

@@ -13,9 +13,15 @@ final class MoveFile: WritableEffect {
     private let isHeldByExchange: Bool
     /// The inode by which recovery tells whether the move was made.
     private let inode: UInt64?
+    /// Keeps a file that an app has created at the old path in quarantine.
+    private let keepNewcomer: () throws -> Void
 
-    init(_ effect: Effect, from: String, to place: String, exchange: Exchange?, inode: UInt64?) {
+    init(
+        _ effect: Effect, from: String, to place: String, exchange: Exchange?, inode: UInt64?,
+        keepNewcomer: @escaping () throws -> Void
+    ) {
         (self.effect, self.from, self.place, self.inode) = (effect, from, place, inode)
+        self.keepNewcomer = keepNewcomer
         old = exchange?.old ?? DrainedFile(from)
         isHeldByExchange = exchange != nil
     }
@@ -53,13 +59,18 @@ final class MoveFile: WritableEffect {
     func revert() throws {
         try release()
         old.release()
-        // Only the moved file goes back; an app may have created another file at the old path in the meantime.
-        guard try Files.facts(from) == nil, let facts = try Files.facts(place), inode.map({ $0 == facts.inode }) ?? true
-        else { return }
+        // Only the moved file goes back. In a copied store it is known only by its path.
+        let newcomer = try Files.facts(from)
+        guard let facts = try Files.facts(place), inode.map({ $0 == facts.inode }) ?? (newcomer == nil) else { return }
         // An app may have opened the file at the new path, and have rows in a WAL there.
         let isWAL = try isWAL()
         let moved = DrainedFile(place)
         try moved.hold(read: { _ in })
+        // An app that did not find its database may have created another one in the meantime.
+        if newcomer?.kind == .file {
+            guard try WriteLease.take(from) != nil else { throw InUse.error(from, advice: Self.advice) }
+            try keepNewcomer()
+        }
         _ = try Files.renameIfFree(place, to: from)
         guard try moved.isHeld() else {
             _ = try Files.renameIfFree(from, to: place)

@@ -2,6 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultStore
+internal import MoultTrust
 internal import StepKit
 
 /// Sets a writable database aside and puts the new one in its place.
@@ -25,6 +26,8 @@ package final class SetAside: WritableEffect {
     private let newDigest: String?
     /// The mark (`MadeFile`) of the new file at the time of the decision; nil before.
     private let recordedMark: UInt64?
+    /// The mark of the old file's content at the time of the decision; nil before, and for a file without sidecars.
+    private let recordedContent: UInt64?
     /// The staging directory with the salvaged rows and their report.
     let salvaged: String
     private var readable: Bool?
@@ -46,29 +49,59 @@ package final class SetAside: WritableEffect {
 
     init(
         _ effect: Effect, place: String, directory: String, newFile: String, record: QuarantineRecord, salvaged: String,
-        recorded: UInt64?, recordedMark: UInt64?, newDigest: String? = nil,
+        recorded: UInt64?, recordedMark: UInt64?, recordedContent: UInt64?, newDigest: String? = nil,
         fits: @escaping () throws -> Bool = { true }
     ) {
         self.fits = fits
         (self.effect, self.place, self.directory, self.newFile) = (effect, place, directory, newFile)
         (self.record, self.salvaged, self.recorded) = (record, salvaged, recorded)
-        (self.recordedMark, self.newDigest) = (recordedMark, newDigest)
+        (self.recordedMark, self.recordedContent, self.newDigest) = (recordedMark, recordedContent, newDigest)
         drained = DrainedFile(place)
     }
 
     private static let maxAttempts = 5
 
     static func key(_ path: String) -> String { "original/\(path)" }
+    static func contentKey(_ path: String) -> String { "content/\(path)" }
 
-    /// The inode by which recovery recognizes the file that is still to be set aside; 0 for no file.
+    /// The inode by which recovery recognizes the file that is still to be set aside (0 for no file), and the mark of its
+    /// content if it has sidecars.
     var facts: [String: UInt64] {
         get throws {
             guard case .quarantine(let path, _, _) = effect.change else { return [:] }
-            return [
+            var facts = [
                 Self.key(path): try recorded ?? (isOriginalInPlace() ? current() : Files.facts(kept(""))?.inode ?? 0)
             ]
+            let content = try recordedContent ?? (Sidecars.of(place).isEmpty ? nil : contentMark())
+            facts[Self.contentKey(path)] = content
+            return facts
         }
     }
+
+    /// Returns the start of the digest of the file in place; nil if this process may not read the file.
+    private func contentMark() throws -> UInt64? {
+        guard try Files.facts(place)?.kind == .file else { return nil }
+        let digest: Digest
+        if let held {
+            digest = try held.reading { try SHA256.digest(of: $0) }
+        } else {
+            guard Files.isReadable(place), try !OpenFiles.isOpenHere(place) else { return nil }
+            digest = try SHA256.digest(ofFileAt: place)
+        }
+        return UInt64(digest.hex.prefix(16), radix: 16)
+    }
+
+    /// Returns whether the old file was changed after the decision. A crash may come after the removal of its sidecars, and
+    /// then a program can change the file without them. SQLite would still apply them to the changed file, so the two must not
+    /// come together again.
+    private func hasChanged() throws -> Bool {
+        if let wasChanged { return wasChanged }
+        guard let recordedContent, try isOriginalInPlace() else { return false }
+        return try contentMark() != recordedContent
+    }
+
+    /// The result of `hasChanged`, determined before the file is drained, which also changes it.
+    private var wasChanged: Bool?
 
     private func current() throws -> UInt64 { try Files.facts(place)?.inode ?? 0 }
     private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
@@ -116,7 +149,10 @@ package final class SetAside: WritableEffect {
         let isInPlace = try isOriginalInPlace()
         if recorded != nil || newDigest != nil, !isInPlace { return }
         wasInPlace = isInPlace
+        wasChanged = try hasChanged()
         guard try Files.facts(place)?.kind == .file else { return }
+        // Draining would change the file, and its sidecars may be in quarantine already.
+        if recordedContent != nil, wasChanged == false { readable = false }
         if try isReadable() {
             record.rows = try Self.rows(place)
             if try Self.drain(drained) { return }
@@ -176,6 +212,7 @@ package final class SetAside: WritableEffect {
                     try Files.remove(kept(""))
                 }
                 _ = try giveName(place, kept(""))
+                if try hasChanged() { try separateStaleSidecars() }
             }
             let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
             try syncQuarantine()
@@ -256,6 +293,15 @@ package final class SetAside: WritableEffect {
         return name
     }
 
+    /// Gives other names to the sidecars in quarantine that do not belong to the main file there any more. A name that
+    /// the sidecar in place also has is no such file.
+    private func separateStaleSidecars() throws {
+        guard try isSameContent(place, kept("")) else { return }
+        for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil {
+            if try !isSameContent(kept(suffix), place + suffix) { try Files.rename(kept(suffix), to: freeName(suffix)) }
+        }
+    }
+
     private func freeName(_ suffix: String) throws -> String {
         var name = kept(suffix)
         var number = 2
@@ -285,10 +331,14 @@ package final class SetAside: WritableEffect {
         if newDigest != nil { try release() }
         try keepExchangedFile()
         if try Files.facts(directory) == nil { return try finish() }
+        let keepsSidecars = try hasChanged()
         if try !isOriginalInPlace(), try isOriginalKept() { try restoreOriginal() }
         try cleanUpExchangedFile()
-        for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil {
-            try Files.rename(kept(suffix), to: place + suffix)
+        if !keepsSidecars {
+            for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil
+            {
+                try Files.rename(kept(suffix), to: place + suffix)
+            }
         }
         try Files.syncDirectory(Files.directory(of: place))
         try removeIfEmpty()

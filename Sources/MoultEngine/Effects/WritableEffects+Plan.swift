@@ -52,7 +52,8 @@ extension WritableEffects {
             guard case .move(let from, let path) = effect.change else { return nil }
             return MoveFile(
                 effect, from: place(from), to: place(path), exchange: exchanges[path],
-                inode: inodes[MoveFile.key(place(from))])
+                inode: inodes[MoveFile.key(place(from))],
+                keepNewcomer: { [transaction, plan] in try Removable.keepReplaced(from, transaction, plan) })
         }
         built = all
         return all
@@ -145,6 +146,7 @@ extension WritableEffects {
             effect, place: place(path), directory: try shelf(effect, path), newFile: transaction.waiting(path),
             record: try record(effect, place(path)), salvaged: "\(transaction.directory)/salvaged",
             recorded: inodes[SetAside.key(path)], recordedMark: inodes[MadeFile.key(path)],
+            recordedContent: inodes[SetAside.contentKey(path)],
             newDigest: digests.map {
                 $0["waiting/\(path)"] ?? effect.database.flatMap(release.database)?.sha256 ?? ""
             }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })

@@ -136,8 +136,8 @@ package struct Removable {
         return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
     }
 
-    /// Keeps a regular file before a link takes its place, unless the update already keeps the file. Another program may have
-    /// put it there since the update was interrupted.
+    /// Keeps a regular file before a link or a moved file takes its place, unless the update already keeps the file. Another
+    /// program may have put it there since the update was interrupted.
     static func keepReplaced(_ path: String, _ transaction: Transaction, _ plan: Plan) throws {
         let place = transaction.layout.file(path)
         guard let facts = try Files.facts(place), facts.kind == .file else { return }

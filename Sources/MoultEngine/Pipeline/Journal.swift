@@ -171,7 +171,7 @@ package struct Journal {
     /// Returns whether a recorded number means the same in a copy of the store: true for change counters and schema versions, but
     /// not for inodes and times.
     private static func meansTheSameInACopy(_ name: String) -> Bool {
-        [Exchange.key(""), LiveReplacement.key("")].contains { name.hasPrefix($0) }
+        [Exchange.key(""), LiveReplacement.key(""), SetAside.contentKey("")].contains { name.hasPrefix($0) }
     }
 
     private func apply(_ json: JSON, to state: inout State) throws {
