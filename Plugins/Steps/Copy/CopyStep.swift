@@ -96,8 +96,8 @@ public struct CopyStep: Step {
             guard let facts = try Files.factsThroughLinks(target), facts.kind == .file else {
                 throw MoultError(
                     Template.code, what: "the database \(target) is missing",
-                    why: "the manifest says that this file is in the directory of the manifest",
-                    now: "Put the file there, or use another manifest.")
+                    why: "the manifest expects this file in the same directory",
+                    now: "Put the file next to the manifest, or use another manifest.")
             }
             if facts.size != database.size {
                 throw MoultError(

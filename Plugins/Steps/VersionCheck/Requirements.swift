@@ -16,7 +16,9 @@ struct Requirements {
                     why: "the store does not know the version of the app",
                     now: "Specify it with --app VERSION, or set \"app\" in moult.json.")
             }
-            try demand(range.contains(app), "app \(range)", "the app is \(app)", "Update the app first.")
+            try demand(
+                range.contains(app), "app \(range)", "the app is \(app)", "Install a matching version of the app first."
+            )
             findings.append("app \(app) satisfies \(range)")
         }
         if let range = requires.moult {

@@ -228,7 +228,7 @@ import Testing
             "moult apply rel/test-2.0.0.json --app 3.1.0", 3,
             """
             release 2.0.0 requires app >=3.2: the app is 3.1.0
-              Update the app first.
+              Install a matching version of the app first.
             """),
         Case(
             "app version that is unknown",
