@@ -20,8 +20,7 @@ package struct FileReplacement {
         let absolute = try Files.absolute(name)
         // A file has only one store, whichever path leads to its directory.
         let directory = Files.directory(of: absolute)
-        path =
-            "\(try Files.factsThroughLinks(directory) == nil ? directory : Files.resolved(directory))/\(Files.name(of: absolute))"
+        path = "\(try Files.resolvedForOpening(directory))/\(Files.name(of: absolute))"
         layout = try StoreLayout(ofFile: path)
         try requireOwnStore()
         try requireReplaceable()

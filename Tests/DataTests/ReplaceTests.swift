@@ -366,6 +366,19 @@ import Testing
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "needs a second user"))
+    func `replace and cache do not follow another user's link to a directory`() throws {
+        try scratch.must(
+            """
+            chmod 1777 . && mkdir mine && cp app.db mine && chown -R 4711 mine && ln -s mine link && chown -h 65534 link
+            echo 'CREATE TABLE other(x);' > other.sql
+            """)
+        for line in ["replace link/app.db new2.db", "cache link/app.db --schema other.sql"] {
+            let text = try refusal("setpriv --reuid=4711 --regid=4711 --clear-groups $(which moult) \(line)")
+            #expect(text.contains("the symbolic link \(scratch.path("link")) belongs to user "), "\(line): \(text)")
+        }
+    }
+
     @Test func `replace does not touch files with similar names`() throws {
         let names = ["app.db.new", "app.db.own", "app.db.old", "app.patch.new", "page.html.new", "moult.json.new"]
         for name in names { try scratch.must("echo '\(name)' > \(name)") }

@@ -42,6 +42,15 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
     }
 
+    /// Otherwise one of the lists would replace the other, and a key that it adds would be missing.
+    @Test func `key lists are made one after the other`() throws {
+        let before = try bench.must("ls keys; cat keys/*.json")
+        let text = try bench.refusal("flock keys moult trust keys --release new.pub -k root.key", status: 75)
+        #expect(text.contains("keys is in use"), "\(text)")
+        #expect(try bench.must("ls keys; cat keys/*.json") == before)
+        try bench.must("moult trust keys -q --release new.pub -k root.key")
+    }
+
     @Test func `publishing a signed release requires only the timestamp key`() throws {
         try bench.release("2.0.0", sequence: 2)
         try bench.must(

@@ -42,7 +42,10 @@ enum TrustVerb {
             .init("Renew the list for a year:", "moult trust keys -k root.key"),
             .init("Publish the list:", "moult publish public --trust keys/keys-2.json -k new.key -k online.key"),
         ],
-        exits: [.init(.failure(.refused), "stores could not use the list; the message says why")],
+        exits: [
+            .init(.failure(.refused), "stores could not use the list; the message says why"),
+            .init(.failure(.busy), "another command makes a list in DIRECTORY or publishes there"),
+        ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {

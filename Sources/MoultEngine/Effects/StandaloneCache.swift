@@ -96,6 +96,8 @@ package struct StandaloneCache {
     private func old(_ inode: UInt64, _ suffix: String) -> String { "\(directory)/\(oldName)-\(inode)\(suffix)" }
 
     package func prepare(_ expected: Expected) throws -> Outcome {
+        // Another user's link must not choose the directory whose files are replaced.
+        _ = try Files.resolvedForOpening(directory)
         if policy == .refuse { try refuseOthers() }
         // The check needs a shared lock, because another process may be replacing the file.
         let isReady = try locked(.shared) {

@@ -9,7 +9,7 @@ struct FeedDirectory {
 
     func file(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Takes the lock that keeps out other publishers.
+    /// Takes the lock that keeps out other publishers and makers of key lists.
     func lock() throws -> FileLock {
         if let lock = try FileLock.take(path, .exclusive, directory: true) { return lock }
         // The directory is public, so any process can lock it.

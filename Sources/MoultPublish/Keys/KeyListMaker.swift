@@ -34,6 +34,9 @@ package struct KeyListMaker {
 
     package func make(in directory: String) throws -> Report {
         try Files.ensureDirectory(directory)
+        // Of two commands that make a list at the same time, each would give its list the same number.
+        let lock = try FeedDirectory(path: directory).lock()
+        defer { withExtendedLifetime(lock) {} }
         try WorkDirectory.removeLeftovers(of: ".moult-trust", in: directory)
         let before = try KeyDirectory(path: directory).newest()
         guard let product = before?.product ?? product else {

@@ -11,8 +11,7 @@ extension Feed {
         guard format == Self.format else {
             throw fields.fail(
                 "feed", "is format \(format), and this version of moult reads format \(Self.format)",
-                now: "Install a newer moult."
-            )
+                now: format > Self.format ? "Install a newer moult." : nil)
         }
         let product = try fields.string("product")
         if let fault = PlainName.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
