@@ -293,8 +293,8 @@ package final class SetAside: WritableEffect {
         return name
     }
 
-    /// Gives other names to the sidecars in quarantine that do not belong to the main file there any more. A name that
-    /// the sidecar in place also has is no such file.
+    /// Renames the sidecars in quarantine that no longer belong to the main file there, but not a sidecar whose content is the
+    /// same as that of the sidecar in place.
     private func separateStaleSidecars() throws {
         guard try isSameContent(place, kept("")) else { return }
         for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil {
