@@ -107,7 +107,7 @@ package struct FileReplacement {
             try makeStore()
             // The next release's number is known only after recovery.
             if try !isDry && orchestrator.isUnfinished() { _ = try orchestrator.recover(wait: seconds) }
-            let killed = try installedByKilled()
+            let killed = try installedByKilledCommand()
             try requireSelectable(content.preserve)
             let work = try WorkDirectory(in: layout.root, named: Self.workName)
             defer { work.remove() }
@@ -170,7 +170,7 @@ package struct FileReplacement {
     }
 
     /// Returns the release that a killed command had installed, if any.
-    private func installedByKilled() throws -> Manifest? {
+    private func installedByKilledCommand() throws -> Manifest? {
         let current = try Generation.currentName(layout)
         for directory in try WorkDirectory.leftovers(of: Self.workName, in: layout.root) {
             for name in try Files.list("\(layout.root)/\(directory)") where name.hasSuffix(".json") {
@@ -243,7 +243,7 @@ package struct FileReplacement {
         {
             // An error about an option contains its position in the draft, such as `databases.database.preserve[0]`.
             let rule = error.what.firstRange(of: "/\(Self.draftName): databases.\(StoreLayout.onlyDatabase).")
-            let what = Self.inWordsOfFiles(
+            let what = Self.rephrasedForFiles(
                 rule.map { "--\(error.what[$0.upperBound...])" } ?? error.what, new: content.file)
             throw MoultError(
                 error.code, error.code == .databaseCorrupt ? .refused : error.outcome, what: "\(name) was not replaced",
@@ -255,7 +255,7 @@ package struct FileReplacement {
     }
 
     /// Rewrites a message about a release for a user who has only two files.
-    package static func inWordsOfFiles(_ message: String, new: String) -> String {
+    package static func rephrasedForFiles(_ message: String, new: String) -> String {
         let words = [
             "the database \(StoreLayout.onlyDatabase) ": "\(new) ",
             "the golden query on \(StoreLayout.onlyDatabase) cannot run": "--check cannot run",

@@ -84,7 +84,7 @@ public struct Store: Sendable {
             let isNew = try orchestrator.createIfMissing(
                 for: manifest, trusting: try trusted(), wait: waiting.wholeSeconds)
             try requireSameKeys()
-            return try orchestrator.firstInstalling(isNew: isNew) {
+            return try orchestrator.removingStoreOnFailure(isNew: isNew) {
                 Update(
                     try orchestrator.update(
                         UpdateRequest(manifest: manifest, follow: follow, app: app), wait: waiting.wholeSeconds))

@@ -12,14 +12,14 @@
         private let count = Mutex(Count())
         private let failAt: Int
         private let code: Int32
-        private let goesOn: Bool
+        private let keepsFailing: Bool
 
         /// The name of the first call that was made to fail.
         package var failedCall: String? { count.withLock { $0.failedCall } }
 
-        /// Makes the call with this number (from 1) fail, and with `goesOn` also all later ones. With 0, it only counts calls.
-        package init(failAt: Int, code: Int32, goesOn: Bool = false) {
-            (self.failAt, self.code, self.goesOn) = (failAt, code, goesOn)
+        /// Makes the call with this number (from 1) fail, and all later ones if `keepsFailing`. With 0, it only counts calls.
+        package init(failAt: Int, code: Int32, keepsFailing: Bool = false) {
+            (self.failAt, self.code, self.keepsFailing) = (failAt, code, keepsFailing)
         }
 
         static func injectedError(_ name: StaticString) -> Errno? {
@@ -27,7 +27,8 @@
             return faults.count.withLock { count in
                 count.calls += 1
                 let number = count.calls
-                guard faults.failAt > 0, number == faults.failAt || (faults.goesOn && number > faults.failAt) else {
+                guard faults.failAt > 0, number == faults.failAt || (faults.keepsFailing && number > faults.failAt)
+                else {
                     return nil
                 }
                 if count.failedCall == nil { count.failedCall = "\(name)" }

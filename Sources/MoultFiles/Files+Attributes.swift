@@ -17,12 +17,12 @@ extension Files {
     }
 
     /// Returns why this user cannot set the owner and group in `facts` on another file; nil if this user can.
-    package static func reasonAgainstGivingAttributes(of facts: FileFacts) throws -> String? {
+    package static func reasonAgainstCopyingOwner(of facts: FileFacts) throws -> String? {
         let groups = try wrapped("cannot read the groups of this process") { () throws(Errno) in try Syscall.groups() }
-        return reasonAgainstGiving(owner: facts.owner, group: facts.group, as: geteuid(), in: groups + [getegid()])
+        return reasonAgainstSetting(owner: facts.owner, group: facts.group, as: geteuid(), in: groups + [getegid()])
     }
 
-    static func reasonAgainstGiving(owner: UInt32, group: UInt32, as user: UInt32, in groups: [UInt32]) -> String? {
+    static func reasonAgainstSetting(owner: UInt32, group: UInt32, as user: UInt32, in groups: [UInt32]) -> String? {
         if user == 0 { return nil }
         if owner != user { return "it belongs to user \(owner), and only root can give files to other users" }
         if groups.contains(group) { return nil }
@@ -30,9 +30,9 @@ extension Files {
     }
 
     /// Returns why this user cannot set the owner and group of the file at a path on another file; nil if this user can.
-    package static func reasonAgainstGivingAttributes(of path: String) throws -> String? {
+    package static func reasonAgainstCopyingOwner(of path: String) throws -> String? {
         guard let facts = try facts(path) else { throw Errno.noEntry.error("cannot access \(path)") }
-        return try reasonAgainstGivingAttributes(of: facts)
+        return try reasonAgainstCopyingOwner(of: facts)
     }
 
     /// Returns whether the path is a mount point, which can be neither renamed nor exchanged, even within one file system (a

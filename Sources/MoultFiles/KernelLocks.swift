@@ -44,7 +44,7 @@ package struct KernelLocks: Sendable {
     init(readings: () throws -> String) rethrows {
         let table = try readings()
         var all = Set(Self.locks(in: table))
-        if table.utf8.count > Self.surelyOnePage {
+        if table.utf8.count > Self.maxSinglePageSize {
             for _ in 0..<Self.maxReadings {
                 let next = Self.locks(in: try readings())
                 let isComplete = all.isSuperset(of: next)
@@ -60,7 +60,7 @@ package struct KernelLocks: Sendable {
     private init(_ locks: some Sequence<Lock>) { byInode = Dictionary(grouping: locks, by: \.inode) }
 
     /// The kernel ends a page only when the next line does not fit, so a table of at most this many bytes is a single page.
-    private static let surelyOnePage = 3072
+    private static let maxSinglePageSize = 3072
     private static let maxReadings = 8
 
     /// Parses lines such as `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2621459 0 EOF`. The line of a waiting process has `->` before

@@ -92,7 +92,7 @@ struct StorePath {
         let path = "\(directory)/\(below)"
         do {
             return try Self.start(path) { directory, rest throws(Errno) in
-                try Self.strictly(directory, String(cString: rest), flags, mode)
+                try Self.openWithOpenat2(directory, String(cString: rest), flags, mode)
             }
         } catch {
             // A parent directory may be a symlink, or the kernel may not support `openat2`.
@@ -141,7 +141,7 @@ struct StorePath {
     // MARK: system calls
 
     private static func beneath(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
-        do { return try strictly(root, path, flags, mode) } catch {
+        do { return try openWithOpenat2(root, path, flags, mode) } catch {
             // `openat2` is missing before Linux 5.6, and blocked in some containers.
             guard error == .unknownCall || error == .notPermitted else { throw error }
             return try walk(root, path, flags, mode)
@@ -149,7 +149,8 @@ struct StorePath {
     }
 
     /// Opens a path with `openat2`, without following symlinks.
-    private static func strictly(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
+    private static func openWithOpenat2(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: mode_t)
+        throws(Errno)
         -> Int32
     {
         // struct open_how: flags, mode, resolve. The kernel requires mode 0 if nothing is created.

@@ -42,7 +42,7 @@ final class Authorizer {
         case SQLITE_TRANSACTION, SQLITE_ATTACH, SQLITE_DETACH: false
         // SQLite's own implementation of ALTER TABLE uses internal functions, so the forbidden functions are listed instead of
         // the permitted ones.
-        case SQLITE_FUNCTION: !Self.reachingOut.contains((second ?? "").lowercased())
+        case SQLITE_FUNCTION: !Self.externalFunctions.contains((second ?? "").lowercased())
         case SQLITE_PRAGMA:
             Self.scriptPragmas.contains(first.lowercased()) || permitsReading(action, first, second)
         default: true
@@ -117,7 +117,7 @@ final class Authorizer {
     ]
 
     /// Functions that load code or reach other files, in the versions of SQLite and shells that have them.
-    private static let reachingOut: Set<String> = [
+    private static let externalFunctions: Set<String> = [
         "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_dbpage",
     ]
 

@@ -28,7 +28,7 @@ package enum LockFreeReader {
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection, Way) throws -> R
     ) throws -> R {
-        try keepOwnersQuietly()
+        try preventCtimeChanges()
         // Opening reads nothing yet; only the first statement looks for sidecars and creates them.
         let probe = try Connection(path: path, access: .readOnlySharedMemory, busyTimeout: busyTimeout)
         let header = try probe.header()
@@ -81,7 +81,7 @@ package enum LockFreeReader {
     /// Prevents SQLite from changing ctimes. If root runs SQLite, it sets the owner of a `-wal` or `-journal` that it opens to
     /// the database's owner, which updates ctime even if the owner stays the same. From here on, this process's SQLite skips
     /// the call where it would change nothing.
-    private static func keepOwnersQuietly() throws {
+    private static func preventCtimeChanges() throws {
         guard geteuid() == 0 else { return }
         let code = moult_sqlite_keep_ctime()
         guard code == SQLITE_OK else {

@@ -25,7 +25,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         if lower.hasPrefix("http:") || lower.hasPrefix("https:") {
             try Self.check(address)
             self = .web(Self.ofFeed(address))
-        } else if Repository.isMeant(text) {
+        } else if Repository.isRegistryAddress(text) {
             let (repository, tag) = try Repository.parse(address)
             let isRelease = tag != nil && tag != RegistryFile.feedTag
             self = .registry(

@@ -108,15 +108,15 @@ struct FileAttributesTests {
 
     @Test func `copying an owner or group that the user may not set is refused`() throws {
         func reason(_ owner: UInt32, _ group: UInt32, as user: UInt32 = 1000) -> String? {
-            Files.reasonAgainstGiving(owner: owner, group: group, as: user, in: [100, 27])
+            Files.reasonAgainstSetting(owner: owner, group: group, as: user, in: [100, 27])
         }
         #expect(reason(1000, 100) == nil)
         #expect(reason(1000, 27) == nil)
         #expect(reason(1, 2, as: 0) == nil)
         #expect(reason(1000, 5) == "it belongs to group 5, and user 1000 is not a member of that group")
         #expect(reason(33, 100) == "it belongs to user 33, and only root can give files to other users")
-        #expect(try Files.reasonAgainstGivingAttributes(of: old) == nil)
-        #expect(throws: MoultError.self) { try Files.reasonAgainstGivingAttributes(of: scratch.path("missing")) }
+        #expect(try Files.reasonAgainstCopyingOwner(of: old) == nil)
+        #expect(throws: MoultError.self) { try Files.reasonAgainstCopyingOwner(of: scratch.path("missing")) }
     }
 
     @Test func `a plain file and a directory are not mount points`() throws {

@@ -6,7 +6,7 @@ import Testing
     private struct Failed: Error {}
 
     @Test func `an error of the body takes precedence over a failure to remove the directory`() throws {
-        let faults = Faults(failAt: 1, code: EIO, goesOn: true)
+        let faults = Faults(failAt: 1, code: EIO, keepsFailing: true)
         var left: String?
         #expect(throws: Failed.self) {
             try Files.withScratchDirectory { path in
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `a failure to remove the directory is an error`() throws {
-        let faults = Faults(failAt: 1, code: EIO, goesOn: true)
+        let faults = Faults(failAt: 1, code: EIO, keepsFailing: true)
         var left = ""
         #expect(throws: (any Error).self) {
             try Faults.$current.withValue(faults) { try Files.withScratchDirectory { left = $0 } }

@@ -140,7 +140,7 @@ struct Fleet {
         (seen.serial, seen.sequence) = (feed.serial, release.sequence)
         let result = try FeedChoice(
             feed: feed, installed: release.version, installedSequence: release.sequence,
-            seen: seen, channel: Feed.Release.usualChannel,
+            seen: seen, channel: Feed.Release.defaultChannel,
             holds: holds, policy: policy, machine: machine
         ).choose()
         if let next = result.way.last { installed = next.sequence - 1 }

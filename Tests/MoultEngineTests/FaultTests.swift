@@ -11,15 +11,15 @@ import Testing
     /// A complete update in which the first, second, … system call fails: only this call, or all calls from then on.
     @Suite struct FaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
-        func `an update survives a failure of any system call`(goesOn: Bool, code: Int32) throws {
+        func `an update survives a failure of any system call`(keepsFailing: Bool, code: Int32) throws {
             for releases in [try Releases(inPlace: true), try Releases(), try Releases(format: .frames)] {
                 var number = 1
                 var fired = true
                 while fired {
                     let world = try World(releases)
-                    let faults = Faults(failAt: number, code: code, goesOn: goesOn)
+                    let faults = Faults(failAt: number, code: code, keepsFailing: keepsFailing)
                     // If no file can be removed from then on, the staged files stay until the next command.
-                    let staged: Set<String> = goesOn ? [".moult/transactions"] : []
+                    let staged: Set<String> = keepsFailing ? [".moult/transactions"] : []
                     let before = try world.visible(skipping: staged)
                     var failure: (any Error)?
                     do {

@@ -10,7 +10,7 @@ import Testing
     /// A reset in which the first, second, … system call fails: only this call, or all calls from then on.
     @Suite struct ResetFaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
-        func `a reset survives a failure of any system call`(goesOn: Bool, code: Int32) throws {
+        func `a reset survives a failure of any system call`(keepsFailing: Bool, code: Int32) throws {
             let releases = try Scratch()
             let manifest = try BrokenStore.release(in: releases.path)
             var number = 1
@@ -19,7 +19,7 @@ import Testing
             let orchestrator = try Orchestrator(root: broken.root, steps: .builtIn)
             while fired {
                 try broken.breakAgain()
-                let faults = Faults(failAt: number, code: code, goesOn: goesOn)
+                let faults = Faults(failAt: number, code: code, keepsFailing: keepsFailing)
                 var failure: (any Error)?
                 do {
                     try Faults.$current.withValue(faults) { try broken.store.reset("user", settingUserDataAside: true) }
@@ -31,7 +31,7 @@ import Testing
                 if failure != nil, (failure as? MoultError)?.outcome != .stuck {
                     // The error says that nothing has changed.
                     #expect(try BrokenStore.set("\(broken.root)/user.db") == broken.original, note)
-                    if !goesOn {
+                    if !keepsFailing {
                         let sets = try Files.list("\(broken.root)/.moult/quarantine")
                         #expect(sets.filter { $0 != "CACHEDIR.TAG" }.isEmpty, note)
                     }

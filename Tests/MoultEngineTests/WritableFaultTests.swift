@@ -75,7 +75,7 @@ import Testing
 
         @Test(arguments: Flow.allCases, [(false, EIO), (true, ENOSPC)])
         func `an update of writable databases survives a failure of any system call`(
-            flow: Flow, fault: (goesOn: Bool, code: Int32)
+            flow: Flow, fault: (keepsFailing: Bool, code: Int32)
         ) throws {
             let releases = try Scratch()
             let maker = try ReleaseMaker(in: releases.path)
@@ -84,7 +84,7 @@ import Testing
             try #require(zip(old, new).filter { $0 == $1 }.count == 2)
             // All calls of two flows are tried, and some calls of the other flows, which differ only in the calls of
             // SQLite.
-            let isWhole = !fault.goesOn && (flow == .exchangeInWALMode || flow == .live)
+            let isWhole = !fault.keepsFailing && (flow == .exchangeInWALMode || flow == .live)
             let step = FaultPoints.step * (isWhole ? 1 : 5)
             var number = 1
             var fired = true
@@ -93,7 +93,7 @@ import Testing
                 let store = scratch.path("store")
                 try Self.prepare(store, first, flow)
                 let orchestrator = try Orchestrator(root: store, steps: .builtIn)
-                let faults = Faults(failAt: number, code: fault.code, goesOn: fault.goesOn)
+                let faults = Faults(failAt: number, code: fault.code, keepsFailing: fault.keepsFailing)
                 var failure: (any Error)?
                 do {
                     try Faults.$current.withValue(faults) {

@@ -42,11 +42,11 @@ import Testing
         /// A command that fails undoes its work or reports the remaining files, and the next command completes or
         /// undoes the rest.
         @Test(arguments: [(EIO, false), (EIO, true), (ENOSPC, false)])
-        func `a failed call leaves the old set of files or the new one`(code: Int32, goesOn: Bool) throws {
+        func `a failed call leaves the old set of files or the new one`(code: Int32, keepsFailing: Bool) throws {
             var outcomes: Set<MoultError.Outcome> = []
             for number in 1...200 {
                 let directory = try prepare(number)
-                let faults = Faults(failAt: number, code: code, goesOn: goesOn)
+                let faults = Faults(failAt: number, code: code, keepsFailing: keepsFailing)
                 let result = Result { try Faults.$current.withValue(faults) { try deliver(to: directory) } }
                 let found = try content(directory)
                 if found["head"] != nil { #expect(found["bundle"] == found["head"], "call \(number)") }
@@ -54,11 +54,13 @@ import Testing
                 case .success: #expect(found == Self.new, "call \(number)")
                 case .failure(let error as MoultError):
                     outcomes.insert(error.outcome)
-                    if error.outcome != .stuck, !goesOn { #expect(found == Self.old, "call \(number): \(error)") }
+                    if error.outcome != .stuck, !keepsFailing { #expect(found == Self.old, "call \(number): \(error)") }
                     // If no complete set is left, the error says so.
                     if found["head"] == nil { #expect(error.outcome == .stuck, "call \(number): \(error)") }
                     // If every later call fails, the command cannot know that the head is in place.
-                    if found == Self.old, !goesOn { #expect(error.outcome == .failed, "call \(number): \(error)") }
+                    if found == Self.old, !keepsFailing {
+                        #expect(error.outcome == .failed, "call \(number): \(error)")
+                    }
                 case .failure(let error): throw error
                 }
                 // The next command starts with this recovery.

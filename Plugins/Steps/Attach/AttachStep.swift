@@ -52,7 +52,7 @@ public struct AttachStep: Step {
             return validation
         }
         if exams.isEmpty { return }
-        for report in try Validator.present().examine(exams, scratch: "\(context.staging)/exam-attach") {
+        for report in try Validator.available().examine(exams, scratch: "\(context.staging)/exam-attach") {
             if let failure = report.failure { throw failure }
         }
     }

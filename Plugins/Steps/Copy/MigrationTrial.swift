@@ -24,15 +24,15 @@ struct MigrationTrial {
             scripts: database.migrations.filter { members.contains($0.member) }.map {
                 .init(name: $0.member, number: $0.number, file: context.unpacked($0.member))
             }, depth: context.plan.demandedCheck(of: database) == .full ? .full : .quick)
-        let report = try Validator.present().try(trial, scratch: "\(context.staging)/trial") {
+        let report = try Validator.available().try(trial, scratch: "\(context.staging)/trial") {
             try context.progress(.init("test the migrations of \(database.name)", done: 0, total: 0))
         }
-        try judge(report, path: path)
+        try verify(report, path: path)
     }
 
     /// Throws unless the result of the migrations matches the release's template; additional tables or indexes of an app are
     /// allowed.
-    private func judge(_ report: TrialReport, path: String) throws {
+    private func verify(_ report: TrialReport, path: String) throws {
         let (release, name) = (context.plan.release, database.name)
         let loss = RowCounts(report.after).loss(since: RowCounts(report.before)) {
             release.mayShrink(name, table: $0, from: $1, to: $2)

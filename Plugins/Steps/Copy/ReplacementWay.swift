@@ -21,7 +21,7 @@ struct ReplacementWay {
             return (.live, "this build cannot exchange files")
         }
         if isMoved { return (.exchange, "moved from its old path") }
-        if let why = try reasonToKeepTheFile() { return (.live, why) }
+        if let why = try reasonToKeepFile() { return (.live, why) }
         if let forced { return (forced, forced == .live ? "as the release says" : "only while no process has it open") }
         if let holder = try OpenFiles.holder(of: path) { return (.live, "\(holder) has it open") }
         // No process may have the file open during an exchange. Programs that open it one after another could prevent that
@@ -56,11 +56,11 @@ struct ReplacementWay {
     }
 
     /// Returns why the file must stay and only its content be replaced; nil if another file may take its place.
-    private func reasonToKeepTheFile() throws -> String? {
+    private func reasonToKeepFile() throws -> String? {
         guard let facts = try Files.facts(path) else { return nil }
         if facts.kind == .link { return "the path is a symbolic link, so only the content of its target is replaced" }
         if facts.links > 1 { return "the file has other hard links" }
         if try Files.isMountPoint(path) { return "the file is a mount point" }
-        return try Files.reasonAgainstGivingAttributes(of: facts)
+        return try Files.reasonAgainstCopyingOwner(of: facts)
     }
 }

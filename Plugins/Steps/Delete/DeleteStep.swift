@@ -250,6 +250,6 @@ public struct DeleteStep: Step {
 
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         guard context.plan.purpose == .reset, context.plan.restoring == nil else { return }
-        for effect in effects { try Rescue(context: context).prepare(effect) }
+        for effect in effects { try RowSalvage(context: context).prepare(effect) }
     }
 }

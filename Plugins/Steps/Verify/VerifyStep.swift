@@ -62,7 +62,7 @@ public struct VerifyStep: Step {
                 database, at: path, old: try old(database, context.plan), isPublished: true, context.plan)
         }
         for proof in proofs { try proof.verifyDigest() }
-        let reports = try Validator.present().examine(proofs.map(\.validation), scratch: "\(context.staging)/exam") {
+        let reports = try Validator.available().examine(proofs.map(\.validation), scratch: "\(context.staging)/exam") {
             validation in
             try context.progress(.init("check \(validation.name)", done: 0, total: 0))
         }
@@ -81,7 +81,7 @@ public struct VerifyStep: Step {
                 database, at: path, old: try old(database, context.plan), isPublished: false, context.plan)
         }
         guard !proofs.isEmpty else { return }
-        let reports = try Validator.present().examine(
+        let reports = try Validator.available().examine(
             proofs.map(\.validation), scratch: "\(context.staging)/exam-again")
         for (proof, report) in zip(proofs, reports) { try proof.verify(report) }
     }

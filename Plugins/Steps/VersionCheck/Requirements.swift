@@ -16,19 +16,19 @@ struct Requirements {
                     why: "the store does not know the version of the app",
                     now: "Specify it with --app VERSION, or set \"app\" in moult.json.")
             }
-            try demand(
+            try require(
                 range.contains(app), "app \(range)", "the app is \(app)", "Install a matching version of the app first."
             )
             findings.append("app \(app) satisfies \(range)")
         }
         if let range = requires.moult {
             let moult = context.policy.moultVersion
-            try demand(
+            try require(
                 range.contains(moult), "moult \(range)", "this is moult \(moult)",
                 "Install a matching version of moult.")
         }
         if let range = requires.from, let installed = context.installed?.version {
-            try demand(
+            try require(
                 range.contains(installed), "an installed version \(range)", "\(installed) is installed",
                 "First apply a release in that range.")
             findings.append("installed \(installed) satisfies \(range)")
@@ -36,7 +36,7 @@ struct Requirements {
         return findings
     }
 
-    private func demand(_ holds: Bool, _ what: String, _ why: String, _ now: String) throws {
+    private func require(_ holds: Bool, _ what: String, _ why: String, _ now: String) throws {
         if holds { return }
         throw MoultError.refusal(what: "release \(context.release.version) requires \(what)", why: why, now: now)
     }

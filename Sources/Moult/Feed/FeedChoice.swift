@@ -74,7 +74,7 @@ package struct FeedChoice: Sendable {
 
     /// Returns whether a release is in this store's channel, or in the usual channel, whose releases every store gets.
     private func isOurs(_ release: Feed.Release) -> Bool {
-        release.channel == channel || release.channel == Feed.Release.usualChannel
+        release.channel == channel || release.channel == Feed.Release.defaultChannel
     }
 
     /// Returns why this store must not install a release, or a remark on the rollout.

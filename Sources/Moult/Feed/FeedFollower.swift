@@ -106,7 +106,7 @@ struct FeedFollower {
         return try FeedChoice(
             feed: current.feed, installed: store.installedVersion, installedSequence: store.installedSequence,
             seen: ReplayGuard.read(layout),
-            channel: settings.feed?.channel ?? Feed.Release.usualChannel, holds: holds,
+            channel: settings.feed?.channel ?? Feed.Release.defaultChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
             isAvailable: { [places] in try Self.isAvailable($0, at: places) }
         )
@@ -167,10 +167,10 @@ struct FeedFollower {
     }
 
     /// Prepares the release whose manifest is at the location itself, without a feed. Whether its patches exist is unknown
-    /// until they are downloaded. With `looksOnly`, nothing is written.
-    func incoming(_ manifest: ReleaseSource.Content, looksOnly: Bool) throws -> Planner.Incoming {
+    /// until they are downloaded. With `readsOnly`, nothing is written.
+    func incoming(_ manifest: ReleaseSource.Content, readsOnly: Bool) throws -> Planner.Incoming {
         let (bytes, place) = (manifest.bytes, places[0])
-        let provenance = try reader.provenance(ofManifest: bytes, at: place, keep: looksOnly ? { _ in } : keep)
+        let provenance = try reader.provenance(ofManifest: bytes, at: place, keep: readsOnly ? { _ in } : keep)
         let release = try Manifest(parsing: bytes, as: .sealed, source: place.description)
         return Planner.Incoming(
             bytes: bytes, name: place.description, path: nil, provenance: provenance,
@@ -213,7 +213,7 @@ struct FeedFollower {
         guard origin.serial != nil else {
             let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
             let bytes = try bytes(of: places[0], file, transport)
-            return try incoming(ReleaseSource.Content(address: places[0].address, bytes: bytes), looksOnly: false)
+            return try incoming(ReleaseSource.Content(address: places[0].address, bytes: bytes), readsOnly: false)
         }
         let current = try ask()
         prefer(current.place)

@@ -30,7 +30,7 @@ package struct KnownFeed: Sendable {
             let places = try FeedFollower.configuredPlaces(settings, layout)
             let choice = try FeedChoice(
                 feed: feed, installed: installed?.version, installedSequence: installed?.sequence,
-                seen: ReplayGuard.read(layout), channel: settings.feed?.channel ?? Feed.Release.usualChannel,
+                seen: ReplayGuard.read(layout), channel: settings.feed?.channel ?? Feed.Release.defaultChannel,
                 holds: holds,
                 policy: Policy(follow: settings.follow, appVersion: settings.app, moultVersion: moultVersion),
                 machine: .this(), isAvailable: { try FeedFollower.isAvailable($0, at: places) }

@@ -79,7 +79,7 @@ extension Orchestrator {
 
     /// Runs `body`, which installs the first release. If that fails in a new store, the store is removed, so that the next
     /// command does not find an empty one.
-    package func firstInstalling<R>(isNew: Bool, _ body: () throws -> R) throws -> R {
+    package func removingStoreOnFailure<R>(isNew: Bool, _ body: () throws -> R) throws -> R {
         do { return try body() } catch {
             if isNew { warning { try Removable.removeUnused(layout) } }
             throw error

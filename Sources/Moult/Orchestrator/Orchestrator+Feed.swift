@@ -118,7 +118,7 @@ extension Orchestrator {
         let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let result = try install(
-            follower.incoming(manifest, looksOnly: false), follower, recovered: [], wait, announce)
+            follower.incoming(manifest, readsOnly: false), follower, recovered: [], wait, announce)
         if result.plan != nil { warning { try downloads.trim(to: store.settings.feed?.cache ?? 0) } }
         return result
     }
@@ -127,7 +127,7 @@ extension Orchestrator {
     package func plan(from manifest: ReleaseSource.Content, _ request: FeedRequest) throws -> Plan {
         let store = snapshot()
         let follower = try follower(request.at(manifest.address), store)
-        let incoming = try follower.incoming(manifest, looksOnly: true)
+        let incoming = try follower.incoming(manifest, readsOnly: true)
         return try refusingDamage { try planner(store).update(incoming, follower.update).plan }
     }
 

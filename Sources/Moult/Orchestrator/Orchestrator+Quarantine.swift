@@ -200,7 +200,7 @@ extension Orchestrator {
             name: Files.name(of: file), path: whole, depth: .quick,
             processor: CheckTime().seconds(for: try Files.facts(whole)?.size ?? 0))
         validation.isOfApp = true
-        let report = try Validator.present().examine([validation], scratch: "\(scratch)/exam").first
+        let report = try Validator.available().examine([validation], scratch: "\(scratch)/exam").first
         if let failure = report?.failure { throw failure }
         if let finding = report?.findings?.first {
             throw damaged(set, file, finding)

@@ -79,7 +79,7 @@ package struct Status: Sendable {
 
     package init(of store: StoreSnapshot) throws {
         let (layout, settings) = (store.layout, try store.settings)
-        protection = try Validator.present().guardDescription
+        protection = try Validator.available().guardDescription
         (root, file) = (layout.root, layout.onlyFile)
         (product, app, follow) = (settings.product, settings.app, settings.follow)
         holds = try store.holds

@@ -19,7 +19,7 @@ extension ArchiveRefusal {
     }
 
     /// Returns the refusal for other bytes after the end of the compressed stream.
-    static func behindEnd(of format: String) -> ArchiveRefusal {
+    static func trailingData(of format: String) -> ArchiveRefusal {
         ArchiveRefusal(.archiveGarbage, "unexpected data after the end of its \(format) stream")
     }
 }

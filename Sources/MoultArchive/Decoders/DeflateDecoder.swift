@@ -55,7 +55,7 @@ final class DeflateDecoder: Decoder {
 
     private func skipPadding(_ input: inout UnsafeRawBufferPointer) throws {
         guard form == .gzip, input.allSatisfy({ $0 == 0 }) else {
-            throw ArchiveRefusal.behindEnd(of: form == .gzip ? "gzip" : "deflate")
+            throw ArchiveRefusal.trailingData(of: form == .gzip ? "gzip" : "deflate")
         }
         padding += input.count
         guard padding <= Self.maxPadding else {

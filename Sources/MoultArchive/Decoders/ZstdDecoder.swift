@@ -23,7 +23,7 @@ final class ZstdDecoder: Decoder {
         if mayEnd {
             guard let next = input.first else { return 0 }
             // A frame starts with 28 b5 2f fd, a skippable frame with 5x 2a 4d 18.
-            guard next == 0x28 || next & 0xf0 == 0x50 else { throw Self.behindEnd(next: next) }
+            guard next == 0x28 || next & 0xf0 == 0x50 else { throw Self.trailingData(next: next) }
         }
         var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
         var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
@@ -37,8 +37,8 @@ final class ZstdDecoder: Decoder {
 
     /// Returns the refusal for bytes after the last frame. zstd itself refuses NUL bytes there, so the message names the
     /// program that writes them.
-    private static func behindEnd(next byte: UInt8) -> ArchiveRefusal {
-        guard byte == 0 else { return .behindEnd(of: "zstd") }
+    private static func trailingData(next byte: UInt8) -> ArchiveRefusal {
+        guard byte == 0 else { return .trailingData(of: "zstd") }
         return ArchiveRefusal(
             .archiveGarbage,
             "it is padded with NUL bytes after its zstd stream, as bsdtar does when it writes to a pipe",

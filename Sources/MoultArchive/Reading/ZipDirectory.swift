@@ -101,7 +101,7 @@ struct ZipDirectory {
         guard disk == 0, first == 0, here == entries else {
             throw ArchiveRefusal.damaged("the archive is split into several parts")
         }
-        guard let large = try largeEnd(before: place, in: file) else {
+        guard let large = try zip64End(before: place, in: file) else {
             return End(count: entries, length: length, start: start, place: place)
         }
         guard [large.count, 0xffff].contains(entries), [large.length, ZipSizes.elsewhere].contains(length),
@@ -120,7 +120,7 @@ struct ZipDirectory {
 
     /// Returns the zip64 end record, which is in front of the old end record together with the locator that points to it; nil
     /// if the archive has none.
-    private static func largeEnd(before place: Int, in file: RawFile) throws -> End? {
+    private static func zip64End(before place: Int, in file: RawFile) throws -> End? {
         let (recordSize, locatorSize) = (56, 20)
         guard place >= locatorSize else { return nil }
         var locator = LittleEndian(try file.bytes(at: place - locatorSize, count: locatorSize)[...])
@@ -156,7 +156,7 @@ struct ZipDirectory {
         var entry = Entry(
             flags: flags, method: method, checksum: checksum, attributes: attributes, name: try fields.take(nameSize),
             sizes: sizes, offset: offset)
-        var large = try ZipSizes.largeNumbers(in: fields.take(extraSize))
+        var large = try ZipSizes.zip64Field(in: fields.take(extraSize))
         try entry.sizes.take(from: &large)
         if entry.offset == ZipSizes.elsewhere, !large.isAtEnd { entry.offset = try large.number(8) }
         _ = try fields.take(commentSize)
@@ -173,7 +173,7 @@ struct ZipSizes: Equatable {
     static let elsewhere = 0xffff_ffff
 
     /// Returns the zip64 extra field, or an empty cursor. Padding, which is not a field, ends the search.
-    static func largeNumbers(in extra: ArraySlice<UInt8>) throws -> LittleEndian {
+    static func zip64Field(in extra: ArraySlice<UInt8>) throws -> LittleEndian {
         var fields = LittleEndian(extra)
         while fields.remaining >= 4 {
             let (id, length) = try (fields.number(2), fields.number(2))

@@ -68,7 +68,7 @@ struct ZipLayout {
         let (nameSize, extraSize) = try (header.number(2), header.number(2))
         let name = try file.bytes(at: entry.offset + headerSize, count: nameSize)
         let extra = try file.bytes(at: entry.offset + headerSize + nameSize, count: extraSize)
-        var large = try ZipSizes.largeNumbers(in: extra[...])
+        var large = try ZipSizes.zip64Field(in: extra[...])
         try sizes.take(from: &large)
         // If a descriptor follows the content, the values may be missing here.
         func agrees(_ own: Int, _ listed: Int) -> Bool {

@@ -66,7 +66,7 @@ final class ZipWriter {
         let start = position
         for entry in entries { try put(directoryEntry(of: entry)) }
         let size = position - start
-        if start + size >= Self.elsewhere { try put(largeEnd(start: start, size: size)) }
+        if start + size >= Self.elsewhere { try put(zip64End(start: start, size: size)) }
         try put(
             Array("PK\u{5}\u{6}".utf8) + Self.bytes(0, 4) + Self.bytes(entries.count, 2)
                 + Self.bytes(entries.count, 2) + Self.bytes(min(size, Self.elsewhere), 4)
@@ -74,7 +74,7 @@ final class ZipWriter {
     }
 
     /// Returns the zip64 end record and the locator that points to it.
-    private func largeEnd(start: Int, size: Int) -> [UInt8] {
+    private func zip64End(start: Int, size: Int) -> [UInt8] {
         let record =
             Array("PK\u{6}\u{6}".utf8) + Self.bytes(44, 8) + Self.version(true) + Self.version(true)
             + Self.bytes(0, 8) + Self.bytes(entries.count, 8) + Self.bytes(entries.count, 8)

@@ -46,7 +46,7 @@ package struct Call: Sendable {
     }
 
     /// The directory of the store that a command creates if it does not exist.
-    var storeToMake: String {
+    var storeToCreate: String {
         // The only possible error is that the store is missing.
         (try? namedStore()) ?? "./store"
     }

@@ -24,7 +24,7 @@ package struct Runner {
     }
 
     package func run(_ words: [String?]) -> ExitCode {
-        guard !words.isEmpty else { return overviewForNothing() }
+        guard !words.isEmpty else { return overviewWithoutVerb() }
         // The format of errors must be known before the line is parsed.
         let beforeEnd = words.prefix { $0 != "--" }
         var output = Output(console: console, format: beforeEnd.contains("--json") ? .json : .text)
@@ -71,7 +71,7 @@ package struct Runner {
     }
 
     /// Prints an overview to stderr if no verb is given. The exit status is that of a usage error, so that scripts fail.
-    private func overviewForNothing() -> ExitCode {
+    private func overviewWithoutVerb() -> ExitCode {
         var page = Page(for: console.err)
         OverviewHelp(commands: commands).write(to: &page)
         console.diagnose(page.text)

@@ -19,7 +19,7 @@ extension History.Entry {
 
     /// Returns the reason for the outcome; for a replaced file, in words that do not mention releases.
     func reason(of file: String?) -> String? {
-        file == nil ? reason : reason.map { FileReplacement.inWordsOfFiles($0, new: "the new database") }
+        file == nil ? reason : reason.map { FileReplacement.rephrasedForFiles($0, new: "the new database") }
     }
 
     /// Returns the next step; for a replaced file, in words that do not mention releases.

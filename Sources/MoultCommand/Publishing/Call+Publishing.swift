@@ -55,7 +55,7 @@ extension Call {
         _ what: String, collect: (_ scratch: String) throws -> Void = { _ in }, body: () throws -> ExitCode
     ) throws -> ExitCode {
         Interruption.watch()
-        let status = try Interruption.telling("stopped") {
+        let status = try Interruption.reporting("stopped") {
             try SandboxedReexec.carryOut(what, stopSignal: { Interruption.received }, body: collect)
         }
         return try status.map { ExitCode(rawValue: $0) } ?? body()

@@ -36,7 +36,7 @@ struct DiffReport: Report {
         for change in database.schema {
             page.wrapped("\(change.change.sign) \(change.words)", indent: 2)
         }
-        let different = database.tables.filter(\.needsALine)
+        let different = database.tables.filter(\.needsOwnLine)
         if !different.isEmpty { page.table(table(different)) }
         let same = database.tables.count - different.count
         if same > 0 {

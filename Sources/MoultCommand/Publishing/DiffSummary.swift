@@ -43,7 +43,7 @@ extension DatabaseDiff {
         }
         if !schema.isEmpty { parts.append(counted(schema.count, "schema change")) }
         parts += properties.map { "\($0.name) \($0.old) -> \($0.new)" }
-        let unread = tables.count { $0.needsALine && !$0.differs }
+        let unread = tables.count { $0.needsOwnLine && !$0.differs }
         if unread > 0 { parts.append("\(counted(unread, "table")) not read") }
         return parts.joined(separator: ", ")
     }

@@ -59,7 +59,7 @@ extension Interruption {
 
     /// Runs a long operation. After a request to stop, any error is reported as an interruption, because stopped code fails in
     /// various ways.
-    static func telling<Result>(_ what: String, _ body: () throws -> Result) throws -> Result {
+    static func reporting<Result>(_ what: String, _ body: () throws -> Result) throws -> Result {
         do { return try body() } catch {
             try check(what)
             throw error

@@ -13,7 +13,7 @@ extension StatusReport {
             "version": .optional(status.current.map { Generation.version(of: $0.name) }),
             "generation": .optional(status.current?.name), "since": .optional(status.since?.description),
             "created": .optional(status.created?.description), "expires": .optional(status.expires?.description),
-            "hold": status.holds.foremost?.json, "holds": status.holds.json,
+            "hold": status.holds.holdToShow?.json, "holds": status.holds.json,
             "feed": .optional(status.feed), "known": status.known?.json,
             "keyList": status.keyList.map {
                 .compact(["name": .string($0.name), "expires": .optional($0.expires?.description)])

@@ -108,7 +108,7 @@ extension Call {
         contents: () throws -> ReleaseDiff? = { nil }
     ) throws -> ExitCode {
         let (free, unfinished) = (try orchestrator.freeSpace(), try orchestrator.unfinished())
-        let examiner = try Validator.present()
+        let examiner = try Validator.available()
         let holds = try orchestrator.holds()
         // This comes last, because it may confine the process, which can then read nothing else in the store.
         let contents = try contents()

@@ -82,7 +82,7 @@ enum ApplyVerb {
         let isNew = try call.reading(name) { try call.has(create) && makeStore(call, source) }
         if isNew {
             // If the installation fails, the new store is removed again, and the error of the installation is reported.
-            try call.orchestrator().firstInstalling(isNew: true) { try install(call, name, source) }
+            try call.orchestrator().removingStoreOnFailure(isNew: true) { try install(call, name, source) }
         } else {
             try install(call, name, source)
         }
@@ -113,7 +113,7 @@ enum ApplyVerb {
 
     /// Creates the store, and returns whether it did. An existing store must have the given keys.
     private static func makeStore(_ call: Call, _ source: ReleaseSource) throws -> Bool {
-        let store = call.storeToMake
+        let store = call.storeToCreate
         try Custody(StoreLayout(root: store)).check()
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
         var settings = Settings(product: try source.product, follow: follow)

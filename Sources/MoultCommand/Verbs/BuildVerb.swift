@@ -59,7 +59,7 @@ enum BuildVerb {
             let part = $0.part(of: "build")
             bar.show(Progress(part.what, done: part.done, of: part.total > 0 ? part.total : nil))
         }
-        let report = try Interruption.telling(stopped) {
+        let report = try Interruption.reporting(stopped) {
             try DatabaseBuilder(options).build(script: call.required(script), output: output)
         }
         bar.end()

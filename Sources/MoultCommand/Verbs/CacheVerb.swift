@@ -49,7 +49,7 @@ enum CacheVerb {
             options.output = { call.output.say(lines: $0) }
             options.shouldStop = { Interruption.isRequested }
             let template = "\(scratch)/template.db"
-            _ = try Interruption.telling("stopped before anything was changed") {
+            _ = try Interruption.reporting("stopped before anything was changed") {
                 try DatabaseBuilder(options).build(script: schema, output: template)
             }
             return try cache.prepare(.init(template: template))

@@ -14,7 +14,7 @@ enum DeltaVerb {
         "database", value: .text("NAME"), "The database, if more than one changed between the releases")
 
     static let memory = Option(
-        "memory", value: .number("MIB", in: PatchMaking.minMemory >> 20...1 << 20),
+        "memory", value: .number("MIB", in: PatchMaker.minMemory >> 20...1 << 20),
         "Maximum memory in addition to the two files (default: 256, plus 100 for each core)")
 
     static let command = Command(
@@ -49,7 +49,7 @@ enum DeltaVerb {
         let threads = Threads.cores
         let made: Manifest.Content
         do {
-            made = try PatchMaking(threads: threads, memory: call.number(memory).map { $0 << 20 }) { done, total in
+            made = try PatchMaker(threads: threads, memory: call.number(memory).map { $0 << 20 }) { done, total in
                 try Interruption.check()
                 bar.show(Progress("patch", done: done, of: total))
             }.make(from: base, to: result, as: temporary)

@@ -62,12 +62,12 @@ enum InitVerb {
         var settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
         (settings.keys, settings.feed) = (try call.keys(), try call.feedSettings())
         try Custody(StoreLayout(root: store)).check()
-        let isNew = try Orchestrator.create(at: store, settings, wanting: ["product"] + call.claims)
+        let isNew = try Orchestrator.create(at: store, settings, wanting: ["product"] + call.specifiedSettings)
         if !isNew { settings = try Settings.written(StoreLayout(root: store)) }
         call.output.print(
             InitReport(
                 store: store, root: try StoreLayout(root: store).root, settings: settings, isNew: isNew,
-                isFoundWithoutBeingNamed: try isDefault(store, call)))
+                isFoundByDefault: try isDefault(store, call)))
         return .done
     }
 
@@ -96,7 +96,7 @@ extension Call {
     }
 
     /// The names of the given settings, which an existing store must already have.
-    var claims: [String] {
+    var specifiedSettings: [String] {
         [(UpdateOptions.app, "app"), (UpdateOptions.follow, "follow"), (InitVerb.key, "keys"), (InitVerb.feed, "feed")]
             .filter { has($0.0) }.map(\.1)
     }
@@ -108,7 +108,7 @@ private struct InitReport: Report {
     let root: String
     let settings: Settings
     let isNew: Bool
-    let isFoundWithoutBeingNamed: Bool
+    let isFoundByDefault: Bool
 
     func write(to page: inout Page) {
         let follows =
@@ -126,7 +126,7 @@ private struct InitReport: Report {
         if let feed = settings.feed { page.wrapped("the store follows \(feed.url)") }
         let words =
             ["moult", "apply"] + (settings.feed == nil ? ["RELEASE"] : [])
-            + (isFoundWithoutBeingNamed ? [] : ["--store", pastedPath(store)])
+            + (isFoundByDefault ? [] : ["--store", pastedPath(store)])
         page.line("install a release with: \(shellLine(words), .heading)")
     }
 

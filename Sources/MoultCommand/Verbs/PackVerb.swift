@@ -106,7 +106,7 @@ enum PackVerb {
             try Interruption.check(stopped)
             bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
         }
-        let report = try Interruption.telling(stopped) {
+        let report = try Interruption.reporting(stopped) {
             try advising { try call.withDraft(for: options.output) { try Packer(options).pack(draft: $0) } }
         }
         bar.end()

@@ -137,7 +137,7 @@ enum PublishVerb {
     private static func publish(_ call: Call, _ options: PublishOptions) throws -> PublishReport {
         if let feed = try registryFeed(call) {
             Interruption.watch()
-            return try Interruption.telling(stopped) { try feed.publish(call.values(manifests), options) }
+            return try Interruption.reporting(stopped) { try feed.publish(call.values(manifests), options) }
         }
         return try FeedPublisher(call.required(directory), options).publish(call.values(manifests))
     }
@@ -174,7 +174,7 @@ enum PublishVerb {
             return repository
         }
         let place = try call.required(directory)
-        guard Repository.isMeant(place) else {
+        guard Repository.isRegistryAddress(place) else {
             if call.has(mount) { throw call.wrongUsage("--mount needs a feed in a registry") }
             return nil
         }

@@ -148,7 +148,7 @@ enum ReplaceVerb {
         call.output.print(
             ReplaceReport(
                 replacement, result, new: nil, copies: try replacement.copies(),
-                broughtBack: try replacement.time(of: result.generation)))
+                replacedAt: try replacement.time(of: result.generation)))
         return .done
     }
 
@@ -165,7 +165,7 @@ enum ReplaceVerb {
             try Interruption.check(stopped)
             bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
         }
-        return try Interruption.telling(stopped) { try Packer(options).pack(draft: draft).manifest }
+        return try Interruption.reporting(stopped) { try Packer(options).pack(draft: draft).manifest }
     }
 }
 
@@ -233,16 +233,16 @@ private struct ReplaceReport: Report {
     private let new: String?
     private let copies: Int
     /// The time at which the restored content had been replaced.
-    private let broughtBack: Timestamp?
+    private let replacedAt: Timestamp?
     /// The old file, if it was not a database, and the command that places it next to the new one.
     fileprivate var copy: (path: String, command: [String])?
 
     init(
         _ replacement: FileReplacement, _ result: Orchestrator.Result, new: String?, copies: Int,
-        broughtBack: Timestamp? = nil
+        replacedAt: Timestamp? = nil
     ) {
         (self.replacement, self.result, self.new, self.copies) = (replacement, result, new, copies)
-        self.broughtBack = broughtBack
+        self.replacedAt = replacedAt
     }
 
     private var undo: [String] { ["moult", "replace", "--undo", replacement.name] }
@@ -262,7 +262,7 @@ private struct ReplaceReport: Report {
         } else if result.changesNothing {
             page.wrapped("\("=", .dim) \(replacement.name) already has its old content: nothing was restored")
         } else {
-            let time = broughtBack.map { " at \($0.text(for: page.terminal))" } ?? ""
+            let time = replacedAt.map { " at \($0.text(for: page.terminal))" } ?? ""
             page.wrapped("\(tick) \(replacement.name) is restored to its state\(time), before it was replaced")
             if !result.kept.isEmpty {
                 page.line(
@@ -277,7 +277,7 @@ private struct ReplaceReport: Report {
             "file": .string(replacement.name), "content": .optional(new), "store": .string(replacement.store),
             "undo": new == nil || copy != nil ? nil : .array(undo.map { .string($0) }),
             "copy": .optional(copy?.path), "copies": .size(copies),
-            "time": .optional(broughtBack?.description),
+            "time": .optional(replacedAt?.description),
             "rows": result.rows.isEmpty ? nil : .array(result.rows.map(\.json)),
             "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),
         ])

@@ -22,17 +22,17 @@ struct ContentTransfer {
     private(set) var rules: [Preservation.Rule]
     let acceptsUnpreserved: Bool
     /// Whether rows stay behind in quarantine if the installed release's conditions cannot select them.
-    let leavesUnselectable: Bool
+    let keepsUnselectableRows: Bool
     /// Returns the shipped file and the rules for content whose digest is not that of the installed release; nil if no kept
     /// release has that digest. A set restored from quarantine, for example, may have the content of an earlier release.
     let contentOf: (_ digest: String) throws -> (file: String, rules: [Preservation.Rule])?
 
     init(
         database: Database, release: Version, old: Old, rules: [Preservation.Rule], acceptsUnpreserved: Bool,
-        leavesUnselectable: Bool, contentOf: @escaping (String) throws -> (file: String, rules: [Preservation.Rule])?
+        keepsUnselectableRows: Bool, contentOf: @escaping (String) throws -> (file: String, rules: [Preservation.Rule])?
     ) {
         (self.database, self.release, self.old, self.rules) = (database, release, old, rules)
-        (self.acceptsUnpreserved, self.leavesUnselectable) = (acceptsUnpreserved, leavesUnselectable)
+        (self.acceptsUnpreserved, self.keepsUnselectableRows) = (acceptsUnpreserved, keepsUnselectableRows)
         self.contentOf = contentOf
     }
 
@@ -191,7 +191,7 @@ struct ContentTransfer {
                 }
                 fates.add(rule.table) { $0.kept += rows }
             }
-            if rule.isForeign || leavesUnselectable { return false }
+            if rule.isForeign || keepsUnselectableRows { return false }
             throw MoultError.unselectable(database, rule.table, cause)
         }
     }
@@ -224,12 +224,12 @@ struct ContentTransfer {
         throw MoultError.unpreserved(database, release, first.rule.table, first.rows)
     }
 
-    private static func isOfRows(_ error: MoultError) -> Bool {
+    private static func concernsRows(_ error: MoultError) -> Bool {
         [.rowRejected, .rowConflict, .shippedViolation, .selection, .appExtension].contains(error.code)
     }
 
     private func transferring<R>(_ body: () throws -> R) throws -> R {
-        do { return try body() } catch let error as MoultError where Self.isOfRows(error) {
+        do { return try body() } catch let error as MoultError where Self.concernsRows(error) {
             throw MoultError(
                 .preserve, .refused,
                 what: "the rows to preserve in \(database.name) do not fit into release \(release)",

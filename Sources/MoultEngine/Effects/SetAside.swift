@@ -211,7 +211,7 @@ package final class SetAside: WritableEffect {
                 if let copy = try Files.facts(kept("")), !copy.isSameFile(there), try isSameContent(place, kept("")) {
                     try Files.remove(kept(""))
                 }
-                _ = try giveName(place, kept(""))
+                _ = try addHardLink(place, kept(""))
                 if try hasChanged() { try separateStaleSidecars() }
             }
             let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
@@ -237,7 +237,7 @@ package final class SetAside: WritableEffect {
     private func exchange() throws {
         // The app must have the same access to the new file as to the old one. Attributes that cannot be set are left to the
         // operator.
-        if try Files.facts(place)?.kind == .file, try Files.reasonAgainstGivingAttributes(of: place) == nil {
+        if try Files.facts(place)?.kind == .file, try Files.reasonAgainstCopyingOwner(of: place) == nil {
             try Files.copyAttributes(from: place, to: newFile)
         }
         placed = try Files.facts(newFile)
@@ -289,7 +289,7 @@ package final class SetAside: WritableEffect {
         guard let facts = try Files.facts(sidecar) else { return nil }
         // A file of that name may exist from before a crash, after which a process opened the database again.
         let name = try isSameContent(kept(suffix), sidecar) ? kept(suffix) : freeName(suffix)
-        if facts.kind == .file { _ = try giveName(sidecar, name) }
+        if facts.kind == .file { _ = try addHardLink(sidecar, name) }
         return name
     }
 
@@ -318,7 +318,7 @@ package final class SetAside: WritableEffect {
     }
 
     /// Gives a file a second name; returns false if that is impossible, for example for another user's file.
-    private func giveName(_ file: String, _ name: String) throws -> Bool {
+    private func addHardLink(_ file: String, _ name: String) throws -> Bool {
         if try Files.facts(name) != nil { return true }
         return try Files.hardLinkIfPossible(file, at: name)
     }

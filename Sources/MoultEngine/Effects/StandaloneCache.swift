@@ -166,7 +166,7 @@ package struct StandaloneCache {
         let held = policy == .refuse ? try hold() : nil
         do {
             try expected.make(newFile)
-            try giveAttributes()
+            try setAttributesOfNewFile()
             try exchange(held)
         } catch {
             // The first error is the one to report; the next call removes leftover files.
@@ -197,11 +197,11 @@ package struct StandaloneCache {
         }
     }
 
-    private func giveAttributes() throws {
+    private func setAttributesOfNewFile() throws {
         guard policy == .refuse, let facts = try Files.facts(path), facts.kind == .file else {
             return try Files.seal(newFile, mode: 0o644)
         }
-        if let why = try Files.reasonAgainstGivingAttributes(of: facts) {
+        if let why = try Files.reasonAgainstCopyingOwner(of: facts) {
             throw MoultError(
                 .notACache, .refused, what: "\(name) cannot be replaced: a new file would have a different owner",
                 why: why,

@@ -235,7 +235,7 @@ extension WritableEffects {
         return ContentTransfer(
             database: database, release: release.version, old: old,
             rules: restoresPlainFile ? [] : rules(origin, database),
-            acceptsUnpreserved: mayLeave || database.unpreserved == .keep, leavesUnselectable: mayLeave,
+            acceptsUnpreserved: mayLeave || database.unpreserved == .keep, keepsUnselectableRows: mayLeave,
             contentOf: { [unowned self] digest in
                 guard !restoresPlainFile, digest != before?.sha256,
                     let origin = try StoreSnapshot(transaction.layout).releasedDatabase(digest: digest)

@@ -24,7 +24,7 @@ package struct Removable {
 
     /// The value that is recorded instead of the inode of a staged file that recovery recreates: a file at that path is then
     /// not old content.
-    static let stagedAgain: UInt64 = 0
+    static let recreatedInode: UInt64 = 0
 
     /// Removes a set in quarantine. The set is first renamed in one step, so that a crash does not leave half of it.
     package func removeSet() throws {
@@ -115,7 +115,7 @@ package struct Removable {
         let waiting = transaction.waiting(path)
         guard let facts = try Files.facts(waiting) else { return }
         if let proof = state.expendable[path], proof != .adopted { return }
-        guard let decided = state.decided, decided["waiting/\(path)"] != stagedAgain else { return }
+        guard let decided = state.decided, decided["waiting/\(path)"] != recreatedInode else { return }
         let isStaged =
             try state.isCopied
             ? isStagedContent(path, transaction, state.plan) : decided["waiting/\(path)"] == facts.inode

@@ -96,7 +96,7 @@ package struct Applier {
         return MoultError(
             // Exit status 75 tells a script to try again later.
             .undone, parts?.outcome == .busy ? .busy : .undone,
-            what: "the \(plan.title) failed and was undone: \(plan.asBefore)",
+            what: "the \(plan.title) failed and was undone: \(plan.stateAfterUndo)",
             why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)",
             now: parts?.now,
             cause: reason)

@@ -30,7 +30,7 @@ package struct Collector {
         var report = Report()
         let current = try Generation.currentName(layout)
         let keep = max(1, keep ?? settings.keep)
-        let left = try leavingTimes()
+        let left = try replacementTimes()
         var candidates: [(name: String, since: Int)] = []
         for name in try Generation.names(layout) where name != current && !name.hasPrefix(Generation.adopted) {
             guard let facts = try Files.facts(layout.generation(name)) else { continue }
@@ -81,7 +81,7 @@ package struct Collector {
     }
 
     /// Returns the times at which generations were replaced in the last `minimumAge` seconds, by name.
-    private func leavingTimes() throws -> [String: Int] {
+    private func replacementTimes() throws -> [String: Int] {
         var times: [String: Int] = [:]
         let history = try HistoryReader(layout)
         let earliest = Timestamp.now.seconds - settings.minimumAge

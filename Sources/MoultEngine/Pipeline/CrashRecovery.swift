@@ -93,7 +93,7 @@ package struct CrashRecovery {
             return try complete(.cleaned)
         }
         if state.isOver { return try complete(state.undoing == nil ? .finished : .undone) }
-        if state.attempts >= Self.maxAttempts, !ignoringLimit { throw tooOften(plan, state.attempts) }
+        if state.attempts >= Self.maxAttempts, !ignoringLimit { throw tooManyAttempts(plan, state.attempts) }
         let isForward = state.undoing == nil && !back
         var isAttempted = false
         do {
@@ -166,7 +166,7 @@ package struct CrashRecovery {
         if !staged.isEmpty {
             // A crash from here on leaves a file that differs from the recorded one but is not old content.
             var inodes = state.decided ?? [:]
-            for path in staged { inodes["waiting/\(path)"] = Removable.stagedAgain }
+            for path in staged { inodes["waiting/\(path)"] = Removable.recreatedInode }
             try transaction.journal.decide(
                 inodes: inodes, digests: state.digests, expendable: state.expendable, isCopied: state.isCopied)
         }
@@ -284,7 +284,7 @@ package struct CrashRecovery {
             to: layout)
     }
 
-    private func tooOften(_ plan: Plan, _ attempts: Int) -> MoultError {
+    private func tooManyAttempts(_ plan: Plan, _ attempts: Int) -> MoultError {
         MoultError(
             .stuck, .stuck,
             what: "the \(plan.title) in \(layout.root) was not finished in \(attempts) attempts",

@@ -170,7 +170,7 @@ package struct Journal {
 
     /// Returns whether a recorded number means the same in a copy of the store: true for change counters and schema versions, but
     /// not for inodes and times.
-    private static func meansTheSameInACopy(_ name: String) -> Bool {
+    private static func isValidInCopy(_ name: String) -> Bool {
         [Exchange.key(""), LiveReplacement.key(""), SetAside.contentKey("")].contains { name.hasPrefix($0) }
     }
 
@@ -185,7 +185,7 @@ package struct Journal {
             for member in json["inodes"]?.members ?? [] {
                 let number = member.value.integer.map { UInt64(bitPattern: $0) }
                 // 0 means no file, even in a copy.
-                if state.isCopied, number != 0, !Self.meansTheSameInACopy(member.name) { continue }
+                if state.isCopied, number != 0, !Self.isValidInCopy(member.name) { continue }
                 state.decided?[member.name] = number
             }
             state.expendable = [:]

@@ -59,7 +59,7 @@ package struct PatchFault: Error {
     package init(_ unfit: Set<String>, _ error: MoultError) { (self.unfit, self.error) = (unfit, error) }
 
     /// Returns whether an error while patching is caused by the files, and not by a full disk or a cancellation.
-    static func isOfFiles(_ error: MoultError) -> Bool {
+    static func isCausedByFiles(_ error: MoultError) -> Bool {
         (300..<400).contains(error.code.rawValue) || error.code == .digest || (error.cause as? Errno) == .noEntry
     }
 }

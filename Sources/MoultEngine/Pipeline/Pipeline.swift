@@ -88,7 +88,7 @@ package struct Pipeline {
             }
             if phase == .check, !plan.members.isEmpty {
                 stopwatch.begin(.prepare, "unpack")
-                digests = try MemberStaging(
+                digests = try MemberStager(
                     transaction: transaction, plan: plan, release: release, proven: proven, progress: context.progress
                 )
                 .stage()

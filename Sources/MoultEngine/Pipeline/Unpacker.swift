@@ -37,7 +37,7 @@ struct Unpacker {
             try stream(expected)
             return nil
         }
-        return try FrameUnpacking(
+        return try FrameUnpacker(
             bundle: bundle, sha256: sealed.sha256, frames: frames, members: expected, wanted: wanted, place: place,
             proven: Set(release.databases.filter { proven.contains($0.name) }.map(\.bundlePath)), progress: progress
         ).unpack()

@@ -30,7 +30,7 @@ package struct MigrationForecast {
             guard isDeep || size <= Self.largest else { continue }
             let origin = try template(of: database, plan)
             let (rows, items) = try Files.withScratchDirectory { scratch in
-                let report = try tryOut(database, path, members, bundle.path, scratch)
+                let report = try runTrial(database, path, members, bundle.path, scratch)
                 let template = origin ?? Self.unpacked(database.member, scratch)
                 return (
                     report.losses.sorted { $0.key < $1.key }.map { RowFate(table: $0.key.text, kept: $0.value) },
@@ -55,7 +55,7 @@ package struct MigrationForecast {
 
     private static func unpacked(_ member: String, _ scratch: String) -> String { "\(scratch)/unpacked/\(member)" }
 
-    private func tryOut(
+    private func runTrial(
         _ database: Database, _ path: String, _ members: [String], _ bundle: String, _ scratch: String
     ) throws -> TrialReport {
         let place: @Sendable (String) throws -> String = { member in
@@ -79,7 +79,7 @@ package struct MigrationForecast {
                 .init(name: $0.member, number: $0.number, file: try place($0.member))
             }, depth: .quick)
         trial.countsLosses = true
-        let report = try Validator.present().try(trial, scratch: "\(scratch)/exam") {}
+        let report = try Validator.available().try(trial, scratch: "\(scratch)/exam") {}
         // A release with a failing migration would be refused when it is applied, so the plan fails already.
         if let failure = report.failure { throw failure }
         let wanted = database.identity

@@ -142,7 +142,7 @@ package struct Plan: Sendable, Equatable {
     }
 
     /// The state that an undone update leaves: `1.0.0 is unchanged`.
-    package var asBefore: String {
+    package var stateAfterUndo: String {
         if let file { return "\(file) is unchanged" }
         return from.map { "\($0.version) is unchanged" } ?? "nothing is installed"
     }

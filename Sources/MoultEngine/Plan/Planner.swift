@@ -328,7 +328,7 @@ package struct Planner {
         }
         try addSources(to: &plan, manifest, incoming, view)
         plan.facts = view.facts
-        try Space.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
+        try DiskSpace.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
         return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
     }
 

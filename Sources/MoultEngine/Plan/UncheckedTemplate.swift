@@ -14,7 +14,7 @@ struct UncheckedTemplate {
         var validation = Validation(
             name: name, path: path, depth: .header, processor: time.seconds(for: try Files.facts(path)?.size ?? 0))
         validation.wantsIdentity = true
-        if let failure = try Validator.present().examine([validation], scratch: "\(scratch)/exam").first?.failure {
+        if let failure = try Validator.available().examine([validation], scratch: "\(scratch)/exam").first?.failure {
             throw failure
         }
     }

@@ -169,7 +169,7 @@ struct Importer {
     /// Counts a row that the table does not accept, or throws the error for it.
     private func failed(_ error: any Error, _ row: RowBatch.Row, _ count: inout Count) throws {
         let text = "INSERT failed: \(message(error))"
-        guard !bails, error.isOfTheScript else {
+        guard !bails, error.isCausedByScript else {
             throw MoultError(
                 .importing, what: "\(file):\(row.line): \(text)",
                 why: "\(place) imports the row into the table \(request.table)",

@@ -7,13 +7,13 @@ internal import MoultSQLite
 /// leave remainders in pages.
 enum Packing {
     /// The minimum size in bytes: for smaller databases, the check is not worthwhile.
-    static let askFrom = 8 << 20
+    static let minCheckedSize = 8 << 20
 
     /// Returns whether the database is as compact as after VACUUM, if rows were only added to it.
     static func isPacked(_ connection: Connection) throws -> Bool {
         let pages = try connection.int("PRAGMA page_count")
         let size = try connection.int("PRAGMA page_size") * pages
-        guard size >= askFrom, try connection.int("PRAGMA freelist_count") == 0,
+        guard size >= minCheckedSize, try connection.int("PRAGMA freelist_count") == 0,
             try connection.int("PRAGMA auto_vacuum") == 0,
             try connection.int("SELECT count(*) FROM pragma_module_list WHERE name = 'dbstat'") == 1
         else { return false }

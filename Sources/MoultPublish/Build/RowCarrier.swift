@@ -28,7 +28,7 @@ struct RowCarrier {
                 try connection.execute("ROLLBACK TO carry")
                 _ = try change(
                     """
-                    DELETE FROM \(main) AS o WHERE EXISTS (SELECT 1 FROM temp.changed AS x WHERE \(match.isNoted("o")))
+                    DELETE FROM \(main) AS o WHERE EXISTS (SELECT 1 FROM temp.changed AS x WHERE \(match.hasNotedKey("o")))
                     """)
             }
             try connection.execute("RELEASE carry")
@@ -67,8 +67,8 @@ struct RowCarrier {
             try connection.execute(
                 """
                 UPDATE OR ABORT \(main) AS o SET \(name) = n.\(name)
-                FROM temp.changed AS x CROSS JOIN \(new) AS n ON \(match.isNoted("n"))
-                WHERE \(match.isNoted("o")) AND \(match.differs(column, "o", "n"))
+                FROM temp.changed AS x CROSS JOIN \(new) AS n ON \(match.hasNotedKey("n"))
+                WHERE \(match.hasNotedKey("o")) AND \(match.differs(column, "o", "n"))
                 """)
         }
     }

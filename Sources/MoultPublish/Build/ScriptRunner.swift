@@ -62,7 +62,7 @@ final class ScriptRunner {
         while !isDone, let item = try reader.next() {
             do {
                 try run(item, source: reader.source)
-            } catch let error where !settings.bails && error.isOfTheScript {
+            } catch let error where !settings.bails && error.isCausedByScript {
                 warnings.add(.failedStatement, nil, "\(error)")
             }
         }
@@ -150,7 +150,7 @@ private func mentions(_ word: StaticString, _ sql: String) -> Bool {
 extension Error {
     /// Whether the error is caused by the script or the data, not by the disk, so that other statements or rows may
     /// succeed.
-    var isOfTheScript: Bool {
+    var isCausedByScript: Bool {
         if let error = self as? MoultError, [.script, .importing].contains(error.code), error.sqlite == nil {
             return true
         }

@@ -77,7 +77,7 @@ extension TableMatch {
     func matches(_ a: String, _ b: String) -> String { equal(keys(of: a), keys(of: b)) }
 
     /// Returns the condition that the row with this alias has the key in `x`; the columns of `x` are k0, k1 and so on.
-    func isNoted(_ alias: String) -> String {
+    func hasNotedKey(_ alias: String) -> String {
         let own = keys(of: alias)
         return equal(own, own.indices.map { "x.k\($0)" })
     }

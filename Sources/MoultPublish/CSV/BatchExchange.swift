@@ -34,7 +34,7 @@ final class BatchExchange: @unchecked Sendable {  // All properties are accessed
         return try next?.get()
     }
 
-    func giveBack(_ batch: RowBatch) { monitor.locked { empty.append(batch) } }
+    func recycle(_ batch: RowBatch) { monitor.locked { empty.append(batch) } }
 
     /// Stops the producer.
     func close() { monitor.locked { isClosed = true } }

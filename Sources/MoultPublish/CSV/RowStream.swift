@@ -36,7 +36,7 @@ final class RowStream {
     /// Returns the next batch, valid until the next call; nil at the end.
     func next() throws -> RowBatch? {
         if let own { return try reader.fill(own) ? own : nil }
-        if let lent { exchange?.giveBack(lent) }
+        if let lent { exchange?.recycle(lent) }
         lent = try exchange?.take()
         return lent
     }

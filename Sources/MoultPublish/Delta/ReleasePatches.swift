@@ -54,7 +54,7 @@ struct ReleasePatches {
             return Change(database: database, path: path, base: base)
         }
         // Making patches that cannot save bytes would take longer than packing the release.
-        let unlike = try changed.filter { try PatchMaking.isUnlike($0.path, "\(outputStaging)/\($0.database.member)") }
+        let unlike = try changed.filter { try PatchMaker.isUnlike($0.path, "\(outputStaging)/\($0.database.member)") }
         let size = release.databases.filter { $0.place == .generation }.reduce(0) { $0 + $1.size }
         if 10 * unlike.reduce(0, { $0 + $1.database.size }) > 9 * size { return [] }
         return try changed.map { change in
@@ -88,7 +88,7 @@ struct ReleasePatches {
     ) throws -> Made {
         let path = "\(outputStaging)/\(name)"
         try Files.remove(path)
-        let made = try PatchMaking(threads: options.threads).make(
+        let made = try PatchMaker(threads: options.threads).make(
             from: base?.path, to: "\(outputStaging)/\(member)", as: path)
         return Made(
             patch: .init(

@@ -101,7 +101,7 @@ package enum SampleValue: Sendable, Equatable {
 
 extension TableDiff {
     /// Whether the table differs, or its rows were not read, so that it may differ.
-    package var needsALine: Bool { if case .unread = method { true } else { differs } }
+    package var needsOwnLine: Bool { if case .unread = method { true } else { differs } }
 
     package func count(of kind: RowSample.Kind) -> Int {
         switch kind {

@@ -8,7 +8,7 @@ package struct PublishOptions {
     package var keys: [SecretKey] = []
     /// The number of days for which the feed is valid. The feed must be published again within that time.
     package var days = 30
-    package var channel = Feed.Release.usualChannel
+    package var channel = Feed.Release.defaultChannel
     /// The percentage of machines that get the releases.
     package var rollout = 100
     /// The serial of the new feed; by default, one more than the last.

@@ -33,7 +33,7 @@ extension Feed.Release {
     /// updated to it.
     fileprivate func leads(to release: Feed.Release) -> Bool {
         guard let range = release.requires.from, sequence < release.sequence else { return false }
-        return (channel == release.channel || channel == Self.usualChannel) && range.contains(version)
+        return (channel == release.channel || channel == Self.defaultChannel) && range.contains(version)
     }
 
     /// Whether every store can install the release, whichever release is installed.

@@ -32,14 +32,14 @@ package struct Subject: Sendable {
     /// Notes, for instance about parts that could not be inspected.
     package let notes: [String]
     /// Keeps resources that the parts' files need while they are read: an unpacked bundle, a lease on a generation.
-    private let keeper: (any Sendable)?
+    private let retainedResource: (any Sendable)?
 
     package init(
         _ kind: Kind, _ path: String, manifest: Manifest? = nil, bytes: [UInt8]? = nil, parts: [Part],
-        notes: [String] = [], keeping keeper: (any Sendable)? = nil
+        notes: [String] = [], keeping retainedResource: (any Sendable)? = nil
     ) {
         (self.kind, self.path, self.manifest, manifestBytes) = (kind, path, manifest, bytes)
-        (self.parts, self.notes, self.keeper) = (parts, notes, keeper)
+        (self.parts, self.notes, self.retainedResource) = (parts, notes, retainedResource)
     }
 
     /// Returns the database with this name, or with this file name; nil if the subject does not have it.
@@ -134,7 +134,7 @@ extension Subject {
             let release = try release(manifest, progress)
             return Subject(
                 .bundle, path, manifest: release.manifest, bytes: bytes, parts: release.parts, notes: release.notes,
-                keeping: release.keeper)
+                keeping: release.retainedResource)
         }
         _ = try ArchiveKind(fileName: path)
         guard let members = try ConfinedArchive(path).members() else {

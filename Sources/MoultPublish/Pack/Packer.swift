@@ -157,7 +157,7 @@ package struct Packer {
         defer { proof.wait() }
         if !members.isEmpty {
             let name = try bundleName(manifest, stem)
-            manifest.bundle = try BundlePacking(
+            manifest.bundle = try BundlePacker(
                 options: options, outputStaging: outputStaging, throwIfStopped: proof.check
             ).pack(
                 members, to: "\(ready)/\(name)", named: name, modified: manifest.created?.seconds ?? 0)
@@ -182,7 +182,7 @@ package struct Packer {
         manifest = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
         try Files.writeNew(text, to: "\(ready)/\(stem).json")
         // Stores would also refuse the same version with other content, but with a less helpful reason.
-        if options.name == nil, try isOther("\(stem).json", ready) {
+        if options.name == nil, try hasDifferentOutput("\(stem).json", ready) {
             throw Self.refuseChange(of: "\(options.output)/\(stem).json")
         }
         try warnOfSequence(manifest, except: "\(stem).json")
@@ -233,7 +233,7 @@ package struct Packer {
     }
 
     /// Returns whether the output directory has a file of this name whose content differs from the finished one.
-    private func isOther(_ file: String, _ ready: String) throws -> Bool {
+    private func hasDifferentOutput(_ file: String, _ ready: String) throws -> Bool {
         let there = "\(options.output)/\(file)"
         return try Files.facts(there) != nil
             && SHA256.digest(ofFileAt: there) != SHA256.digest(ofFileAt: "\(ready)/\(file)")
@@ -245,7 +245,7 @@ package struct Packer {
         let files = Self.files(of: manifest)
         func isThere(_ file: String) throws -> Bool {
             guard try Files.facts("\(options.output)/\(file)") != nil else { return false }
-            if try !isOther(file, ready) { return true }
+            if try !hasDifferentOutput(file, ready) { return true }
             try refuseForeignFile(file, of: name)
             if options.name == nil { throw Self.refuseChange(of: "\(options.output)/\(file)") }
             return false

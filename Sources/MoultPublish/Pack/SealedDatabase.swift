@@ -19,8 +19,8 @@ struct SealedDatabase {
     func verify(_ database: inout Database) throws {
         database.size = try Files.facts(path)?.size ?? 0
         let found = try examined(size: database.size)
-        try agree("applicationID", database.identity.applicationID, found.applicationID)
-        try agree("userVersion", database.identity.userVersion, found.userVersion)
+        try requireEqual("applicationID", database.identity.applicationID, found.applicationID)
+        try requireEqual("userVersion", database.identity.userVersion, found.userVersion)
         if let wanted = database.identity.schema, wanted != found.schema {
             throw MoultError(
                 .packing, .refused, what: "the database \(name) does not have the schema in the draft",
@@ -39,7 +39,7 @@ struct SealedDatabase {
         (validation.isWritable, validation.wantsIdentity, validation.wantsForeignKeys, validation.maxFindings) = (
             true, true, true, 3
         )
-        let report = try Validator.present().examine([validation], scratch: scratch) { [shouldStop, name] _ in
+        let report = try Validator.available().examine([validation], scratch: scratch) { [shouldStop, name] _ in
             if shouldStop?() == true { throw MoultError(.packing, what: "the check of \(name) was stopped") }
         }.first
         if let findings = report?.findings, let first = findings.first {
@@ -56,7 +56,7 @@ struct SealedDatabase {
         return identity
     }
 
-    private func agree(_ field: String, _ wanted: Int?, _ found: Int) throws {
+    private func requireEqual(_ field: String, _ wanted: Int?, _ found: Int) throws {
         if wanted == nil || wanted == found { return }
         throw MoultError(
             .packing, .refused, what: "the database \(name) does not match the draft",

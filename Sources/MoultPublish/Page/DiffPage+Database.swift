@@ -38,7 +38,7 @@ extension DiffPage {
     /// Returns a table with a line for each table that differs, and the number of the other tables.
     private func tables(_ tables: [TableDiff]) -> Markup {
         if tables.isEmpty { return "" }
-        let different = tables.filter(\.needsALine)
+        let different = tables.filter(\.needsOwnLine)
         let others = tables.count - different.count
         let rest: Markup =
             others == 0

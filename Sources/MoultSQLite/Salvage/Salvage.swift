@@ -40,7 +40,7 @@ package enum Salvage {
             } catch {
                 for file in [copy, found] { try remove(file) }
                 let why = (error as? TargetFailure)?.error.why ?? (error as? MoultError)?.why ?? "\(error)"
-                if isCausedOutsideTheFiles(error) {
+                if isExternalFailure(error) {
                     // The other methods are not tried: one that needs less space may also find less.
                     best.note = why
                     best.mayBeRepeated = true
@@ -55,7 +55,7 @@ package enum Salvage {
 
     /// Returns whether the cause of an error is outside the files, such as a full disk, an exhausted quota or too many open
     /// files.
-    static func isCausedOutsideTheFiles(_ error: any Error) -> Bool {
+    static func isExternalFailure(_ error: any Error) -> Bool {
         if error is TargetFailure || error.sqlite?.resultCode.primary == .full { return true }
         let code = ((error as? MoultError)?.cause as? Errno)?.code
         return code.map { [ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM].contains($0) } ?? false
@@ -82,14 +82,14 @@ package enum Salvage {
         if let template {
             ways.append {
                 try Files.copy(path, to: $0, mode: 0o600)
-                try giveHeader(of: template, to: $0)
+                try copyHeader(of: template, to: $0)
             }
         }
         return ways
     }
 
     /// Replaces the header with the template's. If only the first bytes are damaged, this makes the rest of the file readable.
-    private static func giveHeader(of template: String, to path: String) throws {
+    private static func copyHeader(of template: String, to path: String) throws {
         let sound = try Descriptor(template, .read)
         var header = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
         _ = try header.withUnsafeMutableBytes { try sound.read(into: $0, at: 0) }

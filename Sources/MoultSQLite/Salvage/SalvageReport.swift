@@ -55,7 +55,7 @@ extension Salvage {
         /// Creates the report of a failed attempt.
         package init(failure error: any Error) {
             note = (error as? MoultError)?.why ?? "\(error)"
-            mayBeRepeated = Salvage.isCausedOutsideTheFiles(error)
+            mayBeRepeated = Salvage.isExternalFailure(error)
         }
 
         package init(json: JSON) {

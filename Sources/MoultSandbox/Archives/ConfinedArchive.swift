@@ -21,7 +21,7 @@ package struct ConfinedArchive: Sendable {
         stop: @escaping @Sendable () throws -> Void = {}
     ) throws {
         (self.path, self.patience, self.stop) = (path, patience, stop)
-        self.place = try place ?? .present()
+        self.place = try place ?? .available()
     }
 
     private var settings: ArchiveProcess.Settings? {
@@ -30,7 +30,7 @@ package struct ConfinedArchive: Sendable {
     }
 
     /// Runs `confined` if an installed program supports such requests, and `here` otherwise.
-    private func either<Result>(
+    private func confinedOrHere<Result>(
         _ confined: (ArchiveProcess.Settings) throws -> Result, here: () throws -> Result
     ) throws -> Result {
         if let settings { do { return try confined(settings) } catch is ArchiveProcess.NotSupported {} }
@@ -45,7 +45,7 @@ extension ConfinedArchive {
     ) throws {
         let kind = try ArchiveKind(fileName: name)
         let file = try OpenFile(path)
-        let process: ArchiveProcess? = try either { settings in
+        let process: ArchiveProcess? = try confinedOrHere { settings in
             let process = try ArchiveProcess(
                 settings,
                 ArchiveRequest(
@@ -100,7 +100,7 @@ extension ConfinedArchive {
     /// Returns the members and their sizes in a bundle in moult's format; nil for other archives.
     package func members() throws -> [(name: String, size: Int)]? {
         let file = try OpenFile(path)
-        return try either { settings in
+        return try confinedOrHere { settings in
             try layout(from: process(settings, .bundle([], tellsLayout: true), [file]))
         } here: {
             try BundleLayout.find(in: file.descriptor)?.layout
@@ -113,7 +113,7 @@ extension ConfinedArchive {
         members: [String: Int], frames: [Frame]
     ) throws -> (layout: BundleLayout, reader: BundleReader)? {
         let file = try OpenFile(path)
-        return try either { settings in
+        return try confinedOrHere { settings in
             let first = try process(settings, .bundle(frames, tellsLayout: true), [file])
             guard let layout = try layout(from: first) else { return nil }
             try layout.check(declared: members, of: path)
@@ -137,7 +137,7 @@ extension ConfinedArchive {
         let old = try base.map { try OpenFile($0) }
         let baseSize = try old?.descriptor.facts().size ?? 0
         let layout = PatchLayout(baseSize: baseSize, resultSize: resultSize)
-        let frames: any FrameSource = try either { settings in
+        let frames: any FrameSource = try confinedOrHere { settings in
             @Sendable func start() throws -> ArchiveProcess {
                 let request = ArchiveRequest(
                     task: .patch(resultSize: resultSize), memory: layout.contentSizes.max() ?? 1, baseSize: baseSize)

@@ -36,7 +36,7 @@ package enum SandboxedReexec {
         _ what: String, stopSignal: () -> Int32?, body: (_ scratch: String) throws -> Void
     ) throws -> Int32? {
         guard scratchArgument.withLock({ $0 }) == nil, WorkerService.isOffered,
-            case .process(let program) = try Validator.present()
+            case .process(let program) = try Validator.available()
         else { return nil }
         let scratch = makeScratch()
         let result = Result {

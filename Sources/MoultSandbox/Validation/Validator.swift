@@ -25,7 +25,7 @@ package enum Validator: Sendable, Equatable {
     #endif
 
     /// Returns the validator that is available to this process.
-    package static func present() throws -> Validator {
+    package static func available() throws -> Validator {
         guard SystemFeatures.startsPrograms else { return .here(why: "this build cannot start other programs") }
         guard let own = try Files.ownProgram() else { return .here(why: "/proc is not mounted") }
         #if SANITIZED

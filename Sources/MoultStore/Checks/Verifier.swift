@@ -138,7 +138,7 @@ package struct Verifier {
                 processor: checkTime.seconds(for: try Files.facts(file)?.size ?? 0))
             validation.maxFindings = 1
             let report = try Files.withScratchDirectory { scratch in
-                try Validator.present().examine([validation], scratch: "\(scratch)/exam").first
+                try Validator.available().examine([validation], scratch: "\(scratch)/exam").first
             }
             if let failure = report?.failure { return "\(failure)" }
             return report?.isWAL == true ? "it is in WAL mode" : report?.findings?.first

@@ -58,7 +58,7 @@ package final class HistoryReader {
         while let line = try line() {
             lines += 1
             let names = line.withUnsafeBytes { Self.contains($0, name) }
-            guard names || lines % Self.sampled == 0, let json = try? JSON(parsing: Array(line), source: path),
+            guard names || lines % Self.samplingInterval == 0, let json = try? JSON(parsing: Array(line), source: path),
                 let entry = History.Entry(json: json)
             else { continue }
             if entry.transaction == transaction, isWanted(entry) { return entry }
@@ -95,7 +95,7 @@ package final class HistoryReader {
     }
 
     /// One of this many lines is parsed to find old entries.
-    private static let sampled = 64
+    private static let samplingInterval = 64
 
     private func line() throws -> ArraySlice<UInt8>? {
         while true {

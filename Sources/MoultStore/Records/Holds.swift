@@ -39,13 +39,15 @@ package struct Holds: Sendable, Equatable {
 
     /// The number of bytes at the end of the history that are searched for holds. A store that never had a hold has no record
     /// of holds, and reading all of a long history would slow down every command.
-    private static let searched = 256 << 10
+    private static let maxSearchedBytes = 256 << 10
 
     /// Throws if the history has holds, so that their missing record must have been lost: it is written even without holds.
     private static func requireNoneLost(_ layout: StoreLayout, _ settings: Settings) throws {
         let known: [Hold]
         // Without a readable history, nothing is known about a lost record; the history's own fault is reported elsewhere.
-        do { known = try HistoryReader(layout).newestHolds(within: searched) ?? [] } catch is MoultError { return }
+        do { known = try HistoryReader(layout).newestHolds(within: maxSearchedBytes) ?? [] } catch is MoultError {
+            return
+        }
         let lost = known.filter { $0 != settings.hold }
         guard !lost.isEmpty else { return }
         throw MoultError(
@@ -109,7 +111,7 @@ package struct Holds: Sendable, Equatable {
     }
 
     /// The hold to show if only one can be shown: a hold on every release, otherwise the newest.
-    package var foremost: Hold? { all.first(where: \.coversEveryRelease) ?? all.last }
+    package var holdToShow: Hold? { all.first(where: \.coversEveryRelease) ?? all.last }
 
     package func hold(on release: String) -> Hold? { all.first { $0.release == release } }
 

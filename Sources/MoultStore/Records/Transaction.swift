@@ -5,7 +5,7 @@ package struct Transaction {
     package let layout: StoreLayout
     package let id: String
     /// How many seconds effects wait for programs that have a database locked.
-    package var patience = Settings.usualWaitForApps
+    package var patience = Settings.defaultWaitForApps
 
     package init(layout: StoreLayout, id: String) { (self.layout, self.id) = (layout, id) }
 

@@ -7,7 +7,7 @@ package struct FeedSettings: Sendable, Equatable {
     package var url: Address
     /// Other locations of the same files: groups that are tried in order. The locations in a group have equal priority.
     package var mirrors: [[Address]] = []
-    package var channel = Feed.Release.usualChannel
+    package var channel = Feed.Release.defaultChannel
     /// Seconds after which moult gives up on a server that does not respond or is slower than `minimumRate`.
     package var patience = 30
     /// The slowest acceptable rate of a server, in bytes per second.

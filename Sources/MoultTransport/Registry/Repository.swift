@@ -21,7 +21,7 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
     var root: String { "\(isPlain ? "http" : "https")://\(host)/v2" }
 
     /// Returns whether an address has a registry scheme.
-    package static func isMeant(_ text: String) -> Bool {
+    package static func isRegistryAddress(_ text: String) -> Bool {
         let lower = text.lowercased()
         return lower.hasPrefix(scheme) || lower.hasPrefix(plainScheme)
     }

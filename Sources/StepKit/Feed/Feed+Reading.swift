@@ -70,7 +70,7 @@ extension Feed.Release {
         guard rollout <= 100 else {
             throw fields.fail("rollout", "must be a percentage of at most 100, but is \(rollout)")
         }
-        let channel = try fields.optionalString("channel") ?? Self.usualChannel
+        let channel = try fields.optionalString("channel") ?? Self.defaultChannel
         if let fault = PlainName.databaseFault(channel) { throw fields.fail("channel", "\"\(channel)\" \(fault)") }
         let part = try fields.object("manifest")
         let manifest = try Feed.File(part)

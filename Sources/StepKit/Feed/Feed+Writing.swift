@@ -20,7 +20,7 @@ extension Feed.Release {
         ])
         return .compact([
             "version": .string(version.description), "sequence": .size(sequence),
-            "channel": channel == Self.usualChannel ? nil : .string(channel),
+            "channel": channel == Self.defaultChannel ? nil : .string(channel),
             "manifest": [
                 "file": .string(manifest.name), "size": .size(manifest.size), "sha256": .string(manifest.sha256),
             ],

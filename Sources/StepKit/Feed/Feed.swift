@@ -32,7 +32,7 @@ package struct Feed: Sendable, Equatable {
 
     /// A release, with the facts that a store needs before it fetches the manifest.
     package struct Release: Sendable, Equatable {
-        package static let usualChannel = "stable"
+        package static let defaultChannel = "stable"
 
         package var version: Version
         package var sequence: Int
@@ -53,7 +53,7 @@ package struct Feed: Sendable, Equatable {
         }
 
         package init(
-            version: Version, sequence: Int, channel: String = usualChannel, manifest: File,
+            version: Version, sequence: Int, channel: String = defaultChannel, manifest: File,
             requires: Manifest.Requires = .init(), rollout: Int = 100, withdrawn: String? = nil
         ) {
             (self.version, self.sequence, self.channel) = (version, sequence, channel)

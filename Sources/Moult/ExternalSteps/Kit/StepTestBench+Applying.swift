@@ -10,7 +10,7 @@ extension StepTestBench {
         let intents = TrialIntents()
         func run(_ message: String, _ adjust: @escaping (inout StepConversation) -> Void = { _ in }) throws {
             let context = ApplyContext(plan: plan, staging: staging, changes: NoChanges(), intents: intents)
-            var applying = Applying(step: step, effect: effect, context: context)
+            var applying = StepApplyCall(step: step, effect: effect, context: context)
             applying.adjust = adjust
             try applying.run(message, step.trusted())
         }
@@ -52,7 +52,7 @@ extension StepTestBench {
             try expectContent(before, "undoing the change twice")
             return nil
         }
-        for point in 0...count { checkKilled(at: point, of: count, name, intents, before, after, run) }
+        for point in 0...count { checkAfterKill(at: point, of: count, name, intents, before, after, run) }
         check(name("cancel")) {
             intents.list = []
             // The step may still finish, or report that it was cancelled, but it must not keep running.
@@ -99,7 +99,7 @@ extension StepTestBench {
 
     /// Kills the step after it has sent an intent and before it gets the acknowledgement, or, at the last point, after it has
     /// sent its result. Then checks that the effect can be undone, and that it can be applied.
-    private func checkKilled(
+    private func checkAfterKill(
         at point: Int, of count: Int, _ name: (String) -> String, _ intents: TrialIntents, _ before: [String: String],
         _ after: [String: String], _ run: (String, @escaping (inout StepConversation) -> Void) throws -> Void
     ) {
@@ -141,13 +141,13 @@ final class TrialIntents: Intents, @unchecked Sendable {
     // Unchecked: each step runs on one thread.
     var list: [JSON] = []
     /// The step's own intents.
-    var mine: [JSON] { list.filter { $0[Applying.mark] == nil } }
+    var mine: [JSON] { list.filter { $0[StepApplyCall.mark] == nil } }
     /// The number of the intent at which to kill the step; 0 for never.
     var killAt = 0
 
     func add(_ intent: JSON, for effect: Effect) throws {
         list.append(intent)
-        guard intent[Applying.mark] == nil else { return }
+        guard intent[StepApplyCall.mark] == nil else { return }
         if mine.count == killAt { throw StepConversation.Killed() }
     }
     func all(for effect: Effect) -> [JSON] { list }

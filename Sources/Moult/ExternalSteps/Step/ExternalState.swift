@@ -24,7 +24,7 @@ package struct ExternalState {
             let executable = try step.trusted()
             description = try Files.withScratchDirectory { scratch in
                 var conversation = step.conversation(executable, StepRights(plans: true), scratch)
-                return try Planning.describe(&conversation)
+                return try StepPlanCall.describe(&conversation)
             }
             (state, why) = ("trusted", nil)
         } catch let error as MoultError {

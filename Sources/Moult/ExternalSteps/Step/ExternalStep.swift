@@ -59,7 +59,7 @@ package struct ExternalStep: PlacedStep {
         try refuseGrants(on: context.store.root)
         let (effects, level) = try Files.withScratchDirectory { scratch in
             var conversation = conversation(executable, StepRights(plans: true), scratch)
-            let description = try Planning.describe(&conversation)
+            let description = try StepPlanCall.describe(&conversation)
             let with = parameters(context, use?.phase)
             if let schema = description.parameters,
                 let fault = ParameterSchema(schema).fault(in: with, at: "with")
@@ -69,7 +69,7 @@ package struct ExternalStep: PlacedStep {
                     why: visible(fault),
                     now: "To see its parameters: moult steps --json")
             }
-            return try Planning(step: self, context: context, with: with).ask(conversation)
+            return try StepPlanCall(step: self, context: context, with: with).ask(conversation)
         }
         context.note(name, level)
         return effects
@@ -77,17 +77,17 @@ package struct ExternalStep: PlacedStep {
 
     package func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         guard effects.contains(where: \.isCustom) else { return }
-        try Preparing(step: self, effects: effects, context: context).run(trusted())
+        try StepPrepareCall(step: self, effects: effects, context: context).run(trusted())
     }
 
     package func apply(_ effect: Effect, _ context: ApplyContext) throws {
         guard effect.isCustom else { return }
-        try Applying(step: self, effect: effect, context: context).run("apply", trusted())
+        try StepApplyCall(step: self, effect: effect, context: context).run("apply", trusted())
     }
 
     package func undo(_ effect: Effect, _ context: ApplyContext) throws {
         guard effect.isCustom else { return }
-        try Applying(step: self, effect: effect, context: context).run("undo", trusted())
+        try StepApplyCall(step: self, effect: effect, context: context).run("undo", trusted())
     }
 
     package func clean(_ ending: Ending, _ context: ApplyContext) throws {

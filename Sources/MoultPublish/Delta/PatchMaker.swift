@@ -6,7 +6,7 @@ internal import MoultTrust
 package import StepKit
 
 /// Makes a patch from one file to another, as a separate file.
-package struct PatchMaking {
+package struct PatchMaker {
     let threads: Int
     let memory: PatchMemory
     let progress: @Sendable (_ done: Int, _ total: Int) throws -> Void

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import StepKit
 
 /// Lets a step apply or undo one effect. The step may write only to the paths that the effect names.
-struct Applying {
+struct StepApplyCall {
     let step: ExternalStep
     let effect: Effect
     let context: ApplyContext

@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// Members that are written are verified later, while the steps examine them (`UnpackedDigests`): SQLite's check of a large
 /// table occupies only one core, so the digests can use the others. Members that are not written are verified here.
-struct FrameUnpacking {
+struct FrameUnpacker {
     let bundle: String
     /// The manifest's digest of the whole bundle.
     let sha256: String

@@ -4,7 +4,7 @@ internal import MoultStore
 internal import StepKit
 
 /// Computes the space that an update needs on the store's file system, before anything starts.
-enum Space {
+enum DiskSpace {
     /// The space for directories, the journal and the file system's own blocks.
     private static let overhead = 256 << 10
 

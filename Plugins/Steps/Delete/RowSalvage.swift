@@ -4,7 +4,7 @@ internal import MoultSQLite
 internal import StepKit
 
 /// Copies the readable rows of a user's database into a new file before the database is set aside.
-struct Rescue {
+struct RowSalvage {
     let context: PrepareContext
 
     func prepare(_ effect: Effect) throws {

@@ -6,7 +6,7 @@ internal import StepKit
 internal import Synchronization
 
 /// Writes the bundle, and returns its entry for the manifest: file name, size, digest, and for .tar.zst its frames.
-struct BundlePacking {
+struct BundlePacker {
     let options: PackOptions
     let outputStaging: String
     /// Called for every piece; throws to stop packing.

@@ -8,7 +8,7 @@ internal import StepKit
 
 /// Stages in the transaction's directory the members that a plan needs: from files of the store and by patches where possible,
 /// and otherwise from the bundle. Nothing is used before its digest is verified.
-struct MemberStaging {
+struct MemberStager {
     let transaction: Transaction
     let plan: Plan
     let release: Manifest
@@ -34,7 +34,7 @@ struct MemberStaging {
             if let base, reuse.patches.isEmpty { return try take(base, for: reuse, to: target) }
             if let base, let place = reuse.base { try verify(base, place) }
             try patch(reuse, base, to: target)
-        } catch let error as MoultError where PatchFault.isOfFiles(error) {
+        } catch let error as MoultError where PatchFault.isCausedByFiles(error) {
             // If patches were used, the next attempt avoids only these. If their base is at fault, that attempt detects it.
             let names = reuse.patches.isEmpty ? reuse.base.map { [$0.description] } ?? [] : reuse.patches.map(\.file)
             throw PatchFault(Set(names), error)

@@ -5,7 +5,7 @@ internal import MoultStore
 internal import StepKit
 
 /// Asks a step for its planned effects, in a process that cannot change anything, and checks afterwards that nothing changed.
-struct Planning {
+struct StepPlanCall {
     let step: ExternalStep
     let context: PlanContext
     let with: JSON

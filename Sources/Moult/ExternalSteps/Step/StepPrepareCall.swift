@@ -5,7 +5,7 @@ internal import StepKit
 internal import Synchronization
 
 /// Lets a step prepare in its own directory of the transaction, and in the staged databases that its effects change.
-struct Preparing {
+struct StepPrepareCall {
     let step: ExternalStep
     let effects: [Effect]
     let context: PrepareContext
