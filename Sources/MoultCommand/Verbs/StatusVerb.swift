@@ -14,8 +14,8 @@ enum StatusVerb {
             """
             The command does not read whole database files: it recognizes a read-only database by inode, size and \
             times. Copying or restoring a store changes the inodes, and the database is shown as copied \
-            and not verified until `moult verify` reads it. Newer releases come from the last known feed. To read \
-            the feed now, run: moult check
+            and not verified until its release is applied again (moult apply). Newer releases come from the last known \
+            feed. To read the feed now, run: moult check
             """,
             """
             With --nagios, the state is critical if nothing is installed, a database is missing, damaged or changed, an \
