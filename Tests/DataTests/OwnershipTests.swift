@@ -64,14 +64,14 @@ import Testing
         try Shell.must(["chmod", mode] + Self.names.map { shop.path("\($0).db") })
     }
 
-    @Test(arguments: ["600", "660", "640", "666"]) func `an update keeps the mode`(mode: String) throws {
+    @Test(arguments: ["600", "660", "640", "666"]) func `an update keeps the file mode`(mode: String) throws {
         try setMode(mode)
         let before = try access()
         try shop.install("2.0.0")
         #expect(try access() == before)
     }
 
-    @Test func `a rollback keeps the mode`() throws {
+    @Test func `a rollback keeps the file mode`() throws {
         try shop.install("1.5.0")
         try setMode("600")
         let before = try access()
@@ -79,7 +79,7 @@ import Testing
         #expect(try access() == before)
     }
 
-    @Test(arguments: names) func `a reset keeps the mode`(name: String) throws {
+    @Test(arguments: names) func `a reset keeps the file mode`(name: String) throws {
         try setMode("600")
         let before = try access()
         let ended = try shop.moult("reset", name, "--set-user-data-aside")
@@ -87,7 +87,7 @@ import Testing
         #expect(try access() == before)
     }
 
-    @Test func `a reset of a damaged file keeps the mode`() throws {
+    @Test func `a reset of a damaged database keeps the file mode`() throws {
         try setMode("600")
         try Shell.must(["sh", "-c", "echo damaged > '\(shop.path("diary.db"))'"])
         #expect(try shop.moult("reset", "diary", "--set-user-data-aside").status == 0)

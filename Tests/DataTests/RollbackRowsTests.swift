@@ -58,7 +58,7 @@ import Testing
         #expect(try rejected() == #"{"name":"ONE","shelf":1,"mine":0}"# + "\n")
     }
 
-    @Test func `rows that do not fit do not block a rollback over two releases`() throws {
+    @Test func `rows that do not fit the older release do not block a rollback over two releases`() throws {
         try install("1.0.0", Self.shelves(below: 10, "ONE"))
         try install("2.0.0", Self.shelves(below: 20, "TWO"))
         try install("3.0.0", Self.shelves(below: 100, "THREE"))
@@ -67,7 +67,7 @@ import Testing
         #expect(try items() == "ONE|1|0\n")
     }
 
-    @Test func `rows that do not fit do not block a downgrade by apply`() throws {
+    @Test func `rows that do not fit the older release do not block a downgrade with apply`() throws {
         try install("1.0.0", Self.shelves(below: 10, "ONE"))
         try install("2.0.0", Self.shelves(below: 100, "TWO"))
         try shop.sql("app.db", "INSERT INTO item VALUES('HIGH', 50, 1)")
@@ -158,7 +158,7 @@ import Testing
     // MARK: A renamed database
 
     @Test(arguments: ["exchange", "live"])
-    func `a release that renames a database still needs consent to stop preserving rows`(way: String) throws {
+    func `a release that renames a database still requires consent to stop preserving rows`(way: String) throws {
         let more: [JSON.Member] = [.init("path", "app.db"), .init("replace", .string(way))]
         try install("1.0.0", Self.shelves(below: 10, "ONE"), Self.own(), more)
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 5, 1), ('APP', 6, 0)")

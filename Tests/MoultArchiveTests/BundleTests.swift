@@ -61,7 +61,7 @@ import Testing
         #expect(pieces.frames.withLock { $0.sorted() } == contentFrames)
     }
 
-    @Test func `each member's content has separate frames`() throws {
+    @Test func `the content of each member has its own frames`() throws {
         let layout = try BundleSample.layout()
         #expect(layout.frameSize == 1 << 20)
         // The frames contain, in order: two headers; food in four frames; padding and a header; notes; padding and a

@@ -58,7 +58,7 @@ import Testing
 
     /// The search finds a single cover for unmoved content, so moult can skip the search if the old file has the
     /// content at the same position.
-    @Test func `unmoved content is a single cover`() throws {
+    @Test func `content that did not move is found as a single cover`() throws {
         var dice = SeededRandom(3)
         let old = records(3000, &dice)
         for start in [0, 5000] {

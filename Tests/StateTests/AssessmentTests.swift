@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: [nil] + Damage.allCases)
-    func `recover recreates the pointer`(_ damage: Damage?) throws {
+    func `recover recreates the pointer to the installed generation`(_ damage: Damage?) throws {
         try store.must("apply", releases.manifest(2))
         let pointer = "\(store.path)/.moult/current"
         let target = try Files.target(ofLink: pointer)

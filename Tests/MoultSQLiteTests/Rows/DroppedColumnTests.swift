@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: ["VIRTUAL", "STORED"])
-    func `the value of a generated column is carried over into a stored column`(_ storage: String) throws {
+    func `the value of a generated column is carried over into an ordinary column`(_ storage: String) throws {
         let test = try TransferCase(
             old:
                 "CREATE TABLE t(id INTEGER PRIMARY KEY, net, gross AS (net * 2) \(storage)); INSERT INTO t VALUES(1,4)",
