@@ -148,7 +148,7 @@ import Testing
         #expect(try uses(of: program).map(\.what) == [.gone])
     }
 
-    @Test func `who lists the process ID, the command line and the age`() throws {
+    @Test func `moult who lists the process ID, the command line and the age`() throws {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
         #expect(program.line() == "ready")
         let before = try Tree(shop.root)
@@ -167,7 +167,7 @@ import Testing
         #expect(try Tree(shop.root) == before)
     }
 
-    @Test(.enabled(if: getuid() == 0)) func `run by an ordinary user, who reports that it cannot see every process`()
+    @Test(.enabled(if: getuid() == 0)) func `moult who tells an ordinary user that it cannot see every process`()
         throws
     {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
