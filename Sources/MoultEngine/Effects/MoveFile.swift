@@ -68,7 +68,7 @@ final class MoveFile: WritableEffect {
         try moved.hold(read: { _ in })
         // An app that did not find its database may have created another one in the meantime.
         if newcomer?.kind == .file {
-            guard try WriteLease.take(from) != nil else { throw InUse.error(from, advice: Self.advice) }
+            guard try WriteLease.take(from) != nil else { throw DrainedFile(from).inUse() }
             try keepNewcomer()
         }
         _ = try Files.renameIfFree(place, to: from)
