@@ -6,7 +6,7 @@ extension Connection {
     package func withStatement<R>(_ sql: String, _ body: (borrowing Statement) throws -> R) throws -> R {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(
-                .databaseRequest, what: "cannot run a statement on \(path)", why: "the statement is empty: \(sql)")
+                .databaseRequest, what: "cannot run this SQL on \(path)", why: "it contains no statement: \"\(sql)\"")
         }
         return try body(statement)
     }
@@ -15,7 +15,7 @@ extension Connection {
     func statement(_ sql: String) throws -> Statement {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(
-                .databaseRequest, what: "cannot prepare a statement for \(path)", why: "the text is empty: \(sql)")
+                .databaseRequest, what: "cannot prepare this SQL for \(path)", why: "it contains no statement: \"\(sql)\"")
         }
         return statement
     }
@@ -91,7 +91,7 @@ extension Connection {
         let handle = try handle
         guard !sql.utf8.contains(0) else {
             throw MoultError(
-                .databaseRequest, what: "cannot run a statement on \(path)",
+                .databaseRequest, what: "cannot run this SQL on \(path)",
                 why: "the statement contains a NUL character")
         }
         authorizer?.denied = nil

@@ -29,7 +29,7 @@ public protocol Step: Sendable {
     /// Applies one of the planned effects. This must be fast and idempotent.
     func apply(_ effect: Effect, _ context: ApplyContext) throws
 
-    /// Undoes one effect that was applied, completely or partly.
+    /// Undoes one effect that was completely or partly applied.
     func undo(_ effect: Effect, _ context: ApplyContext) throws
 
     /// Cleans up when an update with effects of this step is over; a failure here has no effect on the update.

@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Stores of an older moult can still be read, recovered, updated and rolled back.
+/// Stores created by older versions of moult can still be read, recovered, updated and rolled back.
 @Suite struct GoldenStoreTests {
     static let interrupted: [(name: String, ending: CrashRecovery.Result.Ending, found: [String])] = [
         ("interrupted-staging", .cleaned, GoldenStore.first),

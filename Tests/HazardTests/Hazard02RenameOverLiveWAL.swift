@@ -85,7 +85,7 @@ import Testing
         #expect(try Lab.read(path) == "500|first|first\n")
     }
 
-    @Test func `an adoption does not happen while a process has the file open`() throws {
+    @Test func `a file is not adopted while a process has it open`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let next = try lab.sealed("1.0.0", 1, 3, "new")

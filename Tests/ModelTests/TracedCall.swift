@@ -50,7 +50,7 @@ struct TracedCall {
 
     private static func path(_ text: Substring) throws -> String {
         guard let end = text.firstIndex(of: ">") else { throw Disk.wrong("no path in \(text)") }
-        // Pipes and other files without a path are described in plain letters.
+        // strace prints pipes and other files without a path as plain text, not as hexadecimal bytes.
         guard text.dropFirst().hasPrefix("\\x") else { return "" }
         return String(decoding: try bytes(text[..<end].dropFirst()), as: UTF8.self)
     }

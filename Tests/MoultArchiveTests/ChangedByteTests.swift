@@ -18,8 +18,8 @@ import Testing
         ("a.tar.gz", "bsdtar -b 2 -czf - -C in food.db a/user.db >a.tar.gz && truncate -s -200 a.tar.gz"),
     ]
 
-    /// Returns the values to try for a byte. Trying every value takes minutes, so without `MOULT_LONG_TESTS`, these are
-    /// single changed bits, 0 and 255.
+    /// Returns the values to try for a byte. Trying every value takes minutes, so without `MOULT_LONG_TESTS`, these are 0,
+    /// 255 and the values that differ from the byte in one bit.
     private static func values(_ byte: UInt8) -> Set<UInt8> {
         if getenv("MOULT_LONG_TESTS") != nil { return Set(UInt8.min...UInt8.max).subtracting([byte]) }
         return Set((0..<8).map { byte ^ 1 << $0 } + [0, 0xff]).subtracting([byte])

@@ -229,7 +229,7 @@ enum RefusalCases {
         ),
         Case(
             "no repository", "SELECT ${git.count};",
-            "in/s.sql:1: ${git.count}: cannot take the version from the repository of in: fatal: not a git repository "
+            "in/s.sql:1: ${git.count}: cannot read the Git revision of in: fatal: not a git repository "
                 + "(or any of the parent directories): .git. Build in a git repository with a commit, or specify the value with --define."
         ),
         Case("bracket", "SELECT 1 AS [a${env.X}];", "in/s.sql:1: ${env.X} cannot be used here: its value has a ]").with

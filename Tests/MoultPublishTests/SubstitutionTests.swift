@@ -115,7 +115,7 @@ import Testing
         let (output, revision) = try build(scratch)
         #expect(output == "release-dirty|\(hash)-dirty|1\n")
         #expect(revision?.isDirty == true)
-        // The index of the repository is unchanged.
+        // Reading the repository must not write its index.
         #expect(try Files.facts(scratch.path(".git/index")) == index)
     }
 

@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "the statement is empty: "), ("-- nothing", "the statement is empty: -- nothing"),
+        ("", "it contains no statement: \"\""), ("-- nothing", "it contains no statement: \"-- nothing\""),
         ("SELECT 1; SELECT 2", "the SQL contains a second statement: SELECT 1; SELECT 2"),
         ("SELECT ?", "the statement has 1 parameters, and 0 values were given: SELECT ?"),
         ("SELECT 1\u{0}", "the statement contains a NUL character"),

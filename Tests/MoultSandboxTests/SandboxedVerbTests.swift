@@ -123,7 +123,7 @@ import Testing
         #expect(
             ended.errors == """
                 moult: error: cannot \(what): the process that reads the databases took more CPU time than legitimate databases of that size need
-                  Nothing was changed. Do not use a database that causes this.
+                  Nothing was changed. Try again with more memory; if it fails again, do not use this database.
 
                 """)
         #expect(ended.output == "")

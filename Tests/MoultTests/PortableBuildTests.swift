@@ -80,7 +80,9 @@
             #expect(try store.connect().rows("SELECT value FROM note") == [["mine"]])
         }
 
-        @Test func `a portable build refuses to exchange two names, and does not replace an existing name`() throws {
+        @Test func `a portable build refuses to exchange two files, and does not rename a file over an existing one`()
+            throws
+        {
             try scratch.must("echo 1 > one; echo 2 > two")
             let error = #expect(throws: MoultError.self) {
                 try Files.exchange(scratch.path("one"), scratch.path("two"))

@@ -29,7 +29,8 @@ def write(path, results, flows, faults, applies):
     total = collections.Counter()
     for flow in flows:
         cells = {fault: earlier.get(flow, {}).get(fault, "not run" if (flow, fault) in applies else "–") for fault in faults}
-        lost = 0 if flow in known else int(earlier.get(flow, {}).get("lost", 0))
+        was = earlier.get(flow, {}).get("lost", "–")
+        lost = 0 if flow in known or was == "–" else int(was)
         for fault, counts in known.get(flow, {}).items():
             ended = [counts[name] for name in OUTCOMES[:-1] if name != "between" or counts.get(name)]
             cells[fault] = f"{sum(counts.values())}: " + " + ".join(map(str, ended))
@@ -39,7 +40,8 @@ def write(path, results, flows, faults, applies):
             if numbers:
                 total.update(points=numbers[0], old=numbers[1], new=numbers[-1], between=numbers[2] if len(numbers) == 4 else 0)
         total["lost"] += lost
-        lines.append(f"| {flow} | " + " | ".join(cells[fault] for fault in faults) + f" | {lost} |")
+        is_run = any(":" in cell for cell in cells.values())
+        lines.append(f"| {flow} | " + " | ".join(cells[fault] for fault in faults) + f" | {lost if is_run else '–'} |")
     lines += ["", f"Total: {total['points']} points: {total['old']} old, {total['between']} between two releases of a chain, "
               f"{total['new']} new, lost: {total['lost']}."]
     with open(path, "w") as page:

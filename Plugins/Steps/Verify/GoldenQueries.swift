@@ -17,12 +17,12 @@ struct GoldenQueries {
                 throw MoultError(
                     ContentCheck.code, .refused,
                     what: "the golden query on \(database.name) cannot run: \(shortened(check.sql))",
-                    why: why, now: "Correct the query, and publish the release again.")
+                    why: why, now: "The publisher must correct the query, and publish a new release.")
             case .text(let answer) where !check.expect.isMet(by: answer):
                 throw MoultError(
                     ContentCheck.code, .refused, what: "\(database.member) fails a golden query",
                     why: "\(shortened(check.sql)) returns \(shortened(answer)), expected \(check.expect)",
-                    now: "Publish the release again with the correct data.")
+                    now: "The publisher must correct the data or the query, and publish a new release.")
             case .text: continue
             }
         }

@@ -74,7 +74,7 @@ enum PublishVerb {
             """,
             """
             To copy the feed to an object store, specify a shell command with --upload-with. moult runs it once for \
-            each new file, the feed last, with MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and \
+            each new or changed file, in a safe order, with MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and \
             MOULT_CACHE_CONTROL in its environment. If an upload fails, run the same `moult publish` again to upload \
             the rest (docs/object-storage.md).
             """,

@@ -20,8 +20,8 @@ enum RollbackVerb {
             To remove the hold, run: moult unhold
             """,
             """
-            Without --to, the command chooses the newest kept release that is older than the installed one and not \
-            on hold. Files from before moult (0+adopted) are restored only with --to. A hold on all \
+            Without --to, the command chooses the newest kept release that is older than the installed one and \
+            neither on hold nor withdrawn. Files from before moult (0+adopted) are restored only with --to. A hold on all \
             releases (`moult hold` without a VERSION) blocks updates, but not rollbacks.
             """,
         ],

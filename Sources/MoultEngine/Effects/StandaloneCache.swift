@@ -151,7 +151,7 @@ package struct StandaloneCache {
             }
         }
         guard Files.isReadable(path) else {
-            throw refusal("this user has no permission to read the file", "Run the command as the owner of the file.")
+            throw refusal("this user has no permission to read the file", "Run the command as the owner of the file, or as root.")
         }
         if try Files.isMountPoint(path) {
             throw refusal(
@@ -203,9 +203,9 @@ package struct StandaloneCache {
         }
         if let why = try Files.reasonAgainstCopyingOwner(of: facts) {
             throw MoultError(
-                .notACache, .refused, what: "\(name) cannot be replaced: a new file would have a different owner",
+                .notACache, .refused, what: "\(name) cannot be replaced: a new file would have a different owner or group",
                 why: why,
-                now: "Run the command as the owner of the file.")
+                now: "Run the command as the owner of the file, or as root.")
         }
         try Files.copyAttributes(from: path, to: newFile)
         try Files.syncFile(newFile)

@@ -41,7 +41,7 @@ package struct Revision: Equatable, Sendable {
             }
             guard result.succeeded else {
                 throw MoultError(
-                    .repository, what: "cannot take the version from the repository of \(directory)",
+                    .repository, what: "cannot read the Git revision of \(directory)",
                     why: result.complaint,
                     now: "Build in a git repository with a commit, or specify the value with --define.")
             }

@@ -15,7 +15,7 @@ package struct Subject: Sendable {
         package let path: String?
         /// The release's description of the database.
         package let declared: Database?
-        /// The problem with the database that its store reports; nil if none.
+        /// The problem that the store reports for this database; nil if none.
         package let fault: String?
 
         package init(name: String, path: String?, declared: Database? = nil, fault: String? = nil) {

@@ -50,7 +50,7 @@ final class ScriptReader {
                 }
                 if line.first == UInt8(ascii: "#") { continue }
             }
-            if Self.isTerminator(line), gathered.scanner.wouldEnd {
+            if Self.isTerminator(line), gathered.scanner.semicolonWouldEndStatement {
                 try gathered.add([UInt8(ascii: ";")], at: place, substitute)
             } else {
                 try gathered.add(line, at: place, substitute)

@@ -1,4 +1,4 @@
-/// Verifies that each page of a database file belongs to exactly one tree, overflow chain or list of free pages.
+/// Verifies that each page of a database file belongs to exactly one tree or overflow chain, or to the freelist.
 ///
 /// SQLite's checks of single tables do not detect a page that two tables share, or that belongs to none. The accounting only
 /// detects that something is unusual; SQLite's check of the whole file reports the fault, if any.

@@ -50,7 +50,7 @@ extension Salvage {
             for table in schema.tables { try add(table.name) { try copy(table) } }
             for table in schema.virtual where !table.isRebuilt { try add(table.object.name) { try copy(table) } }
             for object in schema.others where object.type != "trigger" { try make(object) }
-            // Rebuilt after the other tables and views, because their content may be in a view.
+            // These tables show or index the content of other tables and views, so they are created after them.
             for table in schema.virtual where table.isRebuilt { try add(table.object.name) { try rebuild(table) } }
             // Created last, so that no trigger fires for a copied row.
             for object in schema.others where object.type == "trigger" { try make(object) }

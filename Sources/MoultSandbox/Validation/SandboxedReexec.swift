@@ -74,7 +74,7 @@ package enum SandboxedReexec {
                     "the process that reads the databases",
                     excessiveTime: "more CPU time than legitimate databases of that size need",
                     diskLimit: "four times the databases' size"),
-                now: "Nothing was changed. Do not use a database that causes this.")
+                now: "Nothing was changed. Try again with more memory; if it fails again, do not use this database.")
         case .timedOut:
             throw MoultError(
                 .validation, what: "cannot \(what)", why: "the process that reads the databases did not end in time")

@@ -17,7 +17,8 @@ package struct KeyChain {
     /// The number of the newest list under which a release of this store was installed, with the same pinned keys.
     private let floor: Int
 
-    /// The maximum number of consecutive lists that none of the current keys signed: some servers return a page for every URL.
+    /// The search stops after this number of consecutive lists without enough valid signatures, because some servers return a
+    /// page for every URL.
     private static let maxUnsigned = 16
 
     /// Reads the store's lists, and ignores those that do not follow from the pinned keys.
@@ -136,7 +137,7 @@ package struct KeyChain {
     private static func floor(_ pinned: TrustedKeys, _ layout: StoreLayout) throws -> Int {
         let fingerprint = try pinned.fingerprint
         return try Generation.names(layout).reduce(0) { floor, name in
-            // A seal that cannot be read is ignored; `verify` reports it.
+            // A seal that cannot be read is ignored; `moult doctor` reports it.
             let path = "\(layout.generation(name))/\(Seal.fileName)"
             guard let bytes = try? Files.read(path, limit: 1 << 24),
                 let mark = (try? Seal(parsing: bytes, source: path))?.keys, mark.pinned == fingerprint

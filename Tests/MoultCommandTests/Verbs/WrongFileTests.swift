@@ -96,7 +96,7 @@ import Testing
             ("moult verify nope", 64, #"release 1.0.0 has no database "nope": its databases are food, user"#, nil),
             (
                 "moult watch --since nope", 64,
-                #"--since needs the name of a generation, not "nope": the name is a version, a plus sign and eight hexadecimal digits, as in `moult status`"#,
+                #"--since needs the name of a generation, not "nope": the name is a version, a plus sign and eight hexadecimal digits, as shown by `moult status`"#,
                 "Try: moult watch --help"
             ),
             (
