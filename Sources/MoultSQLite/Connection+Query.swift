@@ -15,7 +15,8 @@ extension Connection {
     func statement(_ sql: String) throws -> Statement {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(
-                .databaseRequest, what: "cannot prepare this SQL for \(path)", why: "it contains no statement: \"\(sql)\"")
+                .databaseRequest, what: "cannot prepare this SQL for \(path)",
+                why: "it contains no statement: \"\(sql)\"")
         }
         return statement
     }

@@ -112,7 +112,8 @@ import Testing
         #expect(ended.output == "PermissionError 13\nOSError 9\nOSError 9\n", "\(ended)")
     }
 
-    @Test(arguments: lockers) func `a lease taken by this or an older version of moult keeps its generation, and clean names the process`(
+    @Test(arguments: lockers)
+    func `a lease taken by this or an older version of moult keeps its generation, and clean names the process`(
         _ version: String, _ program: String
     ) throws {
         let reader = try Program.python(program, "\(store.path)/.moult")

@@ -267,7 +267,7 @@ struct FeedFollower {
         guard bytes.count == file.size, try SHA256.digest(of: bytes).hex == file.sha256 else {
             throw MoultError(
                 .digest, .refused, what: "\(manifest) is not the manifest listed in the feed",
-                why: "its size or SHA-256 does not match the feed",
+                why: "its size or SHA-256 does not match",
                 now: "Try again later, or report it to the publisher.")
         }
         return bytes

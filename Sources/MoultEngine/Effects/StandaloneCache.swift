@@ -203,7 +203,8 @@ package struct StandaloneCache {
         }
         if let why = try Files.reasonAgainstCopyingOwner(of: facts) {
             throw MoultError(
-                .notACache, .refused, what: "\(name) cannot be replaced: a new file would have a different owner or group",
+                .notACache, .refused,
+                what: "\(name) cannot be replaced: a new file would have a different owner or group",
                 why: why,
                 now: "Run the command as the owner of the file, or as root.")
         }
