@@ -151,7 +151,8 @@ package struct StandaloneCache {
             }
         }
         guard Files.isReadable(path) else {
-            throw refusal("this user has no permission to read the file", "Run the command as the owner of the file, or as root.")
+            throw refusal(
+                "this user has no permission to read the file", "Run the command as the owner of the file, or as root.")
         }
         if try Files.isMountPoint(path) {
             throw refusal(

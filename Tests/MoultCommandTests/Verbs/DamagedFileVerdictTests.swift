@@ -49,7 +49,7 @@ import Testing
         try scratch.write("b.db", bytes)
         let compared: Shell.Ended = try scratch.run("moult diff a.db b.db")
         #expect(compared.status == 1 && compared.errors.contains("b.db is damaged"), "\(compared)")
-        #expect(compared.errors.contains("with: moult inspect"), "\(compared)")
+        #expect(compared.errors.contains("To see the findings: moult inspect b.db"), "\(compared)")
         let inspected: Shell.Ended = try scratch.run("moult inspect b.db")
         #expect(inspected.status == 1 && inspected.output.contains("✗ Page 2: "), "\(inspected)")
     }

@@ -98,7 +98,7 @@ import Testing
                 1, "",
                 """
                 moult: error: cannot run "DELETE FROM food.food": attempt to write a readonly database
-                  A reference database cannot be changed. For another kind, this user must be allowed to write to the file and its directory.
+                  A reference database cannot be changed. For a database of another kind, this user needs write permission for the file and its directory.
 
                 """
             ))
