@@ -41,7 +41,7 @@ import Testing
             try CopyWay.archive.copy(store.path, to: copy.path)
             try Shell.must([
                 "sh", "-c",
-                "cd '\(copy.path)'; f=\(file); d=$(echo $(dirname $f)); f=$d/${f##*/}; mkdir -p $d; chmod u+w $d; rm -rf $f; mkfifo $f",
+                "cd '\(copy.path)'; f=\(file); d=$(echo $(dirname $f)); f=$d/${f##*/}; mkdir -p $d; chmod u+w $d; chmod -Rf u+w $f; rm -rf $f; mkfifo $f",
             ])
             for words in verbs {
                 let ended = try Shell.run(["timeout", "60", BuiltMoult.path()] + words + ["--store", copy.path])

@@ -111,6 +111,8 @@ import Testing
         try Files.symlink(to: victim, at: "\(hidden)/transactions/20260101000000-0a0b0c0d")
         try Files.symlink(to: victim, at: "\(hidden)/quarantine/20260101000000-0a0b0c0d-diary")
         try attack()
+        // An ordinary user can move only a directory that this user may write to.
+        try Files.setMode("\(hidden)/generations/\(generation)", 0o755)
         try Files.rename("\(hidden)/generations/\(generation)", to: scratch.path("aside"))
         try Files.symlink(to: victim, at: "\(hidden)/generations/\(generation)")
         try attack()
