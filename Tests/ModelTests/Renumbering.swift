@@ -35,8 +35,8 @@ struct Renumbering {
     private func decision(_ record: JSON) throws -> JSON {
         guard record["record"] == "decided", let members = record["inodes"]?.members else { return record }
         let inodes = try members.map { member in
-            // Change counters of a database or its schema are not inodes, and 0 is not an inode either.
-            if member.name.hasPrefix("counter/") || member.name.hasPrefix("schema/") || member.value == 0 {
+            // Change counters and digests are not inodes, and 0 is not an inode either.
+            if ["counter/", "schema/", "content/"].contains(where: member.name.hasPrefix) || member.value == 0 {
                 return member
             }
             if member.name.hasPrefix("made/") { return try made(member, record) }

@@ -91,7 +91,7 @@ import Testing
 
     @Test func `a generation that was just replaced is not removed, even if it is old`() throws {
         let store = try CopiedStore.make(.idle, at: path, releases)
-        try Shell.must(["sed", "-i", "s/\"keep\": 2/\"keep\": 1/", "\(path)/moult.json"])
+        try Shell.must(["sed", "-i", "s/\"keep\": 9/\"keep\": 1/", "\(path)/moult.json"])
         let generation = try #require(try Files.list("\(path)/.moult/generations").first)
         try Shell.must(["touch", "-d", "2 hours ago", "\(path)/.moult/generations/\(generation)"])
         try store.must("apply", releases.manifest(2))
@@ -102,7 +102,7 @@ import Testing
     @Test func `an unknown setting is refused, and the error names it`() throws {
         let store = try CopiedStore.make(.idle, at: path, releases)
         try Shell.must([
-            "sed", "-i", "s/\"keep\": 2/\"keep\": 2, \"backupSkipsGenerations\": true/", "\(path)/moult.json",
+            "sed", "-i", "s/\"keep\": 9/\"keep\": 9, \"backupSkipsGenerations\": true/", "\(path)/moult.json",
         ])
         let ended = try store.moult(["status"])
         #expect(ended.status != 0 && ended.errors.contains("backupSkipsGenerations"), "\(ended.errors)")

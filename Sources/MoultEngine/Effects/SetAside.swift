@@ -78,17 +78,23 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// Returns the start of the digest of the file in place; nil if this process may not read the file.
+    /// Returns the start of the digest of the file in place; nil if the file cannot be read. A file on a failing disk must still
+    /// be set aside, so errors do not matter here.
     private func contentMark() throws -> UInt64? {
-        guard try Files.facts(place)?.kind == .file else { return nil }
-        let digest: Digest
-        if let held {
-            digest = try held.reading { try SHA256.digest(of: $0) }
-        } else {
-            guard Files.isReadable(place), try !OpenFiles.isOpenHere(place) else { return nil }
-            digest = try SHA256.digest(ofFileAt: place)
+        // A power failure must not change the content that is recorded.
+        func digest(_ file: borrowing Descriptor) throws -> Digest {
+            try file.sync()
+            return try SHA256.digest(of: file)
         }
-        return UInt64(digest.hex.prefix(16), radix: 16)
+        guard try Files.facts(place)?.kind == .file else { return nil }
+        let found: Digest?
+        if let held {
+            found = try? held.reading { try digest($0) }
+        } else {
+            guard try !OpenFiles.isOpenHere(place) else { return nil }
+            found = try? digest(Descriptor(place, .read))
+        }
+        return found.flatMap { UInt64($0.hex.prefix(16), radix: 16) }
     }
 
     /// Returns whether the old file was changed after the decision. A crash may come after the removal of its sidecars, and
