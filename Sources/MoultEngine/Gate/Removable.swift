@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 package import MoultStore
 internal import StepKit
 
@@ -119,7 +120,10 @@ package struct Removable {
         let isStaged =
             try state.isCopied
             ? isStagedContent(path, transaction, state.plan) : decided["waiting/\(path)"] == facts.inode
-        if !isStaged { try moveToQuarantine(waiting, path, transaction, state.plan, facts) }
+        // A sidecar at this path belongs to the staged copy, which was there before the exchange.
+        if try !isStaged && !isKept(waiting, path, transaction, state.plan, facts) {
+            try moveToQuarantine(waiting, path, transaction)
+        }
     }
 
     /// In a copied store, where inodes prove nothing: returns whether the staged file has the content of the release, and the
@@ -140,17 +144,28 @@ package struct Removable {
     /// program may have put it there since the update was interrupted.
     static func keepReplaced(_ path: String, _ transaction: Transaction, _ plan: Plan) throws {
         let place = transaction.layout.file(path)
+        guard try Files.facts(place)?.kind == .file else { return }
+        // After a power failure, a journal that SQLite had removed may be back. A file that cannot be drained moves with its
+        // sidecars.
+        if try !Sidecars.of(place).isEmpty {
+            let drained = DrainedFile(place)
+            _ = try? drained.hold(read: { _ in })
+            drained.release()
+        }
         guard let facts = try Files.facts(place), facts.kind == .file else { return }
-        try moveToQuarantine(place, path, transaction, plan, facts)
+        // Rows that are still in a sidecar are not kept with the file.
+        let hasRowsBeside = try ["-wal", "-journal"].contains {
+            try Files.facts(place + $0).map { $0.size > 0 } ?? false
+        }
+        if try hasRowsBeside || !isKept(place, path, transaction, plan, facts) {
+            try moveToQuarantine(place, path, transaction)
+        }
     }
 
-    /// Moves a file with its sidecars to quarantine, unless the update already keeps a file with the same content.
-    private static func moveToQuarantine(
-        _ waiting: String, _ path: String, _ transaction: Transaction, _ plan: Plan?, _ facts: FileFacts
-    ) throws {
+    /// Moves a file with its sidecars to quarantine.
+    private static func moveToQuarantine(_ waiting: String, _ path: String, _ transaction: Transaction) throws {
         let name = Files.name(of: path)
         let root = transaction.layout.quarantine(of: path)
-        if try isKept(waiting, path, transaction, plan, facts) { return }
         var directory = "\(root)/\(transaction.id)-\(name)"
         while try Files.facts("\(directory)/\(name)") != nil { directory += ".2" }
         try Files.ensureDirectory(root)
@@ -171,10 +186,6 @@ package struct Removable {
     private static func isKept(
         _ waiting: String, _ path: String, _ transaction: Transaction, _ plan: Plan?, _ facts: FileFacts
     ) throws -> Bool {
-        // Rows that are still in a sidecar are not kept with the file.
-        for suffix in ["-wal", "-journal"] where try Files.facts(waiting + suffix).map({ $0.size > 0 }) ?? false {
-            return false
-        }
         let root = transaction.layout.quarantine(of: path)
         var kept = try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.flatMap { set in
             try Files.list("\(root)/\(set)").map { "\(root)/\(set)/\($0)" }
