@@ -123,6 +123,31 @@ import Testing
         #expect(try shop.moult("verify", "--deep").status == 0)
     }
 
+    @Test func `an undo is refused while the old path is in use, and the error names the obstacle`() throws {
+        try begin(mode: "wal")
+        try packSecond()
+        // The app's database is at its new path, and the update is not yet complete.
+        try Shell.run([
+            "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat2", "-e",
+            "inject=renameat2:signal=SIGKILL:when=5", Shop.command(), "apply", shop.manifest("2.0.0"), "--store",
+            shop.store,
+        ])
+        try #require(try Files.facts(shop.path("diary.db")) == nil)
+        let app = try App(opens: shop.path("diary.db"), "CREATE TABLE own(x)")
+        let busy = try shop.moult("recover", "--undo")
+        #expect(busy.status != 0 && busy.errors.contains("pid \(app.pid)"), "\(busy)")
+        app.quit()
+        try Shell.must(["rm", shop.path("diary.db")])
+        try Shell.must(["mkdir", shop.path("diary.db")])
+        let occupied = try shop.moult("recover", "--undo")
+        #expect(occupied.status != 0 && occupied.errors.contains("mv \(shop.path("diary.db"))"), "\(occupied)")
+        try Shell.must(["rmdir", shop.path("diary.db")])
+        #expect(try shop.moult("recover", "--undo").status == 0)
+        #expect(try names() == ["app.db", "diary.db"])
+        #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try shop.read("diary.db", "PRAGMA journal_mode") == "wal\n")
+    }
+
     @Test(arguments: ["new-diary.db", "new-app.db"])
     func `a release is refused if the new path of a database is occupied`(name: String) throws {
         try begin()

@@ -71,6 +71,13 @@ import Testing
             let ended = try store.moult(recovery.isUndo ? ["recover", "--undo"] : ["recover"])
             let note = Comment("\(recovery), \(point): \(ended)")
             #expect(ended.status == 0, note)
+            let set = try Files.list("\(store.path)/.moult/quarantine").first { $0.hasSuffix("-diary") }
+            let files = try set.map { try Files.list("\(store.path)/.moult/quarantine/\($0)") } ?? []
+            if recovery.isUndo, files.contains("diary.db-wal") {
+                let kept =
+                    files.contains("diary.db") ? "the old database is" : "sidecars that do not belong to the database"
+                #expect(ended.output.replacing("\n", with: " ").contains(kept), note)
+            }
             #expect(try Set(notes(store)).isSuperset(of: seen), note)
             // The file of the WAL is also kept, or its rows are in a database.
             #expect(try Shell.run(["grep", "-rqaF", "INWAL", store.path]).status == 0, note)

@@ -62,16 +62,21 @@ final class MoveFile: WritableEffect {
         // Only the moved file goes back. In a copied store it is known only by its path.
         let newcomer = try Files.facts(from)
         guard let facts = try Files.facts(place), inode.map({ $0 == facts.inode }) ?? (newcomer == nil) else { return }
+        // An app that did not find its database may have created another one in the meantime. This check comes before anything is
+        // drained, because draining changes the journal mode.
+        if newcomer?.kind == .file, try WriteLease.take(from) == nil { throw DrainedFile(from).inUse() }
         // An app may have opened the file at the new path, and have rows in a WAL there.
         let isWAL = try isWAL()
         let moved = DrainedFile(place)
         try moved.hold(read: { _ in })
-        // An app that did not find its database may have created another one in the meantime.
-        if newcomer?.kind == .file {
-            guard try WriteLease.take(from) != nil else { throw DrainedFile(from).inUse() }
-            try keepNewcomer()
+        if newcomer?.kind == .file { try keepNewcomer() }
+        guard try Files.renameIfFree(place, to: from) else {
+            moved.release()
+            try JournalModeRestore(path: place, wasWAL: isWAL).restore()
+            throw MoultError(
+                .occupied, .refused, what: "\(place) cannot be moved back to \(from)",
+                why: "another file is at that path", now: Files.moveAway(from), cause: Errno.exists)
         }
-        _ = try Files.renameIfFree(place, to: from)
         guard try moved.isHeld() else {
             _ = try Files.renameIfFree(from, to: place)
             throw moved.inUse()

@@ -53,7 +53,9 @@ extension WritableEffects {
             return MoveFile(
                 effect, from: place(from), to: place(path), exchange: exchanges[path],
                 inode: inodes[MoveFile.key(place(from))],
-                keepNewcomer: { [transaction, plan] in try Removable.keepReplaced(from, transaction, plan) })
+                keepNewcomer: { [transaction] in
+                    try Removable.moveToQuarantine(transaction.layout.file(from), from, transaction)
+                })
         }
         built = all
         return all

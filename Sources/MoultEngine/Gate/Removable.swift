@@ -140,8 +140,8 @@ package struct Removable {
         return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
     }
 
-    /// Keeps a regular file before a link or a moved file takes its place, unless the update already keeps the file. Another
-    /// program may have put it there since the update was interrupted.
+    /// Keeps a regular file before a link takes its place, unless the update already keeps the file. Another program may have
+    /// put it there since the update was interrupted.
     static func keepReplaced(_ path: String, _ transaction: Transaction, _ plan: Plan) throws {
         let place = transaction.layout.file(path)
         guard try Files.facts(place)?.kind == .file else { return }
@@ -163,7 +163,7 @@ package struct Removable {
     }
 
     /// Moves a file with its sidecars to quarantine.
-    private static func moveToQuarantine(_ waiting: String, _ path: String, _ transaction: Transaction) throws {
+    static func moveToQuarantine(_ waiting: String, _ path: String, _ transaction: Transaction) throws {
         let name = Files.name(of: path)
         let root = transaction.layout.quarantine(of: path)
         var directory = "\(root)/\(transaction.id)-\(name)"
@@ -182,13 +182,16 @@ package struct Removable {
         try Files.syncDirectory(Files.directory(of: waiting))
     }
 
-    /// Returns whether the update keeps a file with the same content: in the generation of adopted files, or in quarantine.
+    /// Returns whether the update keeps a file of the same name and content: in the generation of adopted files, or in
+    /// quarantine.
     private static func isKept(
         _ waiting: String, _ path: String, _ transaction: Transaction, _ plan: Plan?, _ facts: FileFacts
     ) throws -> Bool {
         let root = transaction.layout.quarantine(of: path)
         var kept = try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.flatMap { set in
-            try Files.list("\(root)/\(set)").map { "\(root)/\(set)/\($0)" }
+            // If a set has several main files, the names of the later ones end in a number.
+            let names = try Files.list("\(root)/\(set)")
+            return names.filter { $0.hasPrefix(Files.name(of: path)) }.map { "\(root)/\(set)/\($0)" }
         }
         for case .adopt(path, let generation) in plan?.effects.map(\.change) ?? [] {
             kept.append("\(transaction.layout.generation(generation))/\(path)")

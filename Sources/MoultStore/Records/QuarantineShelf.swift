@@ -15,6 +15,8 @@ package struct QuarantineShelf {
         /// Nil without a readable record: then the content counts as user data.
         package let record: QuarantineRecord?
         package let size: Int
+        /// Whether the set has its main file, and not only sidecars.
+        package let hasMainFile: Bool
         package let since: Timestamp
         /// When the directory was completed, to order sets of the same second.
         fileprivate let nanoseconds: Int
@@ -49,7 +51,8 @@ package struct QuarantineShelf {
         package func keptText(_ storeWords: [String]) -> String {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
             let what = record.map { "\($0.database)" } ?? id
-            return "\(what): the old database is in quarantine"
+            let kept = hasMainFile ? "the old database is" : "sidecars that do not belong to the database any more are"
+            return "\(what): \(kept) in quarantine"
                 + (rows == 0
                     ? ""
                     : record?.reason == .migrated
@@ -81,8 +84,9 @@ package struct QuarantineShelf {
     private func set(_ directory: String) throws -> Set? {
         guard let facts = try Files.facts(directory), facts.kind == .directory else { return nil }
         let record = try QuarantineRecord(in: directory)
+        let hasMainFile = try record.map { try Files.facts("\(directory)/\(Files.name(of: $0.path))") != nil } ?? true
         return Set(
-            directory: directory, record: record, size: try Self.size(of: directory),
+            directory: directory, record: record, size: try Self.size(of: directory), hasMainFile: hasMainFile,
             since: record?.time ?? Timestamp(seconds: facts.modified.seconds), nanoseconds: facts.modified.nanoseconds)
     }
 
