@@ -60,6 +60,9 @@ import Testing
         // The content that the undo replaced is in quarantine.
         let sets = try JSON(parsing: scratch.must("moult quarantine --json -s .app.db.moult"), source: "quarantine")
         #expect(sets["quarantine"]?.array?.count == 3, "\(sets)")
+        #expect(sets["quarantine"]?.array?.allSatisfy { $0["reason"]?.string == "rolled-back" } == true, "\(sets)")
+        // Each set has one file and its record.
+        #expect(try scratch.must("ls .app.db.moult/.moult/quarantine/*/* | wc -l") == "6\n")
         try scratch.must("moult quarantine -s .app.db.moult --restore database")
         #expect(try content().hasPrefix("new1\nmine1"))
         // An undo also works if the record of the last replacement is lost.

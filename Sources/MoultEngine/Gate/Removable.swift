@@ -164,14 +164,15 @@ package struct Removable {
 
     /// Moves a file with its sidecars to quarantine.
     static func moveToQuarantine(_ waiting: String, _ path: String, _ transaction: Transaction) throws {
-        let name = Files.name(of: path)
+        let place = transaction.layout.file(path)
+        let name = Files.name(of: place)
         let root = transaction.layout.quarantine(of: path)
         var directory = "\(root)/\(transaction.id)-\(name)"
-        while try Files.facts("\(directory)/\(name)") != nil { directory += ".2" }
+        while try isOtherSet(directory, name) { directory += ".2" }
         try Files.ensureDirectory(root)
         try Files.ensureDirectory(directory, mode: 0o700)
         try QuarantineRecord(
-            database: name, kind: .user, path: transaction.layout.file(path),
+            database: name, kind: .user, path: place,
             why: "an interrupted update left the file behind", reason: .replaced, release: ""
         ).write(to: directory)
         for suffix in ["-wal", "-shm", "-journal", ""] where try Files.facts(waiting + suffix) != nil {
@@ -182,16 +183,26 @@ package struct Removable {
         try Files.syncDirectory(Files.directory(of: waiting))
     }
 
+    /// Returns whether a set has other content than an earlier attempt of `moveToQuarantine`, which was killed before it moved the
+    /// main file.
+    private static func isOtherSet(_ directory: String, _ name: String) throws -> Bool {
+        if try Files.facts("\(directory)/\(name)") != nil { return true }
+        guard let record = try QuarantineRecord(in: directory) else { return false }
+        return record.reason != .replaced || Files.name(of: record.path) != name
+    }
+
     /// Returns whether the update keeps a file of the same name and content: in the generation of adopted files, or in
     /// quarantine.
     private static func isKept(
         _ waiting: String, _ path: String, _ transaction: Transaction, _ plan: Plan?, _ facts: FileFacts
     ) throws -> Bool {
         let root = transaction.layout.quarantine(of: path)
+        // A moved database is kept under its old name.
+        let names = [path, plan?.movedFrom(path)].compactMap { $0.map { Files.name(of: transaction.layout.file($0)) } }
         var kept = try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.flatMap { set in
             // If a set has several main files, the names of the later ones end in a number.
-            let names = try Files.list("\(root)/\(set)")
-            return names.filter { $0.hasPrefix(Files.name(of: path)) }.map { "\(root)/\(set)/\($0)" }
+            let files = try Files.list("\(root)/\(set)").filter { file in names.contains { file.hasPrefix($0) } }
+            return files.map { "\(root)/\(set)/\($0)" }
         }
         for case .adopt(path, let generation) in plan?.effects.map(\.change) ?? [] {
             kept.append("\(transaction.layout.generation(generation))/\(path)")
