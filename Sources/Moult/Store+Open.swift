@@ -37,7 +37,8 @@ extension Store {
             recovered: reset.map { Recovered(why: why, setAside: $0.setAside, salvaged: $0.salvaged) })
     }
 
-    /// Sets a writable database and its sidecars aside and replaces it with a new one, whatever is at its path.
+    /// Sets a writable database and its sidecars aside and creates a new database at its path. Also works if
+    /// something other than a database is there.
     ///
     /// User data is set aside only with `settingUserDataAside`, and is not deleted.
     @discardableResult

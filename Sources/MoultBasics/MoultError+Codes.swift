@@ -6,7 +6,7 @@ extension MoultError.Code {
     public static let badSignature = Self(256)
     /// The signature is missing, or there are too few signatures.
     public static let unsigned = Self(258)
-    /// A feed that must not be trusted (of another product, too old, expired), or missing key lists.
+    /// A feed that must not be trusted (for another product, too old, or expired), or key lists that are missing.
     public static let distrusted = Self(261)
     /// The store has no feed.
     public static let noFeed = Self(262)

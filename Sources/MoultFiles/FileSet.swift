@@ -70,7 +70,7 @@ package struct FileSet {
             isPending = true
             throw MoultError(
                 .fileSet, .stuck, what: "\(directory)/\(head) was written, but the command did not finish",
-                why: Self.text(error), now: "Run the command again: it completes the rest.", cause: error)
+                why: Self.text(error), now: "Run the command again to write the rest.", cause: error)
         }
     }
 

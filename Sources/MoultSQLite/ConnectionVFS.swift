@@ -70,8 +70,8 @@ enum ConnectionVFS {
     /// to check whether they name the same super-journal.
     private static let openedAsSuperJournals = Mutex<Set<String>>([])
 
-    /// Returns whether SQLite may open a journal or WAL, or create it: not if it belongs to a user who may not write to the
-    /// database, and not if it is a pipe, on which SQLite would block forever.
+    /// Returns whether SQLite may open or create a journal or WAL. It may not if the file belongs to a user who may not write to
+    /// the database, or if it is a pipe, on which SQLite would block forever.
     private static func mayOpen(_ path: String, isSidecar: Bool) -> Bool {
         do {
             guard let facts = try Files.facts(path) else { return true }

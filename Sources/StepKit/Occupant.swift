@@ -159,7 +159,7 @@ extension PlanContext {
             what: "the user database \(place) does not fit release \(release.version): \(lack)",
             why: "no migration of the release changes that, and the app may fail",
             now: "Nothing was changed. The publisher must add a migration, or set \"schema\": \"app\" "
-                + "if the app changes the schema by itself.")
+                + "if the app itself changes the schema.")
     }
 
     /// Returns the error for a missing database that must not be recreated.

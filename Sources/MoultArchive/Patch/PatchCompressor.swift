@@ -43,7 +43,7 @@ final class PatchCompressor {
         return difference.count <= other.count ? difference : other
     }
 
-    /// The maximum size of the part of the old file that zstd searches, so that publishers do not wait too long.
+    /// The maximum size of the part of the old file that zstd searches. It limits how long publishers wait.
     private static let maxNear = 16 << 20
 
     private func zstd(

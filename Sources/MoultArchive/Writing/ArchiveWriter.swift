@@ -2,7 +2,7 @@ internal import MoultBasics
 
 /// Writes archives for programs without zstd: tar (plain, gzip or xz) and zip.
 ///
-/// Uses one thread and one stream; `BundleWriter` makes archives that unpack fast.
+/// Uses one thread and one stream. For archives that unpack faster, use `BundleWriter`.
 package struct ArchiveWriter {
     private let kind: ArchiveKind
     private let members: [(name: String, size: Int)]

@@ -15,7 +15,7 @@ package final class Console: Sendable {
 
     private struct State {
         var pending: [UInt8] = []
-        /// Whether the reader has gone (`| head -1`) or writing failed: all further output is dropped.
+        /// True if the reader has gone away (`| head -1`) or a write has failed; all further output is then dropped.
         var isClosed = false
         /// The errno of the failed write; a closed pipe is not a failure.
         var failure: Int32?
@@ -136,8 +136,8 @@ enum StandardDescriptors {
     /// results. Also makes a write to a closed pipe fail instead of killing the process.
     static func secure() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-            // The lowest free number is that of the missing descriptor. Standard output is opened read-only, so that writing
-            // results fails as it should. If opening fails, writes fail anyway.
+            // The lowest free number is that of the missing descriptor. Standard output is opened read-only, so that any
+            // attempt to write results fails, as it should. If opening fails, writes fail anyway.
             _ = moult_openat(AT_FDCWD, "/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY, 0)
         }
         // Fails only for a signal that does not exist.

@@ -9,7 +9,7 @@ internal import StepKit
 struct StatusReport: Report {
     let status: Status
     let storeWords: [String]
-    /// The old copies of the file, in the store of a single file.
+    /// The old copies of the file, if the store belongs to a single file.
     var copies: [Copy] = []
 
     func write(to page: inout Page) {

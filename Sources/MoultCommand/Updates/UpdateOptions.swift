@@ -27,7 +27,7 @@ enum UpdateOptions {
         "Let the release take over this database's file")
     static let acceptUnpreserved = Option(
         "accept-unpreserved",
-        "Quarantine rows that are no longer preserved")
+        "Move rows that are no longer preserved to quarantine")
 
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),

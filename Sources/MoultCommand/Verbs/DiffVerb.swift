@@ -14,7 +14,8 @@ enum DiffVerb {
     static let rows = Option(
         "rows", value: .number(in: 0...1000), "Show up to N added, N removed and N changed rows of each table")
     static let html = Option(
-        "html", value: .file(), "Also write an HTML page to FILE, with rows and a map of changed pages")
+        "html", value: .file(),
+        "Also write an HTML page to FILE, with the changed rows and a map of the changed pages")
 
     static let command = Command(
         "diff", .publishers, "show the differences between two databases or releases",

@@ -2,7 +2,7 @@
 enum HelpVerb {
     static let subject = Argument(
         .offer("VERB|TOPIC") { words }, presence: .optional,
-        "The verb or topic to explain (default: a list of all)")
+        "The verb or topic to explain (default: list them all)")
 
     static let command = Command(
         "help", .other, "explain a verb or a topic",

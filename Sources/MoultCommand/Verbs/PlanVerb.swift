@@ -7,7 +7,7 @@ internal import MoultPublish
 enum PlanVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
-        "The manifest of a release, or a feed: a path or URL (default: the store's feed)")
+        "Path or URL of a release manifest or of a feed (default: the store's feed)")
     static let out = Option(
         "output", aliases: ["out"], letter: "o", value: .file(), "Save the plan, for `moult apply --plan FILE`")
     static let deep = Option("deep", "Also unpack the bundle into a temporary directory and compare the rows")

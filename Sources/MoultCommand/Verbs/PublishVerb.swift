@@ -52,7 +52,7 @@ enum PublishVerb {
         "Reuse files of this other repository in the same registry")
     static let check = Option("check", "Check the feed as a store would, and publish nothing")
     static let tidy = Option(
-        "tidy", "With --check: remove files that killed commands left behind, and patches that are not in the feed")
+        "tidy", "With --check: remove the leftovers of killed commands, and patches that are not in the feed")
 
     static let command = Command(
         "publish", .publishers, "add releases to a feed that stores follow",

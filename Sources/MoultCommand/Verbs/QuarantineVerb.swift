@@ -8,7 +8,7 @@ internal import StepKit
 enum QuarantineVerb {
     static let set = Argument(
         .ofStore("NAME", .quarantine), presence: .optional,
-        "The name of a set, or the name of a database for its newest set")
+        "The name of a set, or of a database, which selects its newest set")
     static let export = Option("export", value: .file(), "Copy the database into a new file")
     static let restore = Option(
         "restore", "Restore the database; the current one goes to quarantine")

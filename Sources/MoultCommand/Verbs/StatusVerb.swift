@@ -49,7 +49,7 @@ enum StatusVerb {
         let forms = [Option.json, prometheus, nagios].filter { call.has($0) }
         guard forms.count <= 1 else {
             let names = forms.map { "--\($0.name)" }.joined(separator: " and ")
-            throw call.wrongUsage("\(names) cannot be used together", why: "each is an output format")
+            throw call.wrongUsage("\(names) cannot be used together", why: "each selects an output format")
         }
         if call.has(nagios) {
             let line = NagiosLine { try Status(of: call.snapshot()) }

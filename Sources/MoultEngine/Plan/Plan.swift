@@ -134,7 +134,7 @@ package struct Plan: Sendable, Equatable {
     /// The action's name in the history.
     package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }
 
-    /// A short description: `update to 2.0.0`, or `replacement of app.db` in the store of a single file.
+    /// A short description: `update to 2.0.0`, or `replacement of app.db` in the store of a single database file.
     package var title: String {
         if let reset { return "\(verb) of \(reset.database)" }
         guard let file else { return "\(verb) to \(to.version)" }
@@ -147,7 +147,7 @@ package struct Plan: Sendable, Equatable {
         return from.map { "\($0.version) is unchanged" } ?? "nothing is installed"
     }
 
-    /// The file name in a store of a single file, whose users do not know about releases.
+    /// The file name, in the store of a single database file; its users do not know about releases.
     private var file: String? {
         // This does not fail, because the store's path in a plan is absolute.
         (try? StoreLayout(root: store))?.onlyFile.map(Files.name(of:))

@@ -114,7 +114,7 @@ final class StrayRows {
         guard isFound else {
             throw MoultError(
                 .diff, what: "cannot compare the rows", why: "a row disappeared during the comparison",
-                now: "Try again when no program writes to the database.")
+                now: "Try again when no program is writing to the database.")
         }
         try tally.record(kind, old, new, shown)
     }

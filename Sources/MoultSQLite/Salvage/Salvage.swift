@@ -7,7 +7,7 @@ import MoultLibc
 /// Works on copies: the database and its sidecars stay unchanged. Several methods are tried, because it is unknown which of
 /// these files is damaged: with the sidecars, without them, and with the header of a valid file of the same kind.
 package enum Salvage {
-    /// Salvages into the new file `target`, which exists afterwards only if rows were found. `scratch` is an empty directory
+    /// Salvages rows into the new file `target`, which exists afterwards only if rows were found. `scratch` is an empty directory
     /// for copies, and `template` a valid file from which the database was created, if one exists.
     package static func run(_ path: String, template: String?, to target: String, scratch: String) throws -> Report {
         guard try Files.factsThroughLinks(path)?.kind == .file else {

@@ -33,7 +33,7 @@ package final class StoreLock: Sendable {
             now: "Try again later, or wait for the other process: --wait SECONDS")
     }
 
-    /// How long to wait for a lock whose holder has ended.
+    /// How long to wait for a lock whose holder has exited.
     private static let leftBehind = Duration.seconds(5)
 
     /// Returns whether the lock's holder has ended. If the holder was killed while it was starting a child, the child has a

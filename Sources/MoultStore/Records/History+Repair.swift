@@ -1,8 +1,8 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// Repairs a history that has unreadable lines, or something other than a file at its path. Commands continue without the
-/// history, and `moult recover` repairs it.
+/// Repairs a history that has unreadable lines, or whose path is occupied by something other than a file. Commands continue
+/// without the history, and `moult recover` repairs it.
 extension History {
     /// Returns whether the history is a file or missing. A link is refused when it is opened.
     static func isFile(_ layout: StoreLayout) throws -> Bool {

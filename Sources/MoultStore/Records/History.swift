@@ -123,7 +123,7 @@ package enum History {
             let read = try block.withUnsafeMutableBytes { try file.read(into: $0, at: end - count) }
             guard read == count else {
                 throw MoultError(
-                    .store, what: "cannot read \(layout.history)", why: "it was truncated while it was read")
+                    .store, what: "cannot read \(layout.history)", why: "it was truncated while it was being read")
             }
             if let newline = block.lastIndex(of: UInt8(ascii: "\n")) {
                 end -= count - newline - 1

@@ -143,7 +143,7 @@ package final class HistoryReader {
                     into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]), at: position - count + done)
             }
             guard let more, more > 0 else {
-                throw MoultError(.store, what: "cannot read \(path)", why: "it was truncated while it was read")
+                throw MoultError(.store, what: "cannot read \(path)", why: "it was truncated while it was being read")
             }
             done += more
         }
