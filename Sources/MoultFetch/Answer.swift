@@ -49,13 +49,17 @@ final class Answer {
         }
         guard let colon = line.firstIndex(of: ":") else { return }
         let value = String(line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" })
-        switch line[..<colon].lowercased() {
+        // The values go into one line of JSON and into records of the store, which all have a limit.
+        let name = line[..<colon].lowercased()
+        let limit = ["location": 8192, "www-authenticate": 4096][name] ?? 512
+        guard value.utf8.count <= limit, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return }
+        switch name {
         case "etag": etag = value
         case "content-range": range = value
         case "content-length": length = Int(value)
         case "docker-content-digest": digest = value
         case "location": location = Origin.resolve(value, from: url)
-        case "www-authenticate": if challenges.count < 8, value.utf8.count < 4096 { challenges.append(value) }
+        case "www-authenticate": if challenges.count < 4 { challenges.append(value) }
         case "range": sent = value
         default: break
         }

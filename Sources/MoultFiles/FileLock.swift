@@ -10,15 +10,27 @@ package final class FileLock: Sendable {
     package enum Mode: Sendable { case shared, exclusive }
 
     private let descriptor: Descriptor
+    /// The file that is removed with the lock.
+    private let temporary: String?
 
-    private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    private init(_ descriptor: consuming Descriptor, removing temporary: String? = nil) {
+        self.descriptor = descriptor
+        self.temporary = temporary
+    }
 
     // Closing alone is not enough: a child that another thread is starting has a copy of the descriptor until it executes its
-    // program, and would keep the lock until then. A failure here changes nothing, because closing follows.
-    deinit { _ = moult_flock_call(descriptor.number, LOCK_UN) }
+    // program, and would keep the lock until then. A failure here changes nothing, because closing follows, and because the next
+    // process can lock a file that is still there.
+    deinit {
+        if let temporary { try? Files.remove(temporary) }
+        _ = moult_flock_call(descriptor.number, LOCK_UN)
+    }
 
-    /// Takes the lock without waiting; returns nil if another process holds it.
-    package static func take(_ path: String, _ mode: Mode, directory: Bool = false) throws -> FileLock? {
+    /// Takes the lock without waiting; returns nil if another process holds it. A temporary file exists only as long as its
+    /// exclusive lock.
+    package static func take(_ path: String, _ mode: Mode, directory: Bool = false, isTemporary: Bool = false) throws
+        -> FileLock?
+    {
         let descriptor = try Descriptor(path, directory ? .directory : .lock, mode: 0o600)
         do {
             if !directory {
@@ -32,7 +44,12 @@ package final class FileLock: Sendable {
                 try restrictMode(descriptor, facts)
             }
             try Syscall.flock(descriptor.number, (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB)
-            return FileLock(descriptor)
+            guard isTemporary else { return FileLock(descriptor) }
+            // The previous process may have removed the file after this one had opened it.
+            guard try descriptor.facts().isSameFile(Files.facts(path)) else {
+                return try take(path, mode, isTemporary: true)
+            }
+            return FileLock(descriptor, removing: path)
         } catch let error as Errno {
             if error == .wouldBlock { return nil }
             throw error.error("cannot lock \(path)")

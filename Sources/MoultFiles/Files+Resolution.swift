@@ -7,7 +7,11 @@ extension Files {
     /// In a directory that other users may write to, a symlink of another user is followed only to a file of the same user, or
     /// if that user owns the directory: otherwise any user could choose which of this user's files is opened. Linux applies a
     /// similar rule in directories such as /tmp.
-    package static func resolvedForOpening(_ path: String) throws -> String {
+    package static func resolvedForOpening(_ path: String) throws -> String { try resolutionForOpening(path).path }
+
+    /// Like `resolvedForOpening`, but also returns the owners of the symlinks on the way.
+    package static func resolutionForOpening(_ path: String) throws -> (path: String, linkOwners: Set<UInt32>) {
+        var owners: Set<UInt32> = []
         var rest = try absolute(path).split(separator: "/").map(String.init)[...]
         var here = ""
         var links = 0
@@ -18,7 +22,9 @@ extension Files {
                 continue
             }
             let next = "\(here)/\(name)"
-            guard let facts = try facts(next) else { return ([next] + rest).joined(separator: "/") }
+            guard let facts = try facts(next) else {
+                return (([next] + rest).joined(separator: "/"), owners)
+            }
             guard facts.kind == .link, let target = try target(ofLink: next) else {
                 here = next
                 continue
@@ -29,10 +35,11 @@ extension Files {
                     .system, what: "cannot open \(path)", why: "it leads through more than 40 symbolic links")
             }
             try requireTrusted(link: next, facts, to: target, opening: path)
+            owners.insert(facts.owner)
             if target.hasPrefix("/") { here = "" }
             rest = (target.split(separator: "/").map(String.init) + rest)[...]
         }
-        return here.isEmpty ? "/" : here
+        return (here.isEmpty ? "/" : here, owners)
     }
 
     private static func requireTrusted(link: String, _ facts: FileFacts, to target: String, opening path: String) throws

@@ -120,7 +120,37 @@ extension Files {
         return id == 0 ? "root" : "#\(id)"
     }
 
-    /// Returns the content of a system file that a message needs; empty if it cannot be read, as in a confined process. The error
+    /// Returns whether this user is the only member of a group, according to `/etc/passwd` and `/etc/group`. If they list neither
+    /// the user nor the group, as in many containers, the group must have the number of the user.
+    package static func isPrivateGroup(_ group: UInt32) -> Bool {
+        func lines(_ path: String) -> [[Substring]] {
+            textForMessage(path).split(separator: "\n").map { $0.split(separator: ":", omittingEmptySubsequences: false) }
+        }
+        let user = geteuid()
+        let users = lines("/etc/passwd").filter { $0.count > 3 }
+        let name = users.first { $0[2] == "\(user)" }?[0]
+        guard let entry = lines("/etc/group").first(where: { $0.count > 3 && $0[2] == "\(group)" }) else {
+            return name == nil && group == user
+        }
+        let isPrimaryOfOthers = users.contains { $0[3] == "\(group)" && $0[2] != "\(user)" }
+        return entry[0] == name && !isPrimaryOfOthers && entry[3].split(separator: ",").allSatisfy { $0 == name }
+    }
+
+    /// Returns whether a file has an access control list, which can allow further users to write to it.
+    package static func hasAccessList(_ path: String) throws -> Bool {
+        guard SystemFeatures.hasAttributes else { return false }
+        return try withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
+            do throws(Errno) {
+                _ = try Syscall.getAttribute(path, "system.posix_acl_access", buffer)
+                return true
+            } catch {
+                if [ENODATA, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return false }
+                throw error.error("cannot read the access control list of \(path)")
+            }
+        }
+    }
+
+    /// Returns the content of a system file; empty if it cannot be read, as in a confined process. The error
     /// of `read` would need the same file for its own message.
     fileprivate static func textForMessage(_ path: String) -> String {
         let file = moult_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)

@@ -116,7 +116,7 @@ package final class WorkDirectory {
 
 extension FileFacts {
     /// Whether only this user can change the content of this directory.
-    fileprivate var isExclusive: Bool { owner == geteuid() && mode & 0o022 == 0 }
+    package var isExclusive: Bool { owner == geteuid() && mode & 0o022 == 0 }
 }
 
 extension PinnedDirectory {

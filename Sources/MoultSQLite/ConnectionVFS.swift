@@ -79,7 +79,7 @@ enum ConnectionVFS {
             guard isSidecar, let dash = path.lastIndex(of: "-"),
                 let database = try Files.facts(String(path[..<dash]))
             else { return true }
-            return !Sidecars.isForeign(facts, to: database)
+            return try !Sidecars.isForeign(.init(path: path, facts: facts), to: database)
         } catch { return false }
     }
 

@@ -46,7 +46,7 @@ package struct Sidecars: Equatable, Sendable {
         let database = try Files.factsThroughLinks(path)
         let all = [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap(\.self)
         for sidecar in all {
-            guard let why = sidecar.fault(next: database) else { continue }
+            guard let why = try sidecar.fault(next: database) else { continue }
             let move = ["mv", sidecar.path, try Files.firstFree("\(sidecar.path).aside")]
             // A sidecar that cannot be examined may have content.
             let isContent = sidecar.facts.kind == .file && ((try? sidecars.hasContent(of: path)) ?? true)
@@ -80,10 +80,17 @@ package struct Sidecars: Equatable, Sendable {
             .databaseRequest, .refused, what: "cannot open database \(path)", why: intruder.why, now: intruder.advice)
     }
 
-    /// Returns whether a sidecar belongs to a user who may not write to the database: through the sidecar, that user could
+    /// Returns whether a sidecar may belong to a user who may not write to the database: through the sidecar, that user could
     /// change the database.
-    static func isForeign(_ sidecar: FileFacts, to database: FileFacts) -> Bool {
-        ![0, geteuid(), database.owner].contains(sidecar.owner) && database.mode & 0o022 == 0
+    ///
+    /// If only the group of the database may write to it, the owner of the sidecar must be a member. Not every system lists the
+    /// members, so this depends on the directory: whoever may create files in it must be allowed to write to the database.
+    static func isForeign(_ sidecar: Sidecar, to database: FileFacts) throws -> Bool {
+        if [0, geteuid(), database.owner].contains(sidecar.facts.owner) || database.mode & 0o002 != 0 { return false }
+        guard database.mode & 0o020 != 0 else { return true }
+        let directory = Files.directory(of: sidecar.path)
+        guard let facts = try Files.factsThroughLinks(directory) else { return true }
+        return facts.mode & 0o002 != 0 || facts.mode & 0o020 != 0 && facts.group != database.group
     }
 
     /// Returns whether a journal exists that may have to be rolled back. A journal with an empty or zeroed header belongs to a
@@ -148,17 +155,20 @@ package struct Sidecars: Equatable, Sendable {
 extension Sidecars.Sidecar {
     /// Returns why SQLite must not use the sidecar; nil if it may. SQLite would block forever on a pipe, and would write to the
     /// target of a symlink.
-    fileprivate func fault(next database: FileFacts?) -> String? {
+    fileprivate func fault(next database: FileFacts?) throws -> String? {
         let use = "and SQLite would use it as part of the database"
         switch facts.kind {
         case .link: return "is a symbolic link, \(use)"
         case .directory: return "is a directory, \(use)"
         case .other: return "is not a regular file, \(use)"
         case .file:
-            guard let database, Sidecars.isForeign(facts, to: database) else { return nil }
-            return
-                "belongs to user \(Files.userName(facts.owner)), but only user \(Files.userName(database.owner)) may write to "
-                + "the database"
+            guard let database, try Sidecars.isForeign(self, to: database) else { return nil }
+            let owner = "belongs to user \(Files.userName(facts.owner))"
+            if database.mode & 0o020 != 0 {
+                return
+                    "\(owner), and users who may not write to the database can create files in its directory"
+            }
+            return "\(owner), but only user \(Files.userName(database.owner)) may write to the database"
         }
     }
 }

@@ -33,10 +33,10 @@ final class UseWatch {
                     watch.report(.overwriting)
                     return SQLITE_OK
                 case SQLITE_ATTACH:
-                    // A URI that selects a VFS could open a file outside the connection's environment. If the file name is an
-                    // expression, its value is not known here.
+                    // A parameter of a URI can select a VFS outside the connection's sandbox, and its name can be percent-encoded, so
+                    // no URI is permitted. If the file name is an expression, its value is not known here.
                     guard let first else { return SQLITE_DENY }
-                    return String(cString: first).contains("vfs=") ? SQLITE_DENY : SQLITE_OK
+                    return String(cString: first).hasPrefix("file:") ? SQLITE_DENY : SQLITE_OK
                 default: return SQLITE_OK
                 }
             }, Unmanaged.passUnretained(self).toOpaque())

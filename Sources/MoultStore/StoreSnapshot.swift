@@ -31,14 +31,15 @@ package final class StoreSnapshot {
         }
     }
 
-    /// Throws if another user could have written settings that specify programs, keys or a directory. Code that uses these
-    /// settings must call this; code that only reads the store need not.
+    /// Throws if other users may write to the settings: they could remove the keys, too. Settings of another user are accepted only
+    /// if they specify no programs, keys, feed or directory. Code that uses the settings must call this; code that only reads the
+    /// store need not.
     package func checkSettings() throws {
         let settings = try settings
-        if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil, settings.cacheRoot == nil {
-            return
-        }
-        try Custody(layout).checkSettings()
+        let isPlain =
+            settings.steps.isEmpty && settings.consumers.isEmpty && settings.keys == nil && settings.feed == nil
+            && settings.cacheRoot == nil
+        try Custody(layout).checkSettings(allowsOtherOwner: isPlain)
     }
 
     /// The releases that must not be installed.

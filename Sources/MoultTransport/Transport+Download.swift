@@ -87,7 +87,7 @@ private struct Tag {
 
     /// Returns the tag; nil if the partial file came from another location, or if the tag is weak, and so not enough to resume.
     func of(_ url: Address) throws -> String? {
-        let text = String(decoding: try Files.read(file, limit: 1 << 14) ?? [], as: UTF8.self)
+        let text = String(decoding: try Files.read(file, limit: 1 << 20) ?? [], as: UTF8.self)
         let lines = text.split(separator: "\n").map { String($0) }
         guard lines.count == 2, lines[0] == "\(url)", lines[1].hasPrefix("\"") else { return nil }
         return lines[1]

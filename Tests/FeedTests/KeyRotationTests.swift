@@ -53,6 +53,38 @@ import Testing
         try bench.must("moult apply -q")
     }
 
+    /// The key of the old feed is still in the new list, so its signature is valid.
+    @Test func `a feed from before a key list stays refused once a newer one was seen`() throws {
+        try publish("2.0.0", 2, "-k a.key")
+        try bench.must(
+            """
+            cp -r public old; moult publish public -q --withdraw 2.0.0 --reason harmful -k a.key; moult check -q
+            moult publish public -q -k a.key --trust a.pub --trust b.pub
+            cp public/keys-1* old; mv public new; cp -r old public
+            """)
+        for verb in ["check", "apply"] {
+            #expect(try bench.refusal("moult \(verb)", status: 3).contains("its serial is 2, and this store has seen serial 3"))
+        }
+        try bench.must("rm -r public; mv new public; moult check -q")
+        try publish("3.0.0", 3, "-k b.key -k a.key")
+        #expect(try bench.must("moult apply").contains("3.0.0"))
+    }
+
+    /// The feed names a key list that the mirror withholds at first.
+    @Test func `a feed from before the last one stays refused when a withheld key list arrives`() throws {
+        try bench.must("moult publish public -q -k a.key --trust a.pub --trust b.pub; moult check -q")
+        try bench.must("moult publish public -q -k a.key --trust a.pub --trust b.pub --trust c.pub")
+        try publish("2.0.0", 2, "-k a.key")
+        try bench.must(
+            """
+            cp -r public old; moult publish public -q --withdraw 2.0.0 --reason harmful -k a.key
+            mkdir lists; mv public/keys-2* lists; moult check -q; rm -r public; mv old public
+            """)
+        for verb in ["check", "apply"] {
+            #expect(try bench.refusal("moult \(verb)", status: 3).contains("is older than a feed seen before"))
+        }
+    }
+
     @Test func `a key list without a signature by an old key changes nothing`() throws {
         try bench.must(
             """

@@ -206,6 +206,10 @@ enum RefusalCases {
             "in/s.sql:1: not authorized: in the statement ATTACH 'file:/etc/x?vfs=unix' AS o. Attach files by path "
                 + "instead of by URI, and load no extensions: a build reads only files in the directory of its script."),
         Case(
+            "attached by another VFS, encoded", "ATTACH 'file:/etc/x?%76fs=unix' AS o;",
+            "in/s.sql:1: not authorized: in the statement ATTACH 'file:/etc/x?%76fs=unix' AS o. Attach files by path "
+                + "instead of by URI, and load no extensions: a build reads only files in the directory of its script."),
+        Case(
             "vacuumed elsewhere", "CREATE TABLE t(a); VACUUM INTO '../copy.db';",
             "in/s.sql:1: unable to open database: ../copy.db: No such file or directory: in the statement VACUUM INTO '../copy.db'. copy.db is not in "
                 + "the directory of the script, in: move it there, or build with --allow-outside."),

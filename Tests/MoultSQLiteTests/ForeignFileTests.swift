@@ -96,6 +96,18 @@ import Testing
         #expect(throws: Never.self) { try Connection(path: path, access: .readWrite).close() }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"), arguments: ["1777", "775", "755"])
+    func `a sidecar is refused if its user need not be in the group that may write to the database`(_ mode: String) throws {
+        try Files.writeNew([1], to: "\(path)-journal")
+        try Shell.must(["chown", "65534", "\(path)-journal"])
+        try Shell.must(["chmod", "664", path])
+        try Shell.must(["chgrp", "100", path])
+        // With 775, the members of another group can create files in the directory.
+        try Shell.must(["chmod", mode, scratch.path])
+        let result = Result { try Connection(path: path, access: .readWrite).close() }
+        #expect(((try? result.get()) != nil) == (mode == "755"), "\(result)")
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"), arguments: ["-wal", "-journal"])
     func `the advised command gives a foreign sidecar with rows to the owner of the database`(_ suffix: String) throws {
         let connection = try Connection(path: path, access: .readWrite)

@@ -144,6 +144,25 @@ import Testing
         #expect(try Shell.must(["sqlite3", salvaged, "PRAGMA integrity_check"]) == "ok\n")
     }
 
+    /// A set in quarantine has files of moult, too.
+    @Test(arguments: ["salvaged.db", "salvaged.json", "set.json"])
+    func `a reset keeps a damaged file that has the name of a file in the set`(_ name: String) throws {
+        let source = ReleaseMaker.Source.user("own", "CREATE TABLE note(t)", more: [.init("path", .string(name))])
+        let manifest = try ReleaseMaker(in: scratch.path("named")).make("1.0.0", sequence: 1, [source])
+        let store = scratch.path("named-store")
+        try Shell.must([BuiltMoult.path(), "apply", "-q", "--create", manifest, "--store", store])
+        try Shell.must(["sqlite3", "\(store)/\(name)", "INSERT INTO note VALUES('ROW')"])
+        try Shell.must(["sh", "-c", "printf 'xx' | dd of=\(store)/\(name) bs=1 seek=28 conv=notrunc status=none"])
+        let damaged = try Files.read("\(store)/\(name)", limit: 1 << 20)
+        try Shell.must([BuiltMoult.path(), "reset", "own", "--set-user-data-aside", "--store", store])
+        let sets = try Files.list("\(store)/.moult/quarantine")
+        let set = "\(store)/.moult/quarantine/\(try #require(sets.first))"
+        #expect(try Files.list(set).contains { try Files.read("\(set)/\($0)", limit: 1 << 20) == damaged })
+        #expect(try Shell.run([BuiltMoult.path(), "quarantine", "--store", store]).status == 0)
+        try Shell.must([BuiltMoult.path(), "reset", "own", "--salvage-again", "--store", store])
+        #expect(try Files.list(set).contains { try Files.read("\(set)/\($0)", limit: 1 << 20) == damaged })
+    }
+
     @Test func `a reset does not change the release to which a rollback returns`() throws {
         let maker = try ReleaseMaker(in: scratch.path("more"))
         try store.updateBlocking(

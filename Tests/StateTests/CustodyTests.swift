@@ -137,4 +137,64 @@ import Testing
         #expect(try moult(["status"], as: 65534).status == 0)
         #expect(try Files.facts(trace) == nil)
     }
+
+    /// The plan names the store, so that no option does.
+    @Test func `root applies a saved plan only in a store that no other user can change`() throws {
+        let plan = scratch.path("saved.plan")
+        #expect(try moult(["plan", manifest, "--output", plan]).status == 2)
+        try Shell.must(["chown", "65534", "\(path)/.moult"])
+        let ended = try Shell.run([BuiltMoult.path(), "apply", "--plan", plan])
+        #expect(ended.status == 3 && ended.errors.contains("root does not use the store"), "\(ended)")
+    }
+
+    /// A user who can write to the settings can also remove the keys and the programs from them.
+    @Test(arguments: ["every user", "a group with other members", "an access control list"])
+    func `settings that another user can write to are refused, whatever they specify`(_ writer: String) throws {
+        try Shell.must(["chown", "-R", "65534:65534", path])
+        let settings = "\(path)/moult.json"
+        try Files.replace(settings, with: Array(#"{"moult": 1, "product": "org.example.test"}"#.utf8), mode: 0o644)
+        var group = "65534"
+        switch writer {
+        case "every user": try Shell.must(["chmod", "666", settings])
+        case "a group with other members":
+            group = "100"
+            try Shell.must(["chmod", "664", settings])
+        default:
+            let list = """
+                import os, struct, sys
+                entries = [(1, 6, 0xffffffff), (2, 6, 1), (4, 4, 0xffffffff), (0x10, 6, 0xffffffff), (0x20, 4, 0xffffffff)]
+                value = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+                os.setxattr(sys.argv[1], "system.posix_acl_access", value)
+                """
+            let ended = try Shell.run(["python3", "-c", list, settings])
+            if ended.status != 0 { try Test.cancel("the file system has no access control lists") }
+        }
+        try Shell.must(["chown", "65534:\(group)", settings])
+        let ended = try Shell.run([
+            "setpriv", "--reuid=65534", "--regid=\(group)", "--clear-groups", BuiltMoult.path(), "apply", manifest, "--store",
+            path,
+        ])
+        #expect(ended.status == 3 && ended.errors.contains("chmod go-w \(settings)"), "\(ended)")
+    }
+
+    @Test func `root creates no cache at a path that another user can change`() throws {
+        let home = try scratch.directory("home")
+        try Shell.must(["mkdir", scratch.path("own")])
+        try Files.writeNew(Array("CREATE TABLE t(x);".utf8), to: scratch.path("s.sql"))
+        try Shell.must(["ln", "-s", scratch.path("own"), "\(home)/cache"])
+        try Shell.must(["chown", "-h", "65534", home, "\(home)/cache"])
+        let words = ["cache", "\(home)/cache/app.db", "--schema", scratch.path("s.sql")]
+        let ended = try Shell.run([BuiltMoult.path()] + words)
+        #expect(ended.status == 3 && ended.errors.contains("\(home) belongs to user nobody"), "\(ended)")
+        #expect(try Files.list(scratch.path("own")) == [])
+    }
+
+    /// Any user who may read a directory can lock it.
+    @Test func `a lock on the directory of a cache does not block the cache`() throws {
+        try Files.writeNew(Array("CREATE TABLE t(x);".utf8), to: scratch.path("s.sql"))
+        let home = try scratch.directory("home")
+        let words = ["cache", "\(home)/app.db", "--schema", scratch.path("s.sql")]
+        let ended = try Shell.run(["timeout", "10", "flock", home, BuiltMoult.path()] + words)
+        #expect(ended.status == 2, "\(ended)")
+    }
 }

@@ -218,4 +218,22 @@ import Testing
         sleeper.signal(SIGKILL)
         sleeper.wait()
     }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
+    func `no signal is sent through another user's link to a PID file`() throws {
+        let sleeper = try Program(["sleep", "300"])
+        try Files.writeNew(Array("\(sleeper.pid)".utf8), to: scratch.path("own.pid"))
+        let run = try scratch.directory("run")
+        try Shell.must(["ln", "-s", scratch.path("own.pid"), "\(run)/app.pid"])
+        try Shell.must(["chown", "-h", "65534", run, "\(run)/app.pid"])
+        let consumer =
+            "{\"name\": \"app\", \"signal\": {\"pidFile\": \"\(run)/app.pid\", \"release\": \"TERM\", \"reload\": \"TERM\"}}"
+        let settings = "{\"moult\": 1, \"product\": \"org.example.test\", \"consumers\": [\(consumer)]}"
+        try Files.replace("\(store)/moult.json", with: Array(settings.utf8), mode: 0o644)
+        let ended = try moult(["apply", scratch.path("rel/test-2.0.0.json")])
+        #expect((ended.output + ended.errors).contains("leads through a link of user nobody"), "\(ended)")
+        #expect(try Shell.run(["kill", "-0", "\(sleeper.pid)"]).status == 0)
+        sleeper.signal(SIGKILL)
+        sleeper.wait()
+    }
 }

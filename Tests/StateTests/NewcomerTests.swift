@@ -10,7 +10,8 @@ import Testing
         ("symlinkat", 2),
     ]
 
-    enum Operation: String, CaseIterable { case takeOver, adoption, sharedAdoption, reset }
+    /// A shared update carries the old row over, or keeps it in quarantine.
+    enum Operation: String, CaseIterable { case takeOver, adoption, sharedAdoption, reset, carried, leftBehind, live }
 
     /// What happens between the crash and the recovery.
     enum Event: String, CaseIterable { case replaced, replacedInCopy, writtenInCopy, writtenToWAL }
@@ -19,6 +20,8 @@ import Testing
     private let first: String
     private let reference: String
     private let shared: String
+    /// Two releases of a shared database that preserve a row, or do not.
+    private let updates: [Operation: [String]]
 
     init() throws {
         scratch = try Scratch()
@@ -26,13 +29,31 @@ import Testing
         first = try ReleaseMaker(in: scratch.path("1")).make("1.0.0", sequence: 1, [.user("app", schema)])
         reference = try ReleaseMaker(in: scratch.path("2")).make("2.0.0", sequence: 2, [.reference("app", schema)])
         shared = try ReleaseMaker(in: scratch.path("3")).make("2.0.0", sequence: 2, [.shared("app", schema, more: [])])
+        let rule: JSON = [["table": "d", "where": "t = 'OLD'"]]
+        updates = try [
+            .carried: Self.pair(in: scratch.path("4"), [.init("preserve", rule)]),
+            .leftBehind: Self.pair(in: scratch.path("5"), []),
+            .live: Self.pair(in: scratch.path("6"), [.init("replace", "live")]),
+        ]
+    }
+
+    private static func pair(in directory: String, _ more: [JSON.Member]) throws -> [String] {
+        let maker = try ReleaseMaker(in: directory)
+        return try ["1.0.0", "2.0.0"].enumerated().map { index, version in
+            let content = "CREATE TABLE d(t); INSERT INTO d VALUES('\(version)')"
+            return try maker.make(version, sequence: index + 1, [.shared("app", content, more: more)])
+        }
     }
 
     /// Interrupts an update that would replace a file with a row; nil if it ended before the point.
     private func interrupt(_ operation: Operation, _ point: (String, Int), at path: String) throws -> CopiedStore? {
         let store = CopiedStore(path: path)
         let arguments: [String]
-        if operation == .takeOver || operation == .reset {
+        if let releases = updates[operation] {
+            try Shell.must([BuiltMoult.path(), "apply", "-q", "--create", releases[0], "--store", path])
+            try Shell.must(["sqlite3", "\(path)/app.db", "INSERT INTO d VALUES('OLD')"])
+            arguments = ["apply", releases[1]] + (operation == .carried ? [] : ["--accept-unpreserved"])
+        } else if operation == .takeOver || operation == .reset {
             try Shell.must([BuiltMoult.path(), "apply", "-q", "--create", first, "--store", path])
             try Shell.must(["sqlite3", "\(path)/app.db", "INSERT INTO d VALUES('OLD')"])
             arguments =

@@ -179,6 +179,27 @@ import Testing
         #expect(last.range == "bytes=\(kept)-" && last.bytes == size - kept)
     }
 
+    /// The tag of a file is kept in the store. This server sends one that would exceed the limits of these records.
+    @Test func `a server with a very long ETag does not make the store unusable`() throws {
+        let program = """
+            import http.server, os, sys
+            os.chdir(sys.argv[2])
+            class Handler(http.server.SimpleHTTPRequestHandler):
+                def log_message(self, *words): pass
+                def end_headers(self):
+                    self.send_header("ETag", '"' + '\\\\"' * 16000 + '"')
+                    super().end_headers()
+            http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+            """
+        let port = try Port.free()
+        let server = try Background(["python3", "-c", program, "\(port)", scratch.path("public")])
+        defer { server.signal(SIGKILL) }
+        try server.wait { Port.answers(port) }
+        try follow("http://127.0.0.1:\(port)/feed.json")
+        try must("moult apply -q && moult check -q && moult status && moult verify -q")
+        #expect(try installed == "1.0.0\n")
+    }
+
     @Test func `the next mirror is used if the first server is unreachable`() throws {
         try follow("http://127.0.0.1:\(try Port.free())/feed.json")
         try must(

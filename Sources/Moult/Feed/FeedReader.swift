@@ -60,7 +60,7 @@ struct FeedReader {
         var chain = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
         guard var (bytes, tag) = try read(place, unless: kept == nil ? nil : seen.tag) else {
             try chain?.requireCurrent(at: now)
-            let provenance = try verify(kept ?? [], named: "\(layout.feed)/\(Feed.fileName)", chain) {
+            let provenance = try verify(kept ?? [], named: savedFeed, chain) {
                 try Files.read($0, limit: Provenance.largestSignature)
             }
             return Current(
@@ -99,11 +99,27 @@ struct FeedReader {
 
     /// Returns the saved feed, if it is the one to which the saved tag for this location refers.
     private func keptFeed(_ seen: ReplayGuard, of place: Location) throws -> [UInt8]? {
-        guard seen.tag != nil, seen.url == place.description,
-            let bytes = try Files.read("\(layout.feed)/\(Feed.fileName)", limit: Feed.largest),
+        seen.tag != nil && seen.url == place.description ? try keptFeed(seen) : nil
+    }
+
+    private var savedFeed: String { "\(layout.feed)/\(Feed.fileName)" }
+
+    private func keptFeed(_ seen: ReplayGuard) throws -> [UInt8]? {
+        guard let bytes = try Files.read(savedFeed, limit: Feed.largest),
             try SHA256.digest(of: bytes).hex == seen.sha256
         else { return nil }
         return bytes
+    }
+
+    /// Returns whether keys of the chain have signed the last feed that this store has seen.
+    private func isSigned(_ seen: ReplayGuard, by chain: KeyChain?) throws -> Bool {
+        guard let chain, let bytes = try keptFeed(seen) else { return false }
+        do {
+            _ = try chain.verify(bytes, named: savedFeed, by: chain.roles.feed, at: now) {
+                try Files.read($0, limit: Provenance.largestSignature)
+            }
+            return true
+        } catch is MoultError { return false }
     }
 
     private func fetch(_ name: String, _ limit: Int, beside place: Location) throws -> [UInt8]? {
@@ -183,9 +199,10 @@ struct FeedReader {
                 "\(place) was signed under key list \(made), which key list \(list) has replaced", nil,
                 "An attacker may be withholding a newer feed: ask the publisher, or use another mirror.")
         }
-        // A newer key list restarts the serials, so that a stolen key cannot exhaust them for good.
+        // A newer key list restarts the serials, so that a stolen key cannot exhaust them for good. If the keys of the new list have
+        // signed the last feed, too, its serial still counts: otherwise the server could send an older feed with the new list.
         var seen = seen
-        if list > seen.keyList ?? list { (seen.serial, seen.sha256) = (0, nil) }
+        if list > seen.keyList ?? list, try !isSigned(seen, by: chain) { (seen.serial, seen.sha256) = (0, nil) }
         if feed.serial < seen.serial, !allowOlder {
             throw distrust(
                 "\(place) is older than a feed seen before",

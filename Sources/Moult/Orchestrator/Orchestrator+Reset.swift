@@ -86,18 +86,18 @@ extension Orchestrator {
     private func salvage(_ set: QuarantineShelf.Set, template: String?) throws -> Reset {
         guard let label = set.record else { throw noSet(of: Files.name(of: set.directory)) }
         // The record is untrusted: only the file name in its path is used, and no symlink is followed.
-        let file = "\(set.directory)/\(Files.name(of: label.path))"
+        let file = "\(set.directory)/\(label.keptName)"
         let what = "cannot salvage \(label.database) again"
         guard try Files.facts(file)?.kind == .file else {
             throw MoultError(
                 .system, what: what, why: "\(file) is not a regular file",
                 now: "The files that were set aside are in \(set.directory).")
         }
-        let scratch = "\(set.directory)/salvage.tmp"
+        let scratch = "\(set.directory)/\(QuarantineRecord.salvageScratch)"
         try Files.removeTree(scratch)
         let result = Swift.Result { () throws -> (Salvage.Report, found: Bool) in
             try Files.makeDirectory(scratch, mode: 0o700)
-            let found = "\(scratch)/\(SetAside.salvagedName)"
+            let found = "\(scratch)/\(QuarantineRecord.salvaged)"
             let report = try Salvage.run(
                 file, template: template.flatMap { try Files.facts($0) == nil ? nil : $0 }, to: found, scratch: scratch)
             if report.mayBeRepeated {
@@ -110,12 +110,12 @@ extension Orchestrator {
             let isFound = try Files.facts(found) != nil
             if isFound {
                 try Files.seal(found, mode: 0o600)
-                try Files.rename(found, to: "\(set.directory)/\(SetAside.salvagedName)")
+                try Files.rename(found, to: "\(set.directory)/\(QuarantineRecord.salvaged)")
             } else {
-                try Files.remove("\(set.directory)/\(SetAside.salvagedName)")
+                try Files.remove("\(set.directory)/\(QuarantineRecord.salvaged)")
             }
             try Files.replace(
-                "\(set.directory)/\(SetAside.reportName)", with: Array(report.json.pretty.utf8), mode: 0o600)
+                "\(set.directory)/\(QuarantineRecord.salvageReport)", with: Array(report.json.pretty.utf8), mode: 0o600)
             return (report, isFound)
         }
         do { try Files.removeTree(scratch) } catch {
@@ -125,7 +125,7 @@ extension Orchestrator {
         let (report, isFound) = try result.get()
         return Reset(
             database: label.database, place: label.path, setAside: set.directory, salvage: report,
-            salvaged: isFound ? "\(set.directory)/\(SetAside.salvagedName)" : nil)
+            salvaged: isFound ? "\(set.directory)/\(QuarantineRecord.salvaged)" : nil)
     }
 
     private func resetResult(_ plan: Plan, _ name: String) -> Reset {
@@ -136,7 +136,7 @@ extension Orchestrator {
         warning {
             guard try Files.facts(directory) != nil else { return }
             setAside = directory
-            report = try Files.read("\(directory)/\(SetAside.reportName)", limit: 1 << 24).map {
+            report = try Files.read("\(directory)/\(QuarantineRecord.salvageReport)", limit: 1 << 24).map {
                 try Salvage.Report(json: JSON(parsing: $0, source: directory))
             }
             if report == nil, try QuarantineRecord(in: directory).map({ !$0.kind.isDisposable }) == true {
@@ -144,7 +144,7 @@ extension Orchestrator {
                 report?.note = "no disk space was left for a report"
                 report?.mayBeRepeated = true
             }
-            let file = "\(directory)/\(SetAside.salvagedName)"
+            let file = "\(directory)/\(QuarantineRecord.salvaged)"
             if try Files.facts(file) != nil { salvaged = file }
         }
         return Reset(

@@ -175,6 +175,7 @@ enum ApplyVerb {
         let display = UpdateDisplay(call, store: nil, asksForConfirmation: try call.asksForConfirmation())
         // The plan names its store. A store in the current directory must not be used instead.
         let root = call.value(.store) ?? plan.store
+        try call.check(root)
         let result = try Orchestrator(
             root: root, steps: call.steps, watcher: display.watcher, consumers: call.consumerOptions
         ).apply(

@@ -2,6 +2,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
 internal import MoultPublish
+internal import MoultStore
 
 /// `moult cache`: checks an app's cache without releases, and recreates it if it does not match.
 enum CacheVerb {
@@ -41,6 +42,7 @@ enum CacheVerb {
     static func run(_ call: Call) throws -> ExitCode {
         guard let schema = call.value(schema) else { throw call.wrongUsage("cache needs --schema SCHEMA.sql") }
         let file = try call.required(file)
+        try Custody.check(cache: file)
         let cache = try StandaloneCache(file, .refuse)
         Interruption.watch()
         let outcome = try Files.withScratchDirectory { scratch in

@@ -37,7 +37,7 @@ extension SignalConsumer: ConsumerChannel {
 
     /// Returns the ID of the process that wrote the PID file; nil if that process has exited.
     private func pid() throws -> Int32? {
-        let file = try Files.resolvedForOpening(pidFile)
+        let (file, linkOwners) = try Files.resolutionForOpening(pidFile)
         guard let facts = try Files.facts(file), let bytes = try Files.read(file, limit: 64) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         // `kill` sends a signal for zero or a negative number to several processes, and 1 is the init process.
@@ -50,8 +50,14 @@ extension SignalConsumer: ConsumerChannel {
         }
         guard started.seconds <= facts.modified.seconds + 2 else { return nil }
         guard let user = ProcessFacts(pid: pid).user else { return nil }
-        // Without this check, another user could choose which process gets the signal.
-        guard facts.mode & 0o002 == 0, [0, geteuid(), user].contains(facts.owner) else {
+        // Without these checks, another user could choose which process gets the signal.
+        let trusted = [0, geteuid(), user]
+        if let other = linkOwners.subtracting(trusted).min() {
+            throw ConsumerFault(
+                "\(pidFile) leads through a link of user \(Files.userName(other)), and \(ProcessFacts(pid: pid).description) belongs to user \(Files.userName(user)): no signal is sent"
+            )
+        }
+        guard facts.mode & 0o002 == 0, trusted.contains(facts.owner) else {
             let why =
                 facts.mode & 0o002 == 0
                 ? "belongs to user \(Files.userName(facts.owner))" : "is writable by every user"

@@ -41,8 +41,6 @@ package final class SetAside: WritableEffect {
     /// database without an error.
     private let fits: () throws -> Bool
 
-    package static let salvagedName = "salvaged.db"
-    package static let reportName = "salvaged.json"
     /// The metadata of the new file when it was put in place.
     private var placed: FileFacts?
     private static let suffixes = ["-journal", "-wal", "-shm"]
@@ -402,7 +400,7 @@ package final class SetAside: WritableEffect {
         (record.reason, record.why) = (.undone, "an undo after a crash replaced the file")
         (record.owner, record.isPending) = (QuarantineRecord.Owner(facts), true)
         try record.write(to: set)
-        let name = "\(set)/\(Files.name(of: place))"
+        let name = "\(set)/\(QuarantineRecord.keptName(of: place))"
         let isLinked = try isDrained && newDigest == nil && Files.hardLinkIfPossible(place, at: name)
         if !isLinked {
             for suffix in Self.suffixes + [""] where try Files.facts(place + suffix) != nil {
@@ -441,11 +439,11 @@ package final class SetAside: WritableEffect {
             if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }
         }
         let record = QuarantineRecord.fileName
-        let ours = [record, Files.name(of: Files.staged(record)), Self.salvagedName, Self.reportName]
+        let ours = [record, Files.name(of: Files.staged(record)), QuarantineRecord.salvaged, QuarantineRecord.salvageReport]
         if try Files.list(directory).allSatisfy(ours.contains) { try Files.removeTree(directory) }
     }
 
-    private func kept(_ suffix: String) -> String { "\(directory)/\(Files.name(of: place))\(suffix)" }
+    private func kept(_ suffix: String) -> String { "\(directory)/\(QuarantineRecord.keptName(of: place))\(suffix)" }
 
     private func make(_ directory: String) throws {
         let above = Files.directory(of: directory)

@@ -245,24 +245,31 @@ package struct StandaloneCache {
 
     // MARK: locking
 
+    /// A file that only this user can open: any process that can read the directory could lock the directory.
+    private var lockFile: String { "\(directory)/.\(Files.name(of: path)).moult-lock" }
+
     private func locked<R>(_ mode: FileLock.Mode, _ body: () throws -> R) throws -> R {
         let lock = try lock(mode)
         defer { withExtendedLifetime(lock) {} }
         return try body()
     }
 
-    /// Locks the directory, because the file itself is replaced.
-    private func lock(_ mode: FileLock.Mode) throws -> FileLock {
+    /// Locks a separate file, because the file itself is replaced. Returns nil if this user cannot create files in the directory,
+    /// and therefore cannot replace the cache either.
+    private func lock(_ mode: FileLock.Mode) throws -> FileLock? {
         let until = Timestamp.now.seconds + Self.patience
         while true {
-            if let lock = try FileLock.take(directory, mode, directory: true) { return lock }
+            do { if let lock = try FileLock.take(lockFile, mode) { return lock } } catch let error as MoultError {
+                if Files.isDenied(error) { return nil }
+                throw error
+            }
             if Timestamp.now.seconds >= until { break }
             usleep(10_000)
         }
-        let holders = try LockHolders.of(directory).map(\.description).joined(separator: ", ")
+        let holders = try LockHolders.of(lockFile).map(\.description).joined(separator: ", ")
         throw MoultError(
             .locked, .busy, what: "the cache \(path) is being created",
-            why: "the lock on \(directory) is held by \(holders.isEmpty ? "another process" : holders)",
+            why: "the lock on \(lockFile) is held by \(holders.isEmpty ? "another process" : holders)",
             now: "Try again later.")
     }
 }

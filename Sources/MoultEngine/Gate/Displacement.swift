@@ -67,7 +67,7 @@ final class Displacement {
 
     /// Copies the database into quarantine, as the connection sees it.
     func keepCopy(of connection: Connection) throws {
-        try begin(Files.factsThroughLinks(place))
+        try begin(Files.factsThroughLinks(place), isCopy: true)
         let copy = try Connection(path: file, access: .readWriteCreate)
         try connection.backup(to: copy)
         try copy.close()
@@ -77,24 +77,25 @@ final class Displacement {
 
     /// Moves into quarantine a copy that was made while the database was held.
     func keep(copy: String) throws {
-        try begin(Files.factsThroughLinks(place))
+        try begin(Files.factsThroughLinks(place), isCopy: true)
         try Files.seal(copy, mode: 0o600)
         try Files.rename(copy, to: file)
         try sync()
     }
 
-    private var file: String { "\(directory)/\(Files.name(of: record.path))" }
+    private var file: String { "\(directory)/\(record.keptName)" }
 
-    private func begin(_ facts: FileFacts?, _ leased: WriteLease? = nil) throws {
+    private func begin(_ facts: FileFacts?, _ leased: WriteLease? = nil, isCopy: Bool = false) throws {
         let above = Files.directory(of: directory)
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
-        // A set that the same update left before a crash is replaced with the present content.
+        // A set that the same update left before a crash is replaced with the present content of the same file.
         try Removable(pending: directory, live: [place], leased: leased)?.remove()
         try findFreeName(in: above)
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }
         record.isPending = true
+        record.copyOf = isCopy ? try Files.identity(place) : nil
         try record.write(to: directory)
     }
 
@@ -157,7 +158,7 @@ final class Displacement {
             return
         }
         if !isInstalled, let removable = try Removable(pending: directory, live: live) { return try removable.remove() }
-        record.isPending = false
+        (record.isPending, record.copyOf) = (false, nil)
         try record.write(to: directory)
     }
 }

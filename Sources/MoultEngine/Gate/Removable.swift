@@ -68,12 +68,15 @@ package struct Removable {
             return
         }
         let facts = try live.compactMap { try Files.factsThroughLinks($0) }
-        // The kept file must be a hard link to the file in place, or a copy of an untouched file.
+        // The kept file must be a hard link to the file in place, or a copy of that file. If another program has put a different
+        // file in place since, the set may have the only copy of the old content.
         if let kept = try Self.kept(record, in: directory) {
-            let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
-            let file = "\(directory)/\(Files.name(of: record.path))"
+            let isCopy = try record.copyOf.map { original in
+                try live.contains { try Files.factsThroughLinks($0) != nil && Files.identity($0) == original }
+            }
+            let file = "\(directory)/\(record.keptName)"
             guard
-                try isCopy || kept.isSame(asAnyOf: facts)
+                try isCopy == true || kept.isSame(asAnyOf: facts)
                     || live.contains(where: {
                         // `HardLinks` may have given the database a separate file since.
                         try Files.haveSameBytes(file, $0, leased: leased)
@@ -93,29 +96,36 @@ package struct Removable {
     }
 
     private static func kept(_ record: QuarantineRecord, in directory: String) throws -> FileFacts? {
-        try Files.facts("\(directory)/\(Files.name(of: record.path))")
+        try Files.facts("\(directory)/\(record.keptName)")
     }
 
     /// The staged files of a transaction. Old content from an exchange is first moved to quarantine, unless the record of the
     /// decision says that it is expendable.
     init(staging transaction: Transaction, _ state: Journal.State) throws {
-        for path in state.plan?.exchanged ?? [] { try Self.secure(path, transaction, state) }
+        for path in state.plan?.exchanged ?? [] { try Self.secure(path, transaction, state, isReplaced: true) }
         self.init(transaction.directory)
     }
 
     /// A staged copy of a database, or one of its sidecars, which recovery will create again.
     init?(staged path: String, suffix: String, _ transaction: Transaction, _ state: Journal.State) throws {
-        try Self.secure(path, transaction, state)
+        try Self.secure(path, transaction, state, isReplaced: false)
         guard try Files.facts(transaction.waiting(path) + suffix) != nil else { return nil }
         self.init(transaction.waiting(path) + suffix)
     }
 
     /// Moves to quarantine any old content at the path of a staged file, unless the record of the decision says that this
-    /// content is expendable.
-    private static func secure(_ path: String, _ transaction: Transaction, _ state: Journal.State) throws {
+    /// content is expendable. `isReplaced` tells whether the new content is in place.
+    private static func secure(
+        _ path: String, _ transaction: Transaction, _ state: Journal.State, isReplaced: Bool
+    ) throws {
         let waiting = transaction.waiting(path)
         guard let facts = try Files.facts(waiting) else { return }
-        if let proof = state.expendable[path], proof != .adopted { return }
+        switch state.expendable[path] {
+        case .shipped, .kept: return
+        // The rows of the old file are in the new one, unless another program has replaced the new one.
+        case .accounted: if isReplaced, state.undoing == nil { return }
+        case .adopted, nil: break
+        }
         guard let decided = state.decided, decided["waiting/\(path)"] != recreatedInode else { return }
         let isStaged =
             try state.isCopied
@@ -126,15 +136,18 @@ package struct Removable {
         }
     }
 
+    /// Returns the database of the plan's release that replaces the file at a path.
+    private static func replaced(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Database? {
+        let effect = plan?.effects.first { if case .replace(path, _, _, _, _, _, _) = $0.change { true } else { false } }
+        guard let plan, let name = effect?.database else { return nil }
+        return try transaction.release(of: plan)?.database(name)
+    }
+
     /// In a copied store, where inodes prove nothing: returns whether the staged file has the content of the release, and the
     /// file in place does not. If that is unknown, the staged file counts as old content and is kept.
     private static func isStagedContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
         let waiting = transaction.waiting(path)
-        let effect = plan?.effects.first {
-            if case .replace(path, _, _, _, _, _, _) = $0.change { true } else { false }
-        }
-        guard let plan, let database = try effect?.database.flatMap({ try transaction.release(of: plan)?.database($0) })
-        else { return false }
+        guard let database = try replaced(path, transaction, plan) else { return false }
         if !database.kind.isReplaced { return try Transaction.isPublished(waiting, database.sha256) }
         let view = RecordingView(store: StoreSnapshot(transaction.layout))
         return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
@@ -165,7 +178,7 @@ package struct Removable {
     /// Moves a file with its sidecars to quarantine.
     static func moveToQuarantine(_ waiting: String, _ path: String, _ transaction: Transaction) throws {
         let place = transaction.layout.file(path)
-        let name = Files.name(of: place)
+        let name = QuarantineRecord.keptName(of: place)
         let root = transaction.layout.quarantine(of: path)
         var directory = "\(root)/\(transaction.id)-\(name)"
         while try isOtherSet(directory, name) { directory += ".2" }
@@ -188,7 +201,7 @@ package struct Removable {
     private static func isOtherSet(_ directory: String, _ name: String) throws -> Bool {
         if try Files.facts("\(directory)/\(name)") != nil { return true }
         guard let record = try QuarantineRecord(in: directory) else { return false }
-        return record.reason != .replaced || Files.name(of: record.path) != name
+        return record.reason != .replaced || record.keptName != name
     }
 
     /// Returns whether the update keeps a file of the same name and content: in the generation of adopted files, or in
@@ -198,7 +211,7 @@ package struct Removable {
     ) throws -> Bool {
         let root = transaction.layout.quarantine(of: path)
         // A moved database is kept under its old name.
-        let names = [path, plan?.movedFrom(path)].compactMap { $0.map { Files.name(of: transaction.layout.file($0)) } }
+        let names = [path, plan?.movedFrom(path)].compactMap { $0.map { QuarantineRecord.keptName(of: transaction.layout.file($0)) } }
         var kept = try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.flatMap { set in
             // If a set has several main files, the names of the later ones end in a number.
             let files = try Files.list("\(root)/\(set)").filter { file in names.contains { file.hasPrefix($0) } }

@@ -49,6 +49,12 @@ extension Transaction {
         try CacheTag.put(in: root)
         for directory in ["\(root)/.moult", "\(root)/.moult/staging", apart] {
             try Files.ensureDirectory(directory, mode: 0o700)
+            // Another user may have created the directory in the meantime.
+            guard let facts = try Files.facts(directory), facts.isExclusive else {
+                throw MoultError(
+                    .custody, .refused, what: "caches cannot be staged in \(directory)",
+                    why: "other users can change the files there", now: "Set another \"cacheRoot\" in \(layout.settings).")
+            }
         }
     }
 

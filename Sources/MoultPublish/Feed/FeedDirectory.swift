@@ -11,9 +11,10 @@ struct FeedDirectory {
 
     /// Takes the lock that keeps out other publishers and makers of key lists.
     func lock() throws -> FileLock {
-        if let lock = try FileLock.take(path, .exclusive, directory: true) { return lock }
-        // The directory is public, so any process can lock it.
-        let holders = try LockHolders.of(path).map(\.description)
+        // The directory is public, so any process could lock it.
+        let file = file(".moult-lock")
+        if let lock = try FileLock.take(file, .exclusive, isTemporary: true) { return lock }
+        let holders = try LockHolders.of(file).map(\.description)
         throw MoultError(
             .publishing, .busy, what: "\(path) is in use",
             why: holders.isEmpty

@@ -24,7 +24,7 @@ package struct ReplayGuard: Equatable {
 
     package static func read(_ layout: StoreLayout) throws -> ReplayGuard {
         // A power failure may leave the file empty: then the record counts as missing.
-        guard let bytes = try Files.read(path(layout), limit: 1 << 16),
+        guard let bytes = try Files.read(path(layout), limit: 1 << 20),
             let json = try? JSON(parsing: bytes, source: path(layout)), let serial = json["serial"]?.integer,
             let sequence = json["sequence"]?.integer
         else { return try ofGenerations(layout) }

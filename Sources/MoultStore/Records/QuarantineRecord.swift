@@ -5,6 +5,18 @@ package import StepKit
 /// The record of a set in quarantine, in a file in the set's directory.
 package struct QuarantineRecord: Sendable, Equatable {
     package static let fileName = "set.json"
+    /// The database with the rows of a damaged one, and the report about them.
+    package static let (salvaged, salvageReport, salvageScratch) = ("salvaged.db", "salvaged.json", "salvage.tmp")
+
+    /// Returns the name that a set gives to the file of a path. The names of moult's own files are taken.
+    package static func keptName(of path: String) -> String {
+        let name = Files.name(of: path)
+        let own = [fileName, Files.name(of: Files.staged(fileName)), salvaged, salvageReport, salvageScratch]
+        return own.contains(name) ? "kept-\(name)" : name
+    }
+
+    /// The name of the main file in the set.
+    package var keptName: String { Self.keptName(of: path) }
 
     /// The original owner, group and mode of the file.
     package struct Owner: Sendable, Equatable {
@@ -36,6 +48,8 @@ package struct QuarantineRecord: Sendable, Equatable {
     package var rows: [SQLName: Int]?
     /// Whether the update that set the file aside is still running: until it ends, the file may still be in use.
     package var isPending = false
+    /// The identity of the file whose content was copied for the set; nil if the set has the file itself.
+    package var copyOf: String?
 
     package var json: JSON {
         .compact([
@@ -48,7 +62,7 @@ package struct QuarantineRecord: Sendable, Equatable {
             "rows": rows.map { rows in
                 .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
             },
-            "pending": isPending ? true : nil,
+            "pending": isPending ? true : nil, "copyOf": .optional(copyOf),
         ])
     }
 
@@ -83,6 +97,7 @@ package struct QuarantineRecord: Sendable, Equatable {
         }
         number = json["number"].flatMap(Self.count)
         isPending = json["pending"]?.bool ?? false
+        copyOf = json["copyOf"]?.string
     }
 
     /// Returns a count that a set can have, so that sums of counts cannot overflow; nil for any other value. A database has at

@@ -32,7 +32,7 @@ package struct QuarantineShelf {
         package var isWithoutRows: Bool { record?.rows.map { $0.values.allSatisfy { $0 == 0 } } ?? false }
 
         /// The path of the main file.
-        package var file: String? { record.map { "\(directory)/\(Files.name(of: $0.path))" } }
+        package var file: String? { record.map { "\(directory)/\($0.keptName)" } }
 
         package var json: JSON {
             .compact([
@@ -84,7 +84,7 @@ package struct QuarantineShelf {
     private func set(_ directory: String) throws -> Set? {
         guard let facts = try Files.facts(directory), facts.kind == .directory else { return nil }
         let record = try QuarantineRecord(in: directory)
-        let hasMainFile = try record.map { try Files.facts("\(directory)/\(Files.name(of: $0.path))") != nil } ?? true
+        let hasMainFile = try record.map { try Files.facts("\(directory)/\($0.keptName)") != nil } ?? true
         return Set(
             directory: directory, record: record, size: try Self.size(of: directory), hasMainFile: hasMainFile,
             since: record?.time ?? Timestamp(seconds: facts.modified.seconds), nanoseconds: facts.modified.nanoseconds)

@@ -42,9 +42,20 @@ package struct Custody {
                 + "Or set another \"cacheRoot\" in \(layout.settings).")
     }
 
+    /// Throws if this process runs as root and another user determines which directory the path of a cache leads to.
+    package static func check(cache path: String) throws {
+        guard isRoot, let fault = try faults(ofPath: Files.directory(of: Files.absolute(path))).first else { return }
+        throw MoultError(
+            .custody, .refused, what: "root does not create the cache \(path): \(fault.path) \(fault.why)",
+            why: "a user who can change that path determines which file root replaces",
+            now: fault.owner.map { "Run the command as user \(Files.userName($0))." }
+                ?? "To fix this: \(shellLine(fault.remedy ?? ["chmod", "go-w", fault.path]))")
+    }
+
     /// Throws if another user could have written the settings that specify programs and keys.
-    func checkSettings() throws {
-        guard let fault = try Self.fault(ofFile: layout.settings), try !isTrusted() else { return }
+    func checkSettings(allowsOtherOwner: Bool) throws {
+        guard let fault = try Self.fault(ofFile: layout.settings, allowsOtherOwner: allowsOtherOwner), try !isTrusted()
+        else { return }
         throw MoultError(
             .custody, .refused, what: "\(fault.path) \(fault.why)",
             why:
@@ -180,15 +191,16 @@ package struct Custody {
     }
 
     /// Returns the fault of a file that belongs to neither root nor this user, or to which another user may write; nil
-    /// otherwise. The user's own group counts as the user.
-    private static func fault(ofFile path: String) throws -> Fault? {
+    /// otherwise. A group whose only member is the user counts as the user.
+    private static func fault(ofFile path: String, allowsOtherOwner: Bool = false) throws -> Fault? {
         guard let facts = try Files.factsThroughLinks(path) else { return nil }
-        guard facts.owner == 0 || facts.owner == geteuid() else {
+        guard facts.owner == 0 || facts.owner == geteuid() || allowsOtherOwner else {
             return Fault(
                 path: path, why: "belongs to user \(Files.userName(facts.owner))", remedy: nil, owner: facts.owner)
         }
-        let others: UInt32 = facts.group == getegid() ? 0o002 : 0o022
-        if facts.mode & others == 0 { return nil }
+        // The bits of the group are also the limit for all users in an access control list.
+        let isOnlyUser = try Files.isPrivateGroup(facts.group) && !Files.hasAccessList(path)
+        if facts.mode & (isOnlyUser ? 0o002 : 0o022) == 0 { return nil }
         return Fault(
             path: path, why: "is writable by other users", remedy: ["chmod", "go-w", path], owner: nil)
     }
