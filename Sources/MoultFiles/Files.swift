@@ -20,14 +20,6 @@ package enum Files {
         }
     }
 
-    /// Returns text that only this file has for as long as it exists: a new file may get the inode of a removed one, but not its
-    /// creation time. Nil if the file system does not record creation times, or no file is at the path. Copying a directory gives
-    /// its files other identities.
-    package static func identity(_ path: String) throws -> String? {
-        guard let facts = try factsThroughLinks(path), let birth = try birth(path) else { return nil }
-        return "\(facts.inode):\(birth.seconds).\(birth.nanoseconds)"
-    }
-
     /// Returns when the file at a path was created; nil if the file system does not record that. A copy has a different time
     /// than its original, and no program can set this time.
     package static func birth(_ path: String) throws -> FileFacts.Moment? {

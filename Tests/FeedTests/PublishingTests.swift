@@ -38,6 +38,17 @@ import Testing
         #expect(try Files.facts(bench.path("own"))?.kind == .directory)
     }
 
+    /// Someone without a key can write to the directory, and the publisher renews the feed.
+    @Test func `a feed that was changed after it was signed is not signed again`() throws {
+        try bench.must("sed -i 's/\"1.0.0\"/\"1.0.1\"/' public/feed.json")
+        try refused(
+            "-k a.key",
+            """
+            public/feed.json was changed after it was signed: no signature next to it matches, and a new one would cover the change
+              Restore the feed and its signatures from a copy that you trust, then publish again.
+            """)
+    }
+
     @Test func `a version can be published only once`() throws {
         try bench.release("1.0.0", sequence: 11, rows: 3)
         try refused(

@@ -114,6 +114,8 @@ def kept(store):
             found.append((UPDATE.sub("ID", name), rows.fault(store, name)))
             continue
         known.pop("time", None)
+        # Recovery may make a set again, with the next number.
+        known.pop("number", None)
         file = os.path.join(store, ".moult/quarantine", name, os.path.basename(known.get("path", "?")))
         known = UPDATE.sub("ID", json.dumps(known, sort_keys=True).replace(store, "STORE"))
         found.append((UPDATE.sub("ID", name), known, *(content(file) if os.path.isfile(file) else ["no file"])))

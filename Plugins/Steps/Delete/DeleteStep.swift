@@ -133,9 +133,25 @@ public struct DeleteStep: Step {
         return effects
     }
 
+    /// Throws if the release replaces a database with app data by one of another kind at another path: the app would no longer use
+    /// the data, and nothing would tell the user.
+    private func requireUse(of database: Database, _ context: PlanContext) throws {
+        guard context.purpose != .rollback, !database.holdsAppData, !context.isAdopted(context.installedGeneration),
+            let before = context.installed?.database(database.name), before.holdsAppData, before.path != database.path,
+            case .file = try context.store.look(before.path)
+        else { return }
+        throw MoultError(
+            .occupied, .refused,
+            what: "\(context.store.path(before.path)) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
+            why: "release \(context.release.version) has a \(database.kind.rawValue) database of that name at \(database.path), "
+                + "and the app would no longer use the data",
+            now: "Nothing was changed. Ask the publisher for a release that gives the new database another name.")
+    }
+
     /// Plans to move databases with the app's data to their paths in the release.
     private func moves(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database in
+            try requireUse(of: database, context)
             guard let before = try context.moved(database) else { return nil }
             let (from, new) = (before.path, try context.store.look(database.path))
             try requireMovable(database, from, isNewPathTaken: new != .nothing, context)

@@ -102,7 +102,8 @@ extension Orchestrator {
     private func shipping(_ set: QuarantineShelf.Set) throws -> [String] {
         let (current, release) = (try Generation.currentName(layout), set.record?.release)
         return try Files.list(layout.generations).sorted().filter {
-            $0 == current || !$0.hasPrefix(Generation.adopted) && Generation.version(of: $0) == release
+            // The rows of a file from before moult are the app's own.
+            !$0.hasPrefix(Generation.adopted) && ($0 == current || Generation.version(of: $0) == release)
         }
     }
 

@@ -7,7 +7,10 @@ internal import StepKit
 extension Call {
     /// Opens the subject that an argument specifies: a store, or a file of any kind that contains databases.
     func subject(_ path: String) throws -> Subject {
-        if try Files.factsThroughLinks(path)?.kind == .directory { return try installed(StoreLayout(root: path), path) }
+        if try Files.factsThroughLinks(path)?.kind == .directory {
+            try check(path)
+            return try installed(StoreLayout(root: path), path)
+        }
         let bar = progressBar()
         defer { bar.end() }
         return try Subject.open(path) { done, total in

@@ -114,6 +114,12 @@ final class Adoption: WritableEffect {
         try Files.read(path, limit: 1 << 24).map { try JSON(parsing: $0, source: path) }
     }
 
+    /// Returns whether a newer file has everything that the copy in the generation has. Otherwise someone has put a different file in
+    /// place since the crash, and the copy may be the last one.
+    private func isContained(in newer: String) throws -> Bool {
+        try Files.haveSameBytes(kept, newer) || NonInvasiveReader.has(newer, allOf: kept)
+    }
+
     // MARK: after the decision
 
     /// Puts the file into the generation: as a hard link, or as a copy if other processes keep it open. A later effect puts the
@@ -125,6 +131,7 @@ final class Adoption: WritableEffect {
         } else if try isLive && Files.facts(copy) != nil {
             // Recovery has copied the file again, because programs may have written to it since the crash.
             try Files.setMode(directory, 0o700)
+            if try isDone && !isContained(in: copy) { try Removable.moveToQuarantine(kept, path, transaction) }
             try Files.rename(copy, to: kept)
             try record(Files.facts(kept), in: directory) { try SHA256.digest(ofFileAt: kept).hex }
         }
@@ -150,6 +157,7 @@ final class Adoption: WritableEffect {
             } else if facts.inode == there?.inode {
                 try Files.remove(kept)
             } else if isLive {
+                if try !isContained(in: place) { try Removable.moveToQuarantine(kept, path, transaction) }
                 try Files.remove(kept)
             }
             try Files.syncDirectory(transaction.layout.databases)

@@ -23,17 +23,20 @@ struct ContentTransfer {
     let acceptsUnpreserved: Bool
     /// Whether rows stay behind in quarantine if the installed release's conditions cannot select them.
     let keepsUnselectableRows: Bool
+    /// Whether the new content is a file from before moult.
+    private let restoresFile: Bool
     /// Returns the shipped file and the rules for content whose digest is not that of the installed release; nil if no kept
     /// release has that digest. A set restored from quarantine, for example, may have the content of an earlier release.
     let contentOf: (_ digest: String) throws -> (file: String, rules: [Preservation.Rule])?
 
     init(
         database: Database, release: Version, old: Old, rules: [Preservation.Rule], acceptsUnpreserved: Bool,
-        keepsUnselectableRows: Bool, contentOf: @escaping (String) throws -> (file: String, rules: [Preservation.Rule])?
+        keepsUnselectableRows: Bool, restoresFile: Bool,
+        contentOf: @escaping (String) throws -> (file: String, rules: [Preservation.Rule])?
     ) {
         (self.database, self.release, self.old, self.rules) = (database, release, old, rules)
         (self.acceptsUnpreserved, self.keepsUnselectableRows) = (acceptsUnpreserved, keepsUnselectableRows)
-        self.contentOf = contentOf
+        (self.restoresFile, self.contentOf) = (restoresFile, contentOf)
     }
 
     /// Whether the file existed before moult.
@@ -63,6 +66,7 @@ struct ContentTransfer {
     }
 
     private func carry(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
+        if restoresFile { return try leave(live, new, displacement) }
         try refuseForeignRejectTable(live)
         try refuseRenamedTables(live)
         var fates = RowFates()
@@ -90,6 +94,17 @@ struct ContentTransfer {
             }
         }
         try prove(live, new, rules, fates, displacement)
+    }
+
+    /// Restores a file from before moult exactly as it was: nothing is carried over, not even the records of rejected rows.
+    private func leave(_ live: Connection, _ new: Connection, _ displacement: Displacement?) throws {
+        var fates = RowFates()
+        let rejects = ReleaseMarker.rejects
+        if try RejectTable(name: rejects, label: "").missingColumn(in: live) == nil, try RowSelection.hasTable(rejects, in: live) {
+            let count = try RowSelection(table: rejects, conditions: [nil]).count(in: live)
+            if count > 0 { fates.add(rejects) { $0.kept += count } }
+        }
+        try prove(live, new, [], fates, displacement)
     }
 
     private func prove(

@@ -50,7 +50,12 @@ final class MoveFile: WritableEffect {
 
     func perform() throws {
         if try isDone { return }
-        guard try old.isHeld(), try Files.renameIfFree(from, to: place) else { throw old.inUse() }
+        guard try old.isHeld() else { throw old.inUse() }
+        guard try Files.renameIfFree(from, to: place) else {
+            throw MoultError(
+                .occupied, .refused, what: "\(from) cannot be moved to \(place)", why: "another file is at that path",
+                now: Files.moveAway(place), cause: Errno.exists)
+        }
         try Files.syncDirectory(Files.directory(of: place))
         try Files.syncDirectory(Files.directory(of: from))
         if !isHeldByExchange { old.release() }
@@ -61,7 +66,14 @@ final class MoveFile: WritableEffect {
         old.release()
         // Only the moved file goes back. In a copied store it is known only by its path.
         let newcomer = try Files.facts(from)
-        guard let facts = try Files.facts(place), inode.map({ $0 == facts.inode }) ?? (newcomer == nil) else { return }
+        guard let facts = try Files.facts(place), inode.map({ $0 == facts.inode }) ?? true else { return }
+        if inode == nil, newcomer != nil {
+            throw MoultError(
+                .occupied, .refused, what: "\(place) cannot be moved back to \(from)",
+                why: "this is a copy of a store, and does not tell which of the two files is the database",
+                now: "Find out which of them is the database, and move the other one away. If it is the file at the old path: "
+                    + shellLine(["mv", from, try Files.firstFree("\(from).old")]), cause: Errno.exists)
+        }
         // An app that did not find its database may have created another one in the meantime. This check comes before anything is
         // drained, because draining changes the journal mode.
         if newcomer?.kind == .file, try WriteLease.take(from) == nil { throw DrainedFile(from).inUse() }

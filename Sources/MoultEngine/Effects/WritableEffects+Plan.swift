@@ -238,6 +238,7 @@ extension WritableEffects {
             database: database, release: release.version, old: old,
             rules: restoresPlainFile ? [] : rules(origin, database),
             acceptsUnpreserved: mayLeave || database.unpreserved == .keep, keepsUnselectableRows: mayLeave,
+            restoresFile: restoresPlainFile,
             contentOf: { [unowned self] digest in
                 guard !restoresPlainFile, digest != before?.sha256,
                     let origin = try StoreSnapshot(transaction.layout).releasedDatabase(digest: digest)

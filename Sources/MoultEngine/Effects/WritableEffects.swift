@@ -44,8 +44,10 @@ final class WritableEffects {
         if !effects.isEmpty { try transaction.journal.sync() }
         for effect in effects { try requireOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
         isHeld = true
-        for effect in effects where !(effect is SetAside) {
+        for effect in effects {
             let path = effect.effect.drainedPath.map(place) ?? effect.place
+            // A file that this user may not read can only be set aside unchanged.
+            if effect is SetAside, !Files.isReadable(path) { continue }
             try HardLinks(path, own: names()).separate()
         }
         // This check comes before anything is drained: a refused update must not change even a journal mode.

@@ -60,14 +60,14 @@ final class Displacement {
     /// Gives the complete file, which has no sidecars, a second name in quarantine. `leased` is the lease on it, if this process
     /// has one.
     func keepFile(_ leased: WriteLease? = nil) throws {
-        try begin(FileFacts.of(place), leased)
+        try begin(FileFacts.of(place), leased, has: { _ in false })
         if try !Files.hardLinkIfPossible(place, at: file) { throw cannotKeep() }
         try sync()
     }
 
     /// Copies the database into quarantine, as the connection sees it.
     func keepCopy(of connection: Connection) throws {
-        try begin(Files.factsThroughLinks(place), isCopy: true)
+        try begin(Files.factsThroughLinks(place), has: { try connection.hasAll(of: $0) })
         let copy = try Connection(path: file, access: .readWriteCreate)
         try connection.backup(to: copy)
         try copy.close()
@@ -77,7 +77,7 @@ final class Displacement {
 
     /// Moves into quarantine a copy that was made while the database was held.
     func keep(copy: String) throws {
-        try begin(Files.factsThroughLinks(place), isCopy: true)
+        try begin(Files.factsThroughLinks(place), has: { try NonInvasiveReader.has(copy, allOf: $0) })
         try Files.seal(copy, mode: 0o600)
         try Files.rename(copy, to: file)
         try sync()
@@ -85,17 +85,20 @@ final class Displacement {
 
     private var file: String { "\(directory)/\(record.keptName)" }
 
-    private func begin(_ facts: FileFacts?, _ leased: WriteLease? = nil, isCopy: Bool = false) throws {
+    /// `has` returns whether the content to keep includes that of a file.
+    private func begin(
+        _ facts: FileFacts?, _ leased: WriteLease? = nil, has: (String) throws -> Bool
+    ) throws {
         let above = Files.directory(of: directory)
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
-        // A set that the same update left before a crash is replaced with the present content of the same file.
-        try Removable(pending: directory, live: [place], leased: leased)?.remove()
+        // A set that the same update left before a crash is replaced with the present content, if nothing of the set is missing
+        // there.
+        try Removable(pending: directory, live: [place], leased: leased, has: has)?.remove()
         try findFreeName(in: above)
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }
         record.isPending = true
-        record.copyOf = isCopy ? try Files.identity(place) : nil
         try record.write(to: directory)
     }
 
@@ -149,7 +152,7 @@ final class Displacement {
     private static func completeSet(_ directory: String, live: [String], isInstalled: Bool) throws {
         guard var record = try QuarantineRecord(in: directory) else {
             // The crash came before the record was written, and thus before any content was kept.
-            try Removable(pending: directory, live: live)?.remove()
+            try Removable(pending: directory, live: live, has: { _ in false })?.remove()
             return
         }
         guard record.isPending else {
@@ -157,8 +160,11 @@ final class Displacement {
             if !isInstalled { try Removable(second: directory, live: live)?.remove() }
             return
         }
-        if !isInstalled, let removable = try Removable(pending: directory, live: live) { return try removable.remove() }
-        (record.isPending, record.copyOf) = (false, nil)
+        func isInPlace(_ kept: String) throws -> Bool { try live.contains { try NonInvasiveReader.has($0, allOf: kept) } }
+        if !isInstalled, let removable = try Removable(pending: directory, live: live, has: isInPlace) {
+            return try removable.remove()
+        }
+        record.isPending = false
         try record.write(to: directory)
     }
 }

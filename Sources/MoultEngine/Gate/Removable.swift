@@ -55,8 +55,10 @@ package struct Removable {
 
     /// A set in quarantine whose update has not ended. Nil unless its content is still at one of the paths where the database
     /// may be. The path in the record proves nothing, because the update may have moved the file. `leased` is the lease on the
-    /// file in place, if this process has one.
-    init?(pending directory: String, live: [String], leased: WriteLease? = nil) throws {
+    /// file in place, if this process has one. `has` returns whether the present content includes all of the kept file.
+    init?(
+        pending directory: String, live: [String], leased: WriteLease? = nil, has: (String) throws -> Bool
+    ) throws {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
             // Without a record, this directory was created just before a crash.
             let names = [QuarantineRecord.fileName, Files.name(of: Files.staged(QuarantineRecord.fileName))]
@@ -68,19 +70,17 @@ package struct Removable {
             return
         }
         let facts = try live.compactMap { try Files.factsThroughLinks($0) }
-        // The kept file must be a hard link to the file in place, or a copy of that file. If another program has put a different
-        // file in place since, the set may have the only copy of the old content.
+        // The kept file must be a hard link to the file in place, or a copy of which nothing is missing there. If another program has
+        // put a different file in place since, the set may have the only copy of the old content.
         if let kept = try Self.kept(record, in: directory) {
-            let isCopy = try record.copyOf.map { original in
-                try live.contains { try Files.factsThroughLinks($0) != nil && Files.identity($0) == original }
-            }
+            let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
             let file = "\(directory)/\(record.keptName)"
             guard
-                try isCopy == true || kept.isSame(asAnyOf: facts)
+                try kept.isSame(asAnyOf: facts)
                     || live.contains(where: {
                         // `HardLinks` may have given the database a separate file since.
                         try Files.haveSameBytes(file, $0, leased: leased)
-                    })
+                    }) || isCopy && has(file)
             else { return nil }
         }
         self.init(directory)
@@ -184,10 +184,7 @@ package struct Removable {
         while try isOtherSet(directory, name) { directory += ".2" }
         try Files.ensureDirectory(root)
         try Files.ensureDirectory(directory, mode: 0o700)
-        try QuarantineRecord(
-            database: name, kind: .user, path: place,
-            why: "an interrupted update left the file behind", reason: .replaced, release: ""
-        ).write(to: directory)
+        try QuarantineRecord.leftBehind(at: place).write(to: directory)
         for suffix in ["-wal", "-shm", "-journal", ""] where try Files.facts(waiting + suffix) != nil {
             try Files.rename(waiting + suffix, to: "\(directory)/\(name)\(suffix)")
         }

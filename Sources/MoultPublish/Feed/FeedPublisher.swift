@@ -35,6 +35,7 @@ package struct FeedPublisher {
         try requireSigningKey(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
         let list = try KeyDirectory(path: directory.path).newest()
+        if before != nil { try requireUnchanged(list) }
         if before != nil, list == nil { try requireKnownKey() }
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
@@ -63,7 +64,7 @@ package struct FeedPublisher {
         let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
         try signing.verify(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
         let own = try releases.map { try $0.signatures(in: directory, by: signing) }
-        let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing)
+        let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing, after: list)
 
         // The feed comes after all files that it names, and the new key list after the feed that it authorizes, so readers
         // never find a file that they cannot verify with their keys. Only the first feed needs its list first.
@@ -160,6 +161,22 @@ package struct FeedPublisher {
                 "\(directory.file(Feed.fileName)) is signed, but no key is specified",
                 "stores that trust its key would refuse an unsigned feed", "Add the key with --key FILE.")
         }
+    }
+
+    /// Throws if the current feed was changed after it was signed: a new signature would also cover what someone without a key has
+    /// put into the directory. Without a key list, a feed that none of the given keys has signed yet is accepted.
+    private func requireUnchanged(_ list: KeyList?) throws {
+        let path = directory.file(Feed.fileName)
+        let roles = list.map { ($0.roles.feed.entries + $0.roles.release.entries).map(\.key) } ?? []
+        let keys = options.keys.map(\.publicKey) + roles
+        guard let bytes = try Files.read(path, limit: Feed.largest) else { return }
+        let known = try SignatureFiles.beside(path).filter { name, file in
+            (try? Signature(file: file, named: name)).map { signature in keys.contains { $0.id == signature.keyID } } ?? false
+        }
+        if known.contains(where: { !SignatureFiles.isWrong($0, of: bytes, by: keys) }) || known.isEmpty && list == nil { return }
+        throw refusal(
+            "\(path) was changed after it was signed", "no signature next to it matches, and a new one would cover the change",
+            "Restore the feed and its signatures from a copy that you trust, then publish again.")
     }
 
     /// Throws unless stores know one of the keys. Without a key list, stores trust the keys in their settings, and those keys
@@ -340,7 +357,7 @@ package struct FeedPublisher {
 
     /// Returns signatures by the new release keys for the releases that are already in the feed.
     private func renewedSignatures(
-        of releases: [Feed.Release], by signing: SigningKeys
+        of releases: [Feed.Release], by signing: SigningKeys, after list: KeyList?
     ) throws -> [(name: String, bytes: [UInt8])] {
         try releases.filter { $0.withdrawn == nil }.flatMap { release -> [(name: String, bytes: [UInt8])] in
             let name = release.manifest.name
@@ -348,6 +365,12 @@ package struct FeedPublisher {
                 try SHA256.digest(of: bytes).hex == release.manifest.sha256
             else { return [] }
             let there = try SignatureFiles.beside(directory.file(name))
+            // The timestamp keys alone must not be enough to get a manifest signed.
+            if let list, list.roles.isSplit {
+                _ = try list.roles.release.verify(bytes, named: name, at: Timestamp(seconds: 0)) { wanted in
+                    there.first { $0.0 == wanted }?.1
+                }
+            }
             let new = try directory.adding(signing.release, to: there, of: bytes, named: name)
             try signing.verify(manifest: bytes, there + new, named: name)
             return new

@@ -48,8 +48,15 @@ package struct QuarantineRecord: Sendable, Equatable {
     package var rows: [SQLName: Int]?
     /// Whether the update that set the file aside is still running: until it ends, the file may still be in use.
     package var isPending = false
-    /// The identity of the file whose content was copied for the set; nil if the set has the file itself.
-    package var copyOf: String?
+
+    /// Returns the record of a file that recovery found at the path of a database: the old database, or one that another program
+    /// has put there.
+    package static func leftBehind(at path: String) -> Self {
+        Self(database: Files.name(of: path), kind: .user, path: path, why: leftBehindReason, reason: .replaced, release: "")
+    }
+
+    private static let leftBehindReason = "an interrupted update left the file behind"
+    package var isLeftBehind: Bool { why == Self.leftBehindReason }
 
     package var json: JSON {
         .compact([
@@ -62,7 +69,7 @@ package struct QuarantineRecord: Sendable, Equatable {
             "rows": rows.map { rows in
                 .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
             },
-            "pending": isPending ? true : nil, "copyOf": .optional(copyOf),
+            "pending": isPending ? true : nil,
         ])
     }
 
@@ -97,7 +104,6 @@ package struct QuarantineRecord: Sendable, Equatable {
         }
         number = json["number"].flatMap(Self.count)
         isPending = json["pending"]?.bool ?? false
-        copyOf = json["copyOf"]?.string
     }
 
     /// Returns a count that a set can have, so that sums of counts cannot overflow; nil for any other value. A database has at

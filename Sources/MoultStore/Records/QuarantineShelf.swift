@@ -51,7 +51,10 @@ package struct QuarantineShelf {
         package func keptText(_ storeWords: [String]) -> String {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
             let what = record.map { "\($0.database)" } ?? id
-            let kept = hasMainFile ? "the old database is" : "sidecars that do not belong to the database any more are"
+            let kept =
+                !hasMainFile
+                ? "sidecars that do not belong to the database any more are"
+                : record?.isLeftBehind == true ? "a file that was at the path of a database is" : "the old database is"
             return "\(what): \(kept) in quarantine"
                 + (rows == 0
                     ? ""

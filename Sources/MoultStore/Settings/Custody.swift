@@ -193,6 +193,10 @@ package struct Custody {
     /// Returns the fault of a file that belongs to neither root nor this user, or to which another user may write; nil
     /// otherwise. A group whose only member is the user counts as the user.
     private static func fault(ofFile path: String, allowsOtherOwner: Bool = false) throws -> Fault? {
+        if let link = try Files.facts(path), link.kind == .link, link.owner != 0, link.owner != geteuid() {
+            return Fault(
+                path: path, why: "is a link of user \(Files.userName(link.owner))", remedy: ["rm", path], owner: nil)
+        }
         guard let facts = try Files.factsThroughLinks(path) else { return nil }
         guard facts.owner == 0 || facts.owner == geteuid() || allowsOtherOwner else {
             return Fault(
