@@ -124,7 +124,9 @@ extension Files {
     /// the user nor the group, as in many containers, the group must have the number of the user.
     package static func isPrivateGroup(_ group: UInt32) -> Bool {
         func lines(_ path: String) -> [[Substring]] {
-            textForMessage(path).split(separator: "\n").map { $0.split(separator: ":", omittingEmptySubsequences: false) }
+            textForMessage(path).split(separator: "\n").map {
+                $0.split(separator: ":", omittingEmptySubsequences: false)
+            }
         }
         let user = geteuid()
         let users = lines("/etc/passwd").filter { $0.count > 3 }

@@ -84,7 +84,7 @@ package struct Sidecars: Equatable, Sendable {
     /// change the database.
     ///
     /// If only the group of the database may write to it, the owner of the sidecar must be a member. Not every system lists the
-    /// members, so this depends on the directory: whoever may create files in it must be allowed to write to the database.
+    /// members, so this depends on the directory: every user who may create files in it must be allowed to write to the database.
     static func isForeign(_ sidecar: Sidecar, to database: FileFacts) throws -> Bool {
         if [0, geteuid(), database.owner].contains(sidecar.facts.owner) || database.mode & 0o002 != 0 { return false }
         guard database.mode & 0o020 != 0 else { return true }

@@ -188,14 +188,12 @@ import Testing
         }
     }
 
-    @Test func `a file at the new path of a database that becomes a cache is adopted and not also put in quarantine`()
-        throws
-    {
+    @Test func `a file at the path of a new cache is adopted and not also put in quarantine`() throws {
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
         try shop.sql("other.db", Self.mine)
         let more: [JSON.Member] = [.init("path", "other.db")]
-        try shop.pack("2.0.0", [Shipped(name: "app", kind: "cache", sql: "CREATE TABLE thumb(x);", more: more)])
+        try shop.pack("2.0.0", [Shipped(name: "thumbs", kind: "cache", sql: "CREATE TABLE thumb(x);", more: more)])
         try shop.install("2.0.0")
         try expectAdopted("0+adopted", "other.db")
         #expect(try shop.kept().isEmpty)

@@ -414,7 +414,8 @@ import Testing
         try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine'), ('too long')\"")
         let old = try scratch.must("sqlite3 app.db .dump")
         try scratch.must(
-            "rm new1.db; sqlite3 new1.db 'CREATE TABLE t(x); CREATE TABLE note(id INTEGER PRIMARY KEY, v CHECK(length(v) < 5))'")
+            "rm new1.db; sqlite3 new1.db 'CREATE TABLE t(x); CREATE TABLE note(id INTEGER PRIMARY KEY, v CHECK(length(v) < 5))'"
+        )
         try scratch.must("moult replace app.db new1.db --preserve note")
         #expect(try scratch.must("sqlite3 app.db 'SELECT count(*) FROM moult_rejected'") == "1\n")
         try scratch.must("moult replace --undo app.db")
@@ -422,14 +423,15 @@ import Testing
     }
 
     @Test func `rows of the old file are restored from quarantine after an undo`() throws {
-        try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\" && moult replace app.db new1.db --preserve note")
+        try scratch.must(
+            "sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\" && moult replace app.db new1.db --preserve note")
         try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('later')\" && moult replace --undo app.db")
         try scratch.must("sqlite3 app.db 'DELETE FROM note'")
         try scratch.must("moult quarantine -s .app.db.moult --restore database --table note")
         #expect(try scratch.must("sqlite3 app.db 'SELECT v FROM note ORDER BY v'") == "later\nmine\n")
     }
 
-    /// The names of moult's own files in a set are taken.
+    /// A set in quarantine has files of moult, too.
     @Test(arguments: ["set.json", "salvaged.db", "salvaged.json"])
     func `a file with the name of a file in quarantine is replaced and restored`(name: String) throws {
         try scratch.must("mv app.db \(name); moult replace \(name) new1.db")
@@ -444,11 +446,14 @@ import Testing
     func `the old content stays if a backup is put in place after a kill`(tool: String, next: String) throws {
         try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('PRECIOUS')\"; cp app.db backup.db")
         try scratch.must("sqlite3 backup.db \"DELETE FROM note; INSERT INTO note(v) VALUES('BACKUP')\"")
-        let read = "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM t').fetchall(); "
+        let read =
+            "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM t').fetchall(); "
         for call in 5...20 {
             let place = try scratch.directory("\(call)")
             try scratch.must("cp app.db new1.db backup.db \(call)")
-            let holder = try Background(["python3", "-c", read + "print(1, flush=True); time.sleep(600)", "\(place)/app.db"])
+            let holder = try Background([
+                "python3", "-c", read + "print(1, flush=True); time.sleep(600)", "\(place)/app.db",
+            ])
             defer { holder.signal(SIGKILL) }
             try holder.wait { try OpenFiles.holders(of: ["\(place)/app.db"]).isEmpty == false }
             let kill = "inject=renameat2:signal=SIGKILL:when=\(call)"

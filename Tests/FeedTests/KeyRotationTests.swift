@@ -63,7 +63,9 @@ import Testing
             cp public/keys-1* old; mv public new; cp -r old public
             """)
         for verb in ["check", "apply"] {
-            #expect(try bench.refusal("moult \(verb)", status: 3).contains("its serial is 2, and this store has seen serial 3"))
+            #expect(
+                try bench.refusal("moult \(verb)", status: 3).contains(
+                    "its serial is 2, and this store has seen serial 3"))
         }
         try bench.must("rm -r public; mv new public; moult check -q")
         try publish("3.0.0", 3, "-k b.key -k a.key")

@@ -45,7 +45,8 @@ import Testing
     /// Otherwise one of the lists would replace the other, and a key that it adds would be missing.
     @Test func `key lists are made one after the other`() throws {
         let before = try bench.must("ls keys; cat keys/*.json")
-        let text = try bench.refusal("flock keys/.moult-lock moult trust keys --release new.pub -k root.key", status: 75)
+        let text = try bench.refusal(
+            "flock keys/.moult-lock moult trust keys --release new.pub -k root.key", status: 75)
         #expect(text.contains("keys is in use"), "\(text)")
         #expect(try bench.must("ls keys; cat keys/*.json") == before)
         try bench.must("moult trust keys -q --release new.pub -k root.key")

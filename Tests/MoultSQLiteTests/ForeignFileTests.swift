@@ -97,7 +97,9 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"), arguments: ["1777", "775", "755"])
-    func `a sidecar is refused if its user need not be in the group that may write to the database`(_ mode: String) throws {
+    func `a sidecar is refused if its user need not be in the group that may write to the database`(_ mode: String)
+        throws
+    {
         try Files.writeNew([1], to: "\(path)-journal")
         try Shell.must(["chown", "65534", "\(path)-journal"])
         try Shell.must(["chmod", "664", path])

@@ -142,8 +142,10 @@ public struct DeleteStep: Step {
         else { return }
         throw MoultError(
             .occupied, .refused,
-            what: "\(context.store.path(before.path)) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
-            why: "release \(context.release.version) has a \(database.kind.rawValue) database of that name at \(database.path), "
+            what:
+                "\(context.store.path(before.path)) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
+            why:
+                "release \(context.release.version) has a \(database.kind.rawValue) database of that name at \(database.path), "
                 + "and the app would no longer use the data",
             now: "Nothing was changed. Ask the publisher for a release that gives the new database another name.")
     }

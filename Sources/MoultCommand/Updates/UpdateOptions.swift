@@ -27,7 +27,7 @@ enum UpdateOptions {
         "Let the release take over this database's file")
     static let acceptUnpreserved = Option(
         "accept-unpreserved",
-        "Move rows that are no longer preserved to quarantine")
+        "Set aside rows that are no longer preserved")
 
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),

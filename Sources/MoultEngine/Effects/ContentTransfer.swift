@@ -100,7 +100,9 @@ struct ContentTransfer {
     private func leave(_ live: Connection, _ new: Connection, _ displacement: Displacement?) throws {
         var fates = RowFates()
         let rejects = ReleaseMarker.rejects
-        if try RejectTable(name: rejects, label: "").missingColumn(in: live) == nil, try RowSelection.hasTable(rejects, in: live) {
+        if try RejectTable(name: rejects, label: "").missingColumn(in: live) == nil,
+            try RowSelection.hasTable(rejects, in: live)
+        {
             let count = try RowSelection(table: rejects, conditions: [nil]).count(in: live)
             if count > 0 { fates.add(rejects) { $0.kept += count } }
         }

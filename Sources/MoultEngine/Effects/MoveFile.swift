@@ -71,7 +71,8 @@ final class MoveFile: WritableEffect {
             throw MoultError(
                 .occupied, .refused, what: "\(place) cannot be moved back to \(from)",
                 why: "this is a copy of a store, and does not tell which of the two files is the database",
-                now: "Find out which of them is the database, and move the other one away. If it is the file at the old path: "
+                now:
+                    "Find out which of them is the database, and move the other one away. If it is the file at the old path: "
                     + shellLine(["mv", from, try Files.firstFree("\(from).old")]), cause: Errno.exists)
         }
         // An app that did not find its database may have created another one in the meantime. This check comes before anything is

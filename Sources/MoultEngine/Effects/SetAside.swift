@@ -439,7 +439,9 @@ package final class SetAside: WritableEffect {
             if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }
         }
         let record = QuarantineRecord.fileName
-        let ours = [record, Files.name(of: Files.staged(record)), QuarantineRecord.salvaged, QuarantineRecord.salvageReport]
+        let ours = [
+            record, Files.name(of: Files.staged(record)), QuarantineRecord.salvaged, QuarantineRecord.salvageReport,
+        ]
         if try Files.list(directory).allSatisfy(ours.contains) { try Files.removeTree(directory) }
     }
 

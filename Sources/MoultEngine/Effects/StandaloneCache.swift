@@ -99,14 +99,10 @@ package struct StandaloneCache {
         // Another user's link must not choose the directory whose files are replaced.
         _ = try Files.resolvedForOpening(directory)
         if policy == .refuse { try refuseOthers() }
-        // The check needs a shared lock, because another process may be replacing the file.
-        let isReady = try locked(.shared) {
-            try fault(expected) == nil && Files.facts(newFile) == nil
-        }
-        if isReady { return .ready }
-        return try locked(.exclusive) {
-            // Another process may have created the cache in the meantime.
+        // The check also needs the lock, because another process may be replacing the file.
+        return try locked {
             let fault = try fault(expected)
+            if try fault == nil && Files.facts(newFile) == nil { return .ready }
             if fault != nil { try replace(expected) }
             try removeLeftovers()
             return fault.map { .recreated($0) } ?? .ready
@@ -245,21 +241,24 @@ package struct StandaloneCache {
 
     // MARK: locking
 
-    /// A file that only this user can open: any process that can read the directory could lock the directory.
+    /// A file that only this user can open, and that exists only as long as the lock: any process that can read the directory could
+    /// lock the directory.
     private var lockFile: String { "\(directory)/.\(Files.name(of: path)).moult-lock" }
 
-    private func locked<R>(_ mode: FileLock.Mode, _ body: () throws -> R) throws -> R {
-        let lock = try lock(mode)
+    private func locked<R>(_ body: () throws -> R) throws -> R {
+        let lock = try lock()
         defer { withExtendedLifetime(lock) {} }
         return try body()
     }
 
     /// Locks a separate file, because the file itself is replaced. Returns nil if this user cannot create files in the directory,
     /// and therefore cannot replace the cache either.
-    private func lock(_ mode: FileLock.Mode) throws -> FileLock? {
+    private func lock() throws -> FileLock? {
         let until = Timestamp.now.seconds + Self.patience
         while true {
-            do { if let lock = try FileLock.take(lockFile, mode) { return lock } } catch let error as MoultError {
+            do { if let lock = try FileLock.take(lockFile, .exclusive, isTemporary: true) { return lock } } catch let
+                error as MoultError
+            {
                 if Files.isDenied(error) { return nil }
                 throw error
             }

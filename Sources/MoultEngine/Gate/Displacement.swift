@@ -160,7 +160,9 @@ final class Displacement {
             if !isInstalled { try Removable(second: directory, live: live)?.remove() }
             return
         }
-        func isInPlace(_ kept: String) throws -> Bool { try live.contains { try NonInvasiveReader.has($0, allOf: kept) } }
+        func isInPlace(_ kept: String) throws -> Bool {
+            try live.contains { try NonInvasiveReader.has($0, allOf: kept) }
+        }
         if !isInstalled, let removable = try Removable(pending: directory, live: live, has: isInPlace) {
             return try removable.remove()
         }

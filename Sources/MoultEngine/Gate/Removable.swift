@@ -101,8 +101,12 @@ package struct Removable {
 
     /// The staged files of a transaction. Old content from an exchange is first moved to quarantine, unless the record of the
     /// decision says that it is expendable.
-    init(staging transaction: Transaction, _ state: Journal.State) throws {
-        for path in state.plan?.exchanged ?? [] { try Self.secure(path, transaction, state, isReplaced: true) }
+    init(staging transaction: Transaction, _ state: Journal.State, isRecovery: Bool) throws {
+        for path in state.plan?.exchanged ?? [] {
+            // After a crash, another program may have put a different file in place, even if the update was complete.
+            let isReplaced = try !isRecovery || Self.hasNewContent(path, transaction, state.plan)
+            try Self.secure(path, transaction, state, isReplaced: isReplaced)
+        }
         self.init(transaction.directory)
     }
 
@@ -136,9 +140,20 @@ package struct Removable {
         }
     }
 
+    /// Returns whether the content of the release is in place; false if that is unknown.
+    private static func hasNewContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
+        guard let database = try replaced(path, transaction, plan) else { return false }
+        if !database.kind.isReplaced || !database.marker { return true }
+        do { return try RecordingView(store: StoreSnapshot(transaction.layout)).marker(path) == database.sha256 } catch
+            is MoultError
+        { return false }
+    }
+
     /// Returns the database of the plan's release that replaces the file at a path.
     private static func replaced(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Database? {
-        let effect = plan?.effects.first { if case .replace(path, _, _, _, _, _, _) = $0.change { true } else { false } }
+        let effect = plan?.effects.first {
+            if case .replace(path, _, _, _, _, _, _) = $0.change { true } else { false }
+        }
         guard let plan, let name = effect?.database else { return nil }
         return try transaction.release(of: plan)?.database(name)
     }
@@ -208,7 +223,9 @@ package struct Removable {
     ) throws -> Bool {
         let root = transaction.layout.quarantine(of: path)
         // A moved database is kept under its old name.
-        let names = [path, plan?.movedFrom(path)].compactMap { $0.map { QuarantineRecord.keptName(of: transaction.layout.file($0)) } }
+        let names = [path, plan?.movedFrom(path)].compactMap {
+            $0.map { QuarantineRecord.keptName(of: transaction.layout.file($0)) }
+        }
         var kept = try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.flatMap { set in
             // If a set has several main files, the names of the later ones end in a number.
             let files = try Files.list("\(root)/\(set)").filter { file in names.contains { file.hasPrefix($0) } }

@@ -85,7 +85,7 @@ package struct CrashRecovery {
                     try record(plan, failed)
                 }
             }
-            try transaction.remove()
+            try transaction.remove(isRecovery: true)
             return result
         }
         guard let plan = state.plan, let inodes = state.decided else {

@@ -53,17 +53,18 @@ extension Transaction {
             guard let facts = try Files.facts(directory), facts.isExclusive else {
                 throw MoultError(
                     .custody, .refused, what: "caches cannot be staged in \(directory)",
-                    why: "other users can change the files there", now: "Set another \"cacheRoot\" in \(layout.settings).")
+                    why: "other users can change the files there",
+                    now: "Set another \"cacheRoot\" in \(layout.settings).")
             }
         }
     }
 
     /// Removes the staged files and the journal. The journal goes before the rest of its directory, so that a crash leaves only
     /// garbage and not an interrupted update.
-    package func remove() throws {
+    package func remove(isRecovery: Bool = false) throws {
         // If the journal cannot be read, nothing is removed, because it might list exchanged content.
         let state = try journal.read()
-        let staged = try Removable(staging: self, state)
+        let staged = try Removable(staging: self, state, isRecovery: isRecovery)
         for path in state.plan?.stagedPaths ?? [] {
             if let apart = Staging.apart(path, directory) { try Files.removeTree(apart) }
         }

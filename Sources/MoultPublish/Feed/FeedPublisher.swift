@@ -64,7 +64,8 @@ package struct FeedPublisher {
         let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
         try signing.verify(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
         let own = try releases.map { try $0.signatures(in: directory, by: signing) }
-        let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing, after: list)
+        let renewed =
+            try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing, after: list)
 
         // The feed comes after all files that it names, and the new key list after the feed that it authorizes, so readers
         // never find a file that they cannot verify with their keys. Only the first feed needs its list first.
@@ -171,11 +172,15 @@ package struct FeedPublisher {
         let keys = options.keys.map(\.publicKey) + roles
         guard let bytes = try Files.read(path, limit: Feed.largest) else { return }
         let known = try SignatureFiles.beside(path).filter { name, file in
-            (try? Signature(file: file, named: name)).map { signature in keys.contains { $0.id == signature.keyID } } ?? false
+            (try? Signature(file: file, named: name)).map { signature in keys.contains { $0.id == signature.keyID } }
+                ?? false
         }
-        if known.contains(where: { !SignatureFiles.isWrong($0, of: bytes, by: keys) }) || known.isEmpty && list == nil { return }
+        if known.contains(where: { !SignatureFiles.isWrong($0, of: bytes, by: keys) }) || known.isEmpty && list == nil {
+            return
+        }
         throw refusal(
-            "\(path) was changed after it was signed", "no signature next to it matches, and a new one would cover the change",
+            "\(path) was changed after it was signed",
+            "no signature next to it matches, and a new one would cover the change",
             "Restore the feed and its signatures from a copy that you trust, then publish again.")
     }
 

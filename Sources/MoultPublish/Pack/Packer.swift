@@ -56,7 +56,7 @@ package struct Packer {
     private func refuseReservedName(_ file: String) throws {
         guard file == Feed.fileName || KeyList.isFileName(file) else { return }
         throw MoultError(
-            .packing, .usage, what: "\(file) is not a valid release manifest",
+            .packing, .usage, what: "\(file) cannot be used for a release",
             why: file == Feed.fileName ? "a feed has this name" : "a key list has this name",
             now: "Choose another name with --name.")
     }

@@ -15,7 +15,7 @@ extension Connection {
 }
 
 extension NonInvasiveReader {
-    /// Returns whether the database at a path has all of another one; false also if there is none at the path.
+    /// Returns whether the database at a path has all of another one. Returns false if the path has no database.
     package static func has(_ path: String, allOf other: String) throws -> Bool {
         guard try Files.factsThroughLinks(path)?.kind == .file else { return false }
         do { return try into(path) { try $0.hasAll(of: other) } } catch is MoultError { return false }

@@ -8,7 +8,7 @@ package struct QuarantineRecord: Sendable, Equatable {
     /// The database with the rows of a damaged one, and the report about them.
     package static let (salvaged, salvageReport, salvageScratch) = ("salvaged.db", "salvaged.json", "salvage.tmp")
 
-    /// Returns the name that a set gives to the file of a path. The names of moult's own files are taken.
+    /// Returns the name that a set gives to the file of a path. A set has files of moult, which use some names.
     package static func keptName(of path: String) -> String {
         let name = Files.name(of: path)
         let own = [fileName, Files.name(of: Files.staged(fileName)), salvaged, salvageReport, salvageScratch]
@@ -52,7 +52,9 @@ package struct QuarantineRecord: Sendable, Equatable {
     /// Returns the record of a file that recovery found at the path of a database: the old database, or one that another program
     /// has put there.
     package static func leftBehind(at path: String) -> Self {
-        Self(database: Files.name(of: path), kind: .user, path: path, why: leftBehindReason, reason: .replaced, release: "")
+        Self(
+            database: Files.name(of: path), kind: .user, path: path, why: leftBehindReason, reason: .replaced,
+            release: "")
     }
 
     private static let leftBehindReason = "an interrupted update left the file behind"
