@@ -104,7 +104,8 @@ package struct Removable {
     init(staging transaction: Transaction, _ state: Journal.State, isRecovery: Bool) throws {
         for path in state.plan?.exchanged ?? [] {
             // After a crash, another program may have put a different file in place, even if the update was complete.
-            let isReplaced = try !isRecovery || Self.hasNewContent(path, transaction, state.plan)
+            let isUnknown = isRecovery && state.decided != nil
+            let isReplaced = try !isUnknown || Self.hasNewContent(path, transaction, state.plan)
             try Self.secure(path, transaction, state, isReplaced: isReplaced)
         }
         self.init(transaction.directory)
@@ -142,11 +143,11 @@ package struct Removable {
 
     /// Returns whether the content of the release is in place; false if that is unknown.
     private static func hasNewContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
-        guard let database = try replaced(path, transaction, plan) else { return false }
-        if !database.kind.isReplaced || !database.marker { return true }
-        do { return try RecordingView(store: StoreSnapshot(transaction.layout)).marker(path) == database.sha256 } catch
-            is MoultError
-        { return false }
+        do {
+            guard let database = try replaced(path, transaction, plan) else { return false }
+            if !database.kind.isReplaced || !database.marker { return true }
+            return try RecordingView(store: StoreSnapshot(transaction.layout)).marker(path) == database.sha256
+        } catch is MoultError { return false }
     }
 
     /// Returns the database of the plan's release that replaces the file at a path.
