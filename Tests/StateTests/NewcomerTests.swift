@@ -112,6 +112,22 @@ import Testing
         #expect(tried >= 2)
     }
 
+    /// `cp -al` gives both stores the same files.
+    @Test(arguments: [Operation.takeOver, .reset])
+    func `the set in quarantine does not change with a store that shares the file`(operation: Operation) throws {
+        let (store, other) = (CopiedStore(path: scratch.path("store")), scratch.path("other"))
+        try Shell.must([BuiltMoult.path(), "apply", "-q", "--create", first, "--store", store.path])
+        try Shell.must(["sqlite3", "\(store.path)/app.db", "INSERT INTO d VALUES('OLD')"])
+        try Shell.must(["cp", "-al", store.path, other])
+        let words =
+            operation == .reset
+            ? ["reset", "app", "--set-user-data-aside"] : ["apply", reference, "--take-over", "app"]
+        let ended = try store.moult(words)
+        try #require(ended.status == 0, "\(ended)")
+        try Shell.must(["sqlite3", "\(other)/app.db", "DELETE FROM d; VACUUM"])
+        #expect(try holds("OLD", "\(store.path)/.moult/quarantine"))
+    }
+
     /// Returns whether the old file is in the store, wherever moult keeps it.
     private func holdsOld(_ store: String) throws -> Bool {
         let files = try Shell.run(["grep", "-rlF", "OLD", "--include=app.db*", store]).output.split(separator: "\n")

@@ -66,8 +66,8 @@ struct ContentTransfer {
     }
 
     private func carry(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
-        if restoresFile { return try leave(live, new, displacement) }
         try refuseForeignRejectTable(live)
+        if restoresFile { return try leave(live, new, displacement) }
         try refuseRenamedTables(live)
         var fates = RowFates()
         var placed: [RowRule] = []
@@ -100,9 +100,7 @@ struct ContentTransfer {
     private func leave(_ live: Connection, _ new: Connection, _ displacement: Displacement?) throws {
         var fates = RowFates()
         let rejects = ReleaseMarker.rejects
-        if try RejectTable(name: rejects, label: "").missingColumn(in: live) == nil,
-            try RowSelection.hasTable(rejects, in: live)
-        {
+        if try RowSelection.hasTable(rejects, in: live) {
             let count = try RowSelection(table: rejects, conditions: [nil]).count(in: live)
             if count > 0 { fates.add(rejects) { $0.kept += count } }
         }

@@ -259,8 +259,9 @@ package struct StandaloneCache {
             do { if let lock = try FileLock.take(lockFile, .exclusive, isTemporary: true) { return lock } } catch let
                 error as MoultError
             {
-                if Files.isDenied(error) { return nil }
-                throw error
+                guard Files.isDenied(error) else { throw error }
+                // The lock of another user who may also write to the directory is waited for.
+                if try Files.facts(lockFile) == nil || !Files.isWritable(directory) { return nil }
             }
             if Timestamp.now.seconds >= until { break }
             usleep(10_000)
@@ -269,7 +270,7 @@ package struct StandaloneCache {
         throw MoultError(
             .locked, .busy, what: "the cache \(path) is being created",
             why: "the lock on \(lockFile) is held by \(holders.isEmpty ? "another process" : holders)",
-            now: "Try again later.")
+            now: "Try again later. If no moult command is running, remove the lock: \(shellLine(["rm", lockFile]))")
     }
 }
 

@@ -65,7 +65,7 @@ package struct FeedCheck {
             report.leftovers = try workLeftovers() + stale
         }
         names.formUnion(try manifestsOfDroppedReleases(feed, except: names))
-        let known = names.union(report.leftovers)
+        let known = names.union(report.leftovers + [FeedDirectory.lockName])
         report.others = try Files.list(directory.path).filter { !known.contains($0) }
         return report
     }

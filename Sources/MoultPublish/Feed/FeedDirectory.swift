@@ -5,6 +5,7 @@ internal import StepKit
 
 /// The directory that a web server serves, in which readers find a complete feed at every moment.
 struct FeedDirectory {
+    static let lockName = ".moult-lock"
     let path: String
 
     func file(_ name: String) -> String { "\(path)/\(name)" }
@@ -12,7 +13,7 @@ struct FeedDirectory {
     /// Takes the lock that keeps out other publishers and makers of key lists.
     func lock() throws -> FileLock {
         // The directory is public, so any process could lock it.
-        let file = file(".moult-lock")
+        let file = file(Self.lockName)
         if let lock = try FileLock.take(file, .exclusive, isTemporary: true) { return lock }
         let holders = try LockHolders.of(file).map(\.description)
         throw MoultError(
