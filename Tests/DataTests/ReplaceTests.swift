@@ -470,7 +470,7 @@ import Testing
         Issue.record("no call replaced the content")
     }
 
-    @Test func `an undo does not lose a table of the app that has the name of moult's table`() throws {
+    @Test func `an undo is refused if the app has its own table moult_rejected`() throws {
         try scratch.must("moult replace app.db new1.db")
         try scratch.must(
             "sqlite3 app.db \"CREATE TABLE moult_rejected(mine); INSERT INTO moult_rejected VALUES('KEEP')\"")

@@ -55,7 +55,7 @@ import Testing
         #expect(try Files.facts(bench.path("public/.moult-publish.0")) == nil)
         #expect(try bench.must("cat public/notes.txt public/.hidden") == "mine\nx\n")
         #expect(tidied.output.contains("notes.txt: not part of the feed"))
-        // The command's own lock is not a finding.
+        // The lock of the command itself is not listed.
         #expect(!tidied.output.contains(".moult-lock"), "\(tidied)")
     }
 
