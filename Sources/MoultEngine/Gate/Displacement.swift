@@ -68,10 +68,13 @@ final class Displacement {
     /// Copies the database into quarantine, as the connection sees it.
     func keepCopy(of connection: Connection) throws {
         try begin(Files.factsThroughLinks(place), has: { try connection.hasAll(of: $0) })
-        let copy = try Connection(path: file, access: .readWriteCreate)
+        // An incomplete copy must not have the name of a kept file.
+        let incomplete = Files.staged(file)
+        let copy = try Connection(path: incomplete, access: .readWriteCreate)
         try connection.backup(to: copy)
         try copy.close()
-        try Files.seal(file, mode: 0o600)
+        try Files.seal(incomplete, mode: 0o600)
+        try Files.rename(incomplete, to: file)
         try sync()
     }
 
