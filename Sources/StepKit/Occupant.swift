@@ -84,11 +84,13 @@ extension PlanContext {
     public func movedFrom(_ database: Database) throws -> String? { try moved(database)?.path }
 
     /// Returns the earlier form of a database whose file the release moves: from the installed release or, if that does not
-    /// list the database, from the newest kept release whose file still exists. Returns nil if the file is not moved.
+    /// list the database, from the newest kept release whose file still exists. Returns nil if the file is not moved. Adopted
+    /// files never move, and a rollback to them moves no file.
     public func moved(_ database: Database) throws -> Database? {
-        guard database.holdsAppData, !isAdopted(installedGeneration), !isAdopted(generation) else { return nil }
+        guard database.holdsAppData, !isAdopted(generation) else { return nil }
+        let listed = isAdopted(installedGeneration) ? nil : installed?.database(database.name)
         let before =
-            try installed?.database(database.name)
+            try listed
             ?? store.earlierDatabases().first { earlier in
                 guard earlier.name == database.name, earlier.holdsAppData, case .file = try store.look(earlier.path)
                 else { return false }

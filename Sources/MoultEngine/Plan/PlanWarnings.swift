@@ -11,7 +11,34 @@ enum PlanWarnings {
         if let expires = manifest.expires, expires < context.policy.now {
             warnings.append("release \(manifest.version) expired on \(expires)")
         }
-        return try warnings + misfits(manifest, in: context)
+        return try warnings + misfits(manifest, in: context) + unmoved(manifest, in: context)
+    }
+
+    /// Returns warnings about files that stay at the path of one release although the database has a different path in the
+    /// other: a rollback to adopted files, and an update from them, do not move such a file.
+    private static func unmoved(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
+        guard let installed = context.installed else { return [] }
+        func hasFile(_ path: String) throws -> Bool {
+            try Files.factsThroughLinks(context.store.path(path))?.kind == .file
+        }
+        if context.bringsBackAdopted {
+            let earlier = try manifest.databases + context.store.earlierDatabases().reversed()
+            return try installed.databases.filter(\.holdsAppData).compactMap { database in
+                guard let old = earlier.first(where: { $0.name == database.name })?.path, old != database.path,
+                    try hasFile(database.path)
+                else { return nil }
+                return "\(context.store.path(database.path)) stays, because a rollback to adopted files moves no database; "
+                    + "before release \(installed.version), the data of \(database.name) was in \(context.store.path(old))"
+            }
+        }
+        guard context.purpose == .update, context.isAdopted(context.installedGeneration) else { return [] }
+        return try manifest.databases.filter(\.holdsAppData).compactMap { database in
+            guard let old = installed.database(database.name)?.path, old != database.path, try hasFile(old) else {
+                return nil
+            }
+            return "\(context.store.path(old)) stays, because an update moves no adopted file; "
+                + "its rows are not carried over to \(context.store.path(database.path))"
+        }
     }
 
     /// Returns a warning if the publisher has withdrawn the release.
