@@ -14,6 +14,8 @@ package final class Connection {
     private var database: OpaquePointer?
     /// The progress handler's state while a deadline is in force.
     var watch: DeadlineWatch?
+    /// Stops this connection's statements on request.
+    let stop = StatementStop.current
     /// The permissions of a guarded connection.
     var authorizer: Authorizer?
     /// The sandbox of this connection, if it has one.
@@ -70,6 +72,7 @@ package final class Connection {
         }
         // With this setting on, SQL could make SQLite call any address.
         try set(.fts3Tokenizer, false)
+        if stop != nil { try installProgressHandler() }
     }
 
     /// Opens the database, and tries again if the path leads to another file after SQLite has opened it, because SQLite does

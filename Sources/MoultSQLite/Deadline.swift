@@ -76,22 +76,24 @@ extension Connection {
         return try result.get()
     }
 
-    /// Sets the watch for the progress handler; nil removes it.
+    /// Sets the deadline; nil removes it.
     func install(_ next: DeadlineWatch?) throws {
-        let handle = try handle
-        guard let next else {
-            sqlite3_progress_handler(handle, 0, nil, nil)
-            watch = nil
-            return
-        }
         watch = next
-        // Unretained: `watch` keeps it alive while the handler is set.
+        try installProgressHandler()
+    }
+
+    /// Makes SQLite ask regularly whether to stop the running statement, if there is a deadline or a `StatementStop`.
+    func installProgressHandler() throws {
+        let handle = try handle
+        guard watch != nil || stop != nil else { return sqlite3_progress_handler(handle, 0, nil, nil) }
+        // Unretained: the connection removes the handler before it ends.
         sqlite3_progress_handler(
-            handle, 100,
+            handle, watch == nil ? 10_000 : 100,
             { context in
                 guard let context else { return 0 }
-                return Unmanaged<DeadlineWatch>.fromOpaque(context).takeUnretainedValue().isOver() ? 1 : 0
+                let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
+                return connection.watch?.isOver() == true || connection.stop?.isRequested == true ? 1 : 0
             },
-            Unmanaged.passUnretained(next).toOpaque())
+            Unmanaged.passUnretained(self).toOpaque())
     }
 }

@@ -51,7 +51,7 @@ extension Orchestrator {
         until deadline: ContinuousClock.Instant, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan,
         _ announce: (Plan) throws -> Void
     ) throws -> Result {
-        let prepared = try waitingForApps(store) { try prepare(store) }
+        let prepared = try waitingForApps(store) { try watcher.stoppingStatements { try prepare(store) } }
         let plan = prepared.plan
         guard plan.changesStore else {
             return Result(recovered: recovered, generation: plan.to.generation, pending: plan.pending)

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
@@ -36,6 +37,13 @@ package struct Watcher: Sendable {
             throw MoultError(
                 .interrupted, what: "interrupted before anything was changed",
                 now: "Nothing needs to be repaired. Run the command again at any time.")
+        }
+    }
+    /// Runs work before the decision. Its SQL statements also stop if this is asked, so that a release cannot make it endless.
+    package func stoppingStatements<R>(_ body: () throws -> R) throws -> R {
+        do { return try StatementStop(if: shouldStop).applying(body) } catch {
+            try stopIfAsked()
+            throw error
         }
     }
 }

@@ -33,18 +33,21 @@ package struct Pipeline {
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: [:], installed: prepared.context.installed, release: release)
         do {
-            try transaction.create(plan)
-            // If the process crashes, recovery needs this manifest to tell the outcome to steps that are not built in.
-            if !steps.others(of: plan).isEmpty { try Files.writeNew(prepared.bytes, to: transaction.manifest) }
-            try prepare()
-            try watcher.stopIfAsked()
-            // Consumers are called only after all checks of the release have passed, so that a bad release disturbs no app, and
-            // apps release their databases only briefly.
-            stopwatch.begin(.prepare, "consumers")
-            consumers.findChangedTables(from: prepared.context.installed, to: release)
-            try consumers.release()
-            stopwatch.begin(.prepare, "decide")
-            try performer.hold(stop: watcher.stopIfAsked)
+            try watcher.stoppingStatements {
+                try transaction.create(plan)
+                // If the process crashes, recovery needs this manifest to tell the outcome to steps that are not built in.
+                if !steps.others(of: plan).isEmpty { try Files.writeNew(prepared.bytes, to: transaction.manifest) }
+                try prepare()
+                try watcher.stopIfAsked()
+                // Consumers are called only after all checks of the release have passed, so that a bad release disturbs no app,
+                // and apps release their databases only briefly.
+                stopwatch.begin(.prepare, "consumers")
+                consumers.findChangedTables(from: prepared.context.installed, to: release)
+                try consumers.release()
+                stopwatch.begin(.prepare, "decide")
+                try performer.hold(stop: watcher.stopIfAsked)
+                try watcher.stopIfAsked()
+            }
             try decide(performer)
         } catch {
             // Nothing visible has changed, so removing the staged files will undo everything.
