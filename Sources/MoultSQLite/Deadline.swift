@@ -82,7 +82,7 @@ extension Connection {
         try installProgressHandler()
     }
 
-    /// Makes SQLite ask regularly whether to stop the running statement, if there is a deadline or a `StatementStop`.
+    /// Stops the running statement at a deadline, or when a `StatementStop` requires it, by means of SQLite's progress handler.
     func installProgressHandler() throws {
         let handle = try handle
         guard watch != nil || stop != nil else { return sqlite3_progress_handler(handle, 0, nil, nil) }

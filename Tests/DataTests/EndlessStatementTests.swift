@@ -9,7 +9,9 @@ import Testing
     let shop: Shop
     init() throws { shop = try Shop() }
 
-    private static let endless = "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c)"
+    private static let endless = """
+        (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c)
+        """
     private static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
     private static let note = "CREATE TABLE note(t); PRAGMA user_version = 1;"
 
@@ -53,7 +55,8 @@ import Testing
         if statement != "condition" {
             // The migration can also recognize that it only runs for trial.
             let isReal =
-                statement == "trial" ? "1" : "EXISTS(SELECT 1 FROM pragma_database_list WHERE file LIKE '%/store/diary.db')"
+                statement == "trial"
+                ? "1" : "EXISTS(SELECT 1 FROM pragma_database_list WHERE file LIKE '%/store/diary.db')"
             let update = "UPDATE note SET n = CASE WHEN \(isReal) THEN \(Self.endless) END;"
             user = .user(
                 "CREATE TABLE note(t, n); PRAGMA user_version = 2;",

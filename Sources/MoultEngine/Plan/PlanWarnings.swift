@@ -27,8 +27,8 @@ enum PlanWarnings {
                 guard let old = earlier.first(where: { $0.name == database.name })?.path, old != database.path,
                     try hasFile(database.path)
                 else { return nil }
-                return "\(context.store.path(database.path)) stays, because a rollback to adopted files moves no database; "
-                    + "before release \(installed.version), the data of \(database.name) was in \(context.store.path(old))"
+                return "\(context.store.path(database.path)) stays, because a rollback to adopted files moves no "
+                    + "database; before release \(installed.version), the data of \(database.name) was in \(context.store.path(old))"
             }
         }
         guard context.purpose == .update, context.isAdopted(context.installedGeneration) else { return [] }
