@@ -82,7 +82,7 @@ extension Connection {
         try installProgressHandler()
     }
 
-    /// Stops the running statement at a deadline, or when a `StatementStop` requires it, by means of SQLite's progress handler.
+    /// Installs a progress handler that stops a statement at its deadline or at the request of a `StatementStop`.
     func installProgressHandler() throws {
         let handle = try handle
         guard watch != nil || stop != nil else { return sqlite3_progress_handler(handle, 0, nil, nil) }
