@@ -59,6 +59,21 @@ import Testing
         #expect(try !Files.list("\(shop.store)/.moult/generations").contains("0+adopted"))
     }
 
+    @Test(arguments: ["user", "shared"], ["app", "other"])
+    func `an update and its plan name the file of an omitted database, and of one that gets another name`(
+        kind: String, name: String
+    ) throws {
+        try shop.pack("1.0.0", [app(kind), Self.food])
+        try shop.install("1.0.0")
+        let renamed = Shipped(name: "other", kind: kind, sql: Self.note)
+        try shop.pack("2.0.0", name == "app" ? [Self.food] : [renamed, Self.food])
+        let expected = "\(shop.path("app.db")) stays, but release 2.0.0 does not use it"
+        let plan = try shop.plan("2.0.0")
+        #expect(plan.output.contains(expected) || plan.errors.contains(expected), "\(plan)")
+        #expect(try shop.apply("2.0.0").errors.contains(expected))
+        #expect(try shop.apply("2.0.0").errors == "")
+    }
+
     @Test(arguments: ["user", "shared"])
     func `an omitted database continues as a user database`(old: String) throws {
         try begin(old)

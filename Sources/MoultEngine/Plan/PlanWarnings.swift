@@ -11,33 +11,30 @@ enum PlanWarnings {
         if let expires = manifest.expires, expires < context.policy.now {
             warnings.append("release \(manifest.version) expired on \(expires)")
         }
-        return try warnings + misfits(manifest, in: context) + unmoved(manifest, in: context)
+        return try warnings + misfits(manifest, in: context) + unused(manifest, in: context)
     }
 
-    /// Returns warnings about files that stay at the path of one release although the database has a different path in the
-    /// other: a rollback to adopted files, and an update from them, do not move such a file.
-    private static func unmoved(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
-        guard let installed = context.installed else { return [] }
-        func hasFile(_ path: String) throws -> Bool {
-            try Files.factsThroughLinks(context.store.path(path))?.kind == .file
+    /// Returns warnings about app data that stays in the store, where the release does not use it.
+    private static func unused(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
+        guard context.purpose != .reset, let installed = context.installed else { return [] }
+        let used = try Set(manifest.databases.flatMap { try [$0.path, context.movedFrom($0)].compactMap(\.self) })
+        let left = try installed.databases.filter {
+            try $0.holdsAppData && !used.contains($0.path)
+                && Files.factsThroughLinks(context.store.path($0.path))?.kind == .file
         }
-        if context.bringsBackAdopted {
-            let earlier = try manifest.databases + context.store.earlierDatabases().reversed()
-            return try installed.databases.filter(\.holdsAppData).compactMap { database in
-                guard let old = earlier.first(where: { $0.name == database.name })?.path, old != database.path,
-                    try hasFile(database.path)
-                else { return nil }
-                return "\(context.store.path(database.path)) stays, because a rollback to adopted files moves no "
-                    + "database; before release \(installed.version), the data of \(database.name) was in \(context.store.path(old))"
+        guard context.bringsBackAdopted else {
+            return left.map { database in
+                let next = manifest.database(database.name).map { context.store.path($0.path) }
+                return "\(context.store.path(database.path)) stays, but release \(manifest.version) does not use it"
+                    + (next.map { ", and its rows are not carried over to \($0)" } ?? "")
             }
         }
-        guard context.purpose == .update, context.isAdopted(context.installedGeneration) else { return [] }
-        return try manifest.databases.filter(\.holdsAppData).compactMap { database in
-            guard let old = installed.database(database.name)?.path, old != database.path, try hasFile(old) else {
-                return nil
-            }
-            return "\(context.store.path(old)) stays, because an update moves no adopted file; "
-                + "its rows are not carried over to \(context.store.path(database.path))"
+        // The app from before moult finds its data where it was, unless a release has moved it.
+        let earlier = try manifest.databases + context.store.earlierDatabases().reversed()
+        return left.compactMap { database in
+            guard let old = earlier.first(where: { $0.name == database.name })?.path, old != database.path else { return nil }
+            return "\(context.store.path(database.path)) stays, because a rollback to adopted files moves no database; "
+                + "before release \(installed.version), the data of \(database.name) was in \(context.store.path(old))"
         }
     }
 
