@@ -45,9 +45,12 @@ package enum Permission {
         if advice != nil { throw Errno.denied.error(what, self) }
     }
 
-    /// Throws an error with advice unless this user may read the file.
-    package func requireReadable() throws {
-        if !Files.isReadable(path) { throw Errno.denied.error("cannot read \(path)", self) }
+    /// Throws an error with advice unless this user may read the file. With `ifThere`, a missing file is accepted.
+    package func requireReadable(ifThere: Bool = false) throws {
+        do { try Syscall.access(path, R_OK) } catch {
+            if ifThere && error == .noEntry { return }
+            throw Errno.denied.error("cannot read \(path)", self)
+        }
     }
 
     /// Like `require`, but the error names the user and the path.

@@ -27,7 +27,9 @@ package struct Sidecars: Equatable, Sendable {
 
     /// Throws unless this user may read a database and its sidecars.
     package static func requireReadable(_ path: String) throws {
-        for file in try [path] + of(path).paths { try Permission.write(file).requireReadable() }
+        try Permission.write(path).requireReadable()
+        // A program that uses the database may have just removed a sidecar.
+        for file in try of(path).paths { try Permission.write(file).requireReadable(ifThere: true) }
     }
 
     /// A sidecar that SQLite must not use.

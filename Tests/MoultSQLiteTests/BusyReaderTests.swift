@@ -30,6 +30,26 @@ import Testing
         }
     }
 
+    /// An app's rollback journal exists only while a transaction writes.
+    @Test func `a journal that appears and disappears does not make a database unreadable`() throws {
+        let scratch = try TestSupport.Scratch()
+        let path = scratch.path("note.db")
+        try Shell.must(["sqlite3", path, "CREATE TABLE note(x)"])
+        let app = try Program.python(
+            """
+            import os, select, sys
+            print("ready")
+            while not select.select([sys.stdin], [], [], 0)[0]:
+                for _ in range(100):
+                    open(sys.argv[1], "w").close()
+                    os.unlink(sys.argv[1])
+            """, "\(path)-journal")
+        #expect(app.line() == "ready")
+        for _ in 1...20_000 { try Sidecars.requireReadable(path) }
+        app.closeInput()
+        #expect(app.wait() == 0)
+    }
+
     /// A connection without its own file also waits for locks of attached databases.
     @Test func `reading waits for the lock of an attached database`() throws {
         let scratch = try TestSupport.Scratch()

@@ -136,7 +136,13 @@ def test_a_timeout_stops_the_command(store, releases, busy):
 def test_an_interruption_stops_the_command(store, releases, busy, attempt):
     """An interruption ends the command even at the moment when it starts."""
     program = f"from moult_store import Store; Store({store.path!r}).apply({releases[2]!r}, wait=60)"
-    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts background jobs, and thus these tests, with this signal ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     started = []
     while not started:
         assert process.poll() is None, process.communicate()[1]
