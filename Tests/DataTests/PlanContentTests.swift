@@ -47,6 +47,19 @@ import Testing
         #expect(kept.rows("own") == 1)
     }
 
+    @Test func `the plan of a takeover counts the rows that are carried over, as the update does`() throws {
+        let sql = Self.item + "CREATE TABLE own(x);"
+        try shop.pack("1.0.0", [Shipped(name: "app", kind: "user", sql: sql)])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1, 3), ('APP', 0, 3); INSERT INTO own VALUES('EXTRA')")
+        try shop.pack("2.0.0", [.shared(sql, [Self.own()])])
+        let expected = ["item": Counts(carried: 1, kept: 1), "own": Counts(kept: 1)]
+        let plan = try shop.moult("plan", shop.manifest("2.0.0"), "--take-over", "app", "--json")
+        #expect(Counts.inPlan(try Shop.last(plan), "app") == expected)
+        let result = try Shop.last(shop.apply("2.0.0", "--take-over", "app", "--json"))
+        #expect(Counts.inResult(result, "app") == expected)
+    }
+
     @Test func `a plan shows which rows are kept instead of carried over`() throws {
         try begin()
         let text = try shop.plan("2.0.0").output

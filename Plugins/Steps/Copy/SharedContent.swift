@@ -83,9 +83,13 @@ struct SharedContent {
             return facts
         }
         if reason == .takenOver {
-            facts.rows = try RowCounts(of: connection).tables.sorted { $0.key < $1.key }
-                .filter { $0.value > 0 && $0.key != SQLName(ReleaseMarker.table) }
-                .map { RowFate(table: $0.key.text, kept: $0.value) }
+            var fates = RowFates()
+            for fate in try forecast.rows(of: connection, place) { fates.add(fate.table) { $0.carried += fate.carried } }
+            for (table, rows) in try RowCounts(of: connection).tables.sorted(by: { $0.key < $1.key })
+            where !ReleaseMarker.isOwn(table.text) {
+                fates.add(table.text) { $0.kept = max(0, rows - $0.carried) }
+            }
+            facts.rows = fates.all.filter { !$0.isEmpty }
             return facts
         }
         facts.rows = try forecast.rows(of: connection, place)
