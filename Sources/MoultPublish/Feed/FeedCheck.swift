@@ -38,6 +38,8 @@ package struct FeedCheck {
     /// Checks everything. With `tidy`, also removes leftovers, which completes or undoes the work of a killed command.
     package func run(tidy: Bool, follow: Follow) throws -> Report {
         var removed: [String] = []
+        let output = try tidy ? PinnedDirectory.output(directory.path) : nil
+        defer { withExtendedLifetime(output) {} }
         let lock = try tidy ? directory.lock() : nil
         defer { withExtendedLifetime(lock) {} }
         if tidy {

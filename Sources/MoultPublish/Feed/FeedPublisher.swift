@@ -17,7 +17,8 @@ package struct FeedPublisher {
     /// is public, the old feed stays.
     package func publish(_ manifests: [String]) throws -> PublishReport {
         let isNew = try Files.facts(directory.path) == nil
-        try Files.ensureDirectory(directory.path)
+        let output = try PinnedDirectory.output(directory.path, creating: true)
+        defer { withExtendedLifetime(output) {} }
         do { return try publishLocked(manifests) } catch {
             // An empty directory would look like a feed. A directory that is not empty stays.
             if isNew { try? Files.removeEmpty(directory.path) }
