@@ -53,10 +53,17 @@ extension Files {
         let owner = try factsThroughLinks(link)?.owner
         if owner == facts.owner { return }
         let place = target.hasPrefix("/") ? target : "\(directory(of: link))/\(target)"
-        throw MoultError(
-            .system, .refused, what: "cannot open \(path)",
-            why: "the symbolic link \(link) belongs to user \(userName(facts.owner)), and "
-                + (owner.map { "its target belongs to user \(userName($0))" } ?? "its target does not exist"),
+        throw untrusted(link, of: facts.owner, to: place, of: owner, what: "cannot open \(path)")
+    }
+
+    /// Returns the error for a symlink of another user. `targetOwner` is nil if the target does not exist.
+    static func untrusted(
+        _ link: String, of owner: UInt32, to place: String, of targetOwner: UInt32?, what: String
+    ) -> MoultError {
+        MoultError(
+            .system, .refused, what: what,
+            why: "the symbolic link \(link) belongs to user \(userName(owner)), and "
+                + (targetOwner.map { "its target belongs to user \(userName($0))" } ?? "its target does not exist"),
             now: "If you trust that user, use the path \(place) instead of the link.")
     }
 }

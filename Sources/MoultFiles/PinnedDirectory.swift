@@ -8,7 +8,9 @@ internal import Synchronization
 /// content of a work directory, so symlinks below it are not checked.
 package final class PinnedDirectory: Sendable {
     let number: Int32
-    let path: String
+    package let path: String
+    /// The path without the symlinks that were followed, if the directory was opened for output.
+    package let place: String
 
     private struct Weak: Sendable {
         weak let directory: PinnedDirectory?
@@ -23,14 +25,24 @@ package final class PinnedDirectory: Sendable {
         number = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in
             try Syscall.open(path, SystemFeatures.pathOnly | O_DIRECTORY)
         }
-        self.path = path
+        (self.path, place) = (path, path)
+        Self.all.withLock { $0[path] = Weak(directory: self, isWork: isWork) }
+    }
+
+    /// Pins an open directory; the path of the descriptor has no symlinks.
+    init(_ path: String, isWork: Bool, opened: consuming Descriptor) throws {
+        let directory = opened
+        number = try wrapped("cannot open \(path)") { () throws(Errno) in
+            try Syscall.open(".", in: directory.number, SystemFeatures.pathOnly | O_DIRECTORY)
+        }
+        (self.path, place) = (path, directory.path)
         Self.all.withLock { $0[path] = Weak(directory: self, isWork: isWork) }
     }
 
     /// Pins the locked work directory, even if its path now leads elsewhere.
     init(_ path: String, lockedBy lock: FileLock) throws {
         number = try wrapped("cannot open \(path)") { () throws(Errno) in try lock.openAgain() }
-        self.path = path
+        (self.path, place) = (path, path)
         Self.all.withLock { $0[path] = Weak(directory: self, isWork: true) }
     }
 
@@ -47,6 +59,11 @@ package final class PinnedDirectory: Sendable {
 
     static func of(_ path: Substring) -> PinnedDirectory? {
         all.withLock { all in all.isEmpty ? nil : all[String(path)]?.directory }
+    }
+
+    /// Returns the pinned work directory or output directory with this path.
+    static func work(_ path: String) -> PinnedDirectory? {
+        all.withLock { all in all[path].flatMap { $0.isWork ? $0.directory : nil } }
     }
 
     /// Returns the nearest pinned work directory above a path, and the rest of the path; nil if no work directory is above it,

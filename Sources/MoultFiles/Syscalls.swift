@@ -84,6 +84,18 @@ package enum Syscall {
         guard let base = buffer.baseAddress else { throw Errno(EINVAL) }
         return try at("readlink", path) { MoultLibc.readlinkat($0, $1, base, buffer.count) }
     }
+    /// Returns the metadata of a name in an open directory, without following symlinks.
+    static func lstat(_ name: String, in directory: Int32) throws(Errno) -> moult_stat {
+        var facts = moult_stat()
+        _ = try call("lstat") { fstatat(directory, name, &facts, AT_SYMLINK_NOFOLLOW) }
+        return facts
+    }
+    /// Returns the target of a symlink in an open directory.
+    static func readlink(_ name: String, in directory: Int32) throws(Errno) -> String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = try call("readlink") { MoultLibc.readlinkat(directory, name, &buffer, buffer.count) }
+        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
     static func symlink(_ target: String, _ path: String) throws(Errno) {
         try at("symlink", path) { Int(MoultLibc.symlinkat(target, $0, $1)) }
     }

@@ -18,7 +18,7 @@ package final class WorkDirectory {
     /// for all commands that write the same output.
     package init(in parent: String, named name: String) throws {
         try Self.removeLeftovers(of: name, in: parent)
-        let above = try PinnedDirectory(parent, isWork: true)
+        let above = try PinnedDirectory.output(parent)
         var number = 0
         while true {
             let path = "\(parent)/\(name).\(number)"
@@ -76,7 +76,7 @@ package final class WorkDirectory {
             $0.hasPrefix("\(name).") && Int($0.dropFirst(name.count + 1)) != nil
         }
         if names.isEmpty { return [] }
-        let above = try PinnedDirectory(parent, isWork: true)
+        let above = try PinnedDirectory.output(parent)
         return names.compactMap { try? Held("\(parent)/\($0)", in: above) }
     }
 

@@ -25,7 +25,8 @@ extension Orchestrator {
         }
         let incoming = try follower.incoming(release, of: current)
         let manifest = try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
-        try Files.ensureDirectory(directory)
+        let output = try PinnedDirectory.output(directory, creating: true)
+        defer { withExtendedLifetime(output) {} }
         let work = try WorkDirectory(in: directory, named: ".moult-export")
         defer { work.remove() }
         let content = try exported(release, incoming, current, follower)

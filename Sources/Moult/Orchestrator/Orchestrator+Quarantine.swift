@@ -38,6 +38,8 @@ extension Orchestrator {
         try Files.withScratchDirectory { scratch in
             let copy = try checkedCopy(set, in: scratch)
             // Users who could not read the database must not be able to read its copy.
+            let output = try PinnedDirectory.output(Files.directory(of: file))
+            defer { withExtendedLifetime(output) {} }
             let mode = try set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
             do {
                 try Files.copy(copy, to: file, mode: mode & 0o777)

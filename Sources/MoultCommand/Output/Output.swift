@@ -158,14 +158,17 @@ package struct Output: Sendable {
 enum OutputFile {
     /// Creates or replaces the file.
     static func write(_ bytes: [UInt8], to path: String) throws {
-        try requireDirectory(of: path)
-        try Files.replace(path, with: bytes)
+        let directory = try directory(of: path)
+        try withExtendedLifetime(directory) { try Files.replace(path, with: bytes) }
     }
 
-    /// Throws if the directory of the file is missing. Without this check, the error would name a temporary file.
-    static func requireDirectory(of path: String) throws {
+    /// Opens the directory of the file, which keeps its path valid until the object is released. Throws if the directory is
+    /// missing; without this check, the error would name a temporary file.
+    static func directory(of path: String) throws -> PinnedDirectory {
         let directory = Files.directory(of: path)
-        guard try Files.factsThroughLinks(directory)?.kind != .directory else { return }
+        guard try Files.factsThroughLinks(directory)?.kind != .directory else {
+            return try PinnedDirectory.output(directory)
+        }
         throw MoultError(
             .output, what: "cannot write \(path)", why: "no directory \(directory)",
             now: "Create the directory first, or choose another file.")

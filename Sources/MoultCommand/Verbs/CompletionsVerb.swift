@@ -69,13 +69,14 @@ enum CompletionsVerb {
     }
 
     private static func writeManPages(to directory: String) throws -> [String] {
-        try Files.ensureDirectory(directory)
+        let output = try PinnedDirectory.output(directory, creating: true)
+        defer { withExtendedLifetime(output) {} }
         var written: [String] = []
         for page in ManPage.all(for: Command.all) {
             let sectionDirectory = "\(directory)/man\(page.section)"
-            try Files.ensureDirectory(sectionDirectory)
+            let section = try PinnedDirectory.output(sectionDirectory, creating: true)
             let path = "\(sectionDirectory)/\(page.fileName)"
-            try Files.replace(path, with: Array(page.text.utf8))
+            try withExtendedLifetime(section) { try Files.replace(path, with: Array(page.text.utf8)) }
             written.append(path)
         }
         return written

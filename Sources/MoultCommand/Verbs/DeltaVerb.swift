@@ -38,6 +38,8 @@ enum DeltaVerb {
         guard let path = call.value(output) else {
             throw call.wrongUsage("--output is missing", why: "specify the patch file to write")
         }
+        let directory = try OutputFile.directory(of: path)
+        defer { withExtendedLifetime(directory) {} }
         try refuseOther(path)
         Interruption.watch()
         let before = try call.subject(call.required(old))
@@ -77,7 +79,6 @@ enum DeltaVerb {
 
     /// Refuses to overwrite anything but an older patch, so that a typo cannot destroy a database.
     private static func refuseOther(_ path: String) throws {
-        try OutputFile.requireDirectory(of: path)
         guard let facts = try Files.facts(path) else { return }
         guard try facts.kind == .file && (facts.size == 0 || SeekTable.read(Descriptor(path, .read)) != nil) else {
             throw MoultError(

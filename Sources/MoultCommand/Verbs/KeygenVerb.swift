@@ -35,7 +35,8 @@ enum KeygenVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let stem = call.value(name) ?? "moult"
         let (secret, open) = ("\(stem).key", "\(stem).pub")
-        try OutputFile.requireDirectory(of: secret)
+        let output = try OutputFile.directory(of: secret)
+        defer { withExtendedLifetime(output) {} }
         let (directory, working) = (Files.directory(of: secret), ".\(Files.name(of: secret)).making")
         try WorkDirectory.removeLeftovers(of: working, in: directory)
         for path in [secret, open] where try Files.facts(path) != nil {

@@ -163,7 +163,8 @@ extension Call {
             guard try Files.facts(path) == nil else {
                 throw wrongUsage("--write-draft does not overwrite a file", why: "\(path) already exists")
             }
-            try Files.writeNew(Array(text.utf8), to: path)
+            let directory = try OutputFile.directory(of: path)
+            try withExtendedLifetime(directory) { try Files.writeNew(Array(text.utf8), to: path) }
             do { return try body(path) } catch var error as MoultError where !has(PackVerb.writeDraft) {
                 // The message must not name the generated draft, which the user does not know and which is about to be removed.
                 if error.what.hasPrefix("\(path): ") { error.what.removeFirst("\(path): ".count) }

@@ -130,6 +130,7 @@ enum PublishVerb {
         options.tryInstall = { try call.trial(in: $2).run($0, over: $1) }
         if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
         let report = try publish(call, options)
+        if let warning = try warning(report, call) { call.output.warn(warning) }
         call.output.print(PublishedReport(published: report, changes: options.changes))
         return .done
     }
@@ -140,6 +141,19 @@ enum PublishVerb {
             return try Interruption.reporting(stopped) { try feed.publish(call.values(manifests), options) }
         }
         return try FeedPublisher(call.required(directory), options).publish(call.values(manifests))
+    }
+
+    /// Returns the warning for the first signature of a feed that already has releases.
+    private static func warning(_ report: PublishReport, _ call: Call) throws -> StyledText? {
+        guard !report.unsigned.isEmpty else { return nil }
+        let releases =
+            report.unsigned.count > 5
+            ? "\(report.unsigned.count) earlier releases"
+            : report.unsigned.map(\.description).joined(separator: ", ")
+        let withdraw = shellLine(["moult", "publish", try call.required(directory), "--withdraw", "VERSION"])
+        return StyledText(
+            "\(report.feed) was not signed before, and the signature also covers what it already contained: \(releases). "
+                + "If one of these releases is not yours, withdraw it: \(withdraw) --reason TEXT --key FILE")
     }
 
     private static func listFiles(_ call: Call) throws -> ExitCode {

@@ -52,6 +52,8 @@ struct SignatureFile {
 
     /// Signs the file and returns the path of the signature.
     func sign(with secret: SecretKey, comment: String?) throws -> String {
+        let output = try OutputFile.directory(of: path)
+        defer { withExtendedLifetime(output) {} }
         let text = comment ?? "timestamp:\(Timestamp.now.seconds)\tfile:\(Files.name(of: path))\thashed"
         let signature = try secret.sign(fileAt: path, trustedComment: text)
         let place = try place(for: secret.publicKey)

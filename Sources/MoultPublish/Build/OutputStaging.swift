@@ -7,6 +7,8 @@ struct OutputStaging {
     private let work: WorkDirectory
     var directory: String { work.path }
     private let output: String
+    /// The path of the output, in the directory that the work directory is in.
+    private let target: String
     /// The database that the script works on.
     var draft: String { "\(directory)/draft.db" }
     /// The database in its final form.
@@ -20,7 +22,10 @@ struct OutputStaging {
             throw MoultError(.output, what: "cannot write \(output)", why: "no directory \(parent)")
         }
         self.output = output
-        work = try WorkDirectory(in: PathRule.real(parent), named: ".\(Files.name(of: output)).building")
+        // SQLite resolves paths itself, so the path of the work directory has no symlinks.
+        let real = try PathRule.real(PinnedDirectory.output(parent).place)
+        target = "\(real == "/" ? "" : real)/\(Files.name(of: output))"
+        work = try WorkDirectory(in: real, named: ".\(Files.name(of: output)).building")
     }
 
     /// Throws unless the output does not exist, is empty, or is a database that moult has built and no other program has
@@ -98,8 +103,8 @@ struct OutputStaging {
         guard !header.isWAL else {
             throw MoultError(.output, what: "cannot seal \(output)", why: "it would be in WAL mode")
         }
-        try Files.rename(sealed, to: output)
-        try Files.syncDirectory(Files.directory(of: output))
+        try Files.rename(sealed, to: target)
+        try Files.syncDirectory(Files.directory(of: target))
         return size
     }
 

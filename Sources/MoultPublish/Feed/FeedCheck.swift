@@ -38,6 +38,8 @@ package struct FeedCheck {
     /// Checks everything. With `tidy`, also removes leftovers, which completes or undoes the work of a killed command.
     package func run(tidy: Bool, follow: Follow) throws -> Report {
         var removed: [String] = []
+        let output = try tidy ? PinnedDirectory.output(directory.path) : nil
+        defer { withExtendedLifetime(output) {} }
         let lock = try tidy ? directory.lock() : nil
         defer { withExtendedLifetime(lock) {} }
         if tidy {
@@ -52,7 +54,7 @@ package struct FeedCheck {
         var report = Report(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
             releases: feed.releases.count)
-        report.faults = try follow(directory.file(Feed.fileName), feed.product).map {
+        report.faults = try (keyListFaults() + follow(directory.file(Feed.fileName), feed.product)).map {
             Fault(file: nil, why: $0.what + ($0.why.map { ": \($0)" } ?? ""))
         }
         var names = try namesOfFeed(digest)
@@ -80,6 +82,15 @@ package struct FeedCheck {
             else { return [String]() }
             return try [name] + SignatureFiles.beside(directory.file(name)).map(\.0)
         } + [FeedUpload.recordName]
+    }
+
+    /// Stores ignore a key list without valid signatures, and then report only that the feed has an unknown key.
+    private func keyListFaults() throws -> [MoultError] {
+        do { _ = try KeyDirectory(path: directory.path).newest() } catch let error as MoultError {
+            if error.outcome == .refused { return [error] }
+            throw error
+        }
+        return []
     }
 
     private func workLeftovers() throws -> [String] {

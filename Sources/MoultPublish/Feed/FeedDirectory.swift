@@ -30,6 +30,13 @@ struct FeedDirectory {
         return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex)
     }
 
+    /// Returns the releases of a feed without any signature. The first signature also covers these releases, and any user who can
+    /// write to the directory may have added them, or may have changed a signed feed and removed its signatures.
+    func unsignedReleases(_ feed: Feed?) throws -> [Version] {
+        guard let feed, try SignatureFiles.beside(file(Feed.fileName)).isEmpty else { return [] }
+        return feed.releases.map(\.version)
+    }
+
     /// Copies a file to the files to be published in `ready`, unless it is already public or there; returns whether it was
     /// copied.
     ///

@@ -17,7 +17,8 @@ package struct FeedPublisher {
     /// is public, the old feed stays.
     package func publish(_ manifests: [String]) throws -> PublishReport {
         let isNew = try Files.facts(directory.path) == nil
-        try Files.ensureDirectory(directory.path)
+        let output = try PinnedDirectory.output(directory.path, creating: true)
+        defer { withExtendedLifetime(output) {} }
         do { return try publishLocked(manifests) } catch {
             // An empty directory would look like a feed. A directory that is not empty stays.
             if isNew { try? Files.removeEmpty(directory.path) }
@@ -37,6 +38,7 @@ package struct FeedPublisher {
         let list = try KeyDirectory(path: directory.path).newest()
         if before != nil { try requireUnchanged(list) }
         if before != nil, list == nil { try requireKnownKey() }
+        let unsigned = try list == nil && !options.keys.isEmpty ? directory.unsignedReleases(before?.feed) : []
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
                 "no feed at \(directory.file(Feed.fileName))", "a feed starts with its first release",
@@ -99,7 +101,8 @@ package struct FeedPublisher {
         return PublishReport(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
             added: added.map(\.manifest.version), files: files, signers: signing.feed.map(\.publicKey.id),
-            releases: feed.releases.count, removed: stale, dropped: dropped.map(\.version), uploaded: uploaded ?? [])
+            releases: feed.releases.count, unsigned: unsigned, removed: stale, dropped: dropped.map(\.version),
+            uploaded: uploaded ?? [])
     }
 
     /// If the command failed after the new feed became public, returns the error with that information.

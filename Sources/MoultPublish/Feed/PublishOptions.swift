@@ -45,6 +45,8 @@ package struct PublishReport: Sendable {
     package let files: [String]
     package let signers: [KeyID]
     package let releases: Int
+    /// The releases that were in the feed before its first signature.
+    package let unsigned: [Version]
     /// Patches and bundles that were no longer needed and were removed.
     package let removed: [String]
     /// The releases that were removed from the feed.

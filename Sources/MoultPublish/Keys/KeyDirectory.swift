@@ -30,9 +30,51 @@ struct KeyDirectory {
         guard let bytes = try Files.read(path, limit: KeyList.largest) else {
             throw MoultError(.publishing, what: "no key list at \(path)", why: "no such file")
         }
-        var list = try KeyList(parsing: bytes, source: path)
+        var list: KeyList
+        do { list = try KeyList(parsing: bytes, source: path) } catch var error as MoultError {
+            // A list of a newer version needs a newer moult.
+            if error.code != .feed || error.now == KeyList.reportFault { error.now = restore(path) }
+            throw error
+        }
         let serial = (before?.serial ?? 0) + 1
-        guard list.serial == serial, Files.name(of: path) == KeyList.fileName(serial) else {
+        if list.serial != serial, Files.name(of: path) == KeyList.fileName(serial) {
+            throw MoultError(
+                .publishing, .refused, what: "\(path) is not key list \(serial)", why: "its serial is \(list.serial)",
+                now: restore(path))
+        }
+        do { return (list, try verify(&list, bytes, path, after: before, at: now)) } catch let error as MoultError {
+            throw error.code == .unsigned ? try explain(error, list, bytes, path, after: before) : error
+        }
+    }
+
+    /// Returns the error for a list without enough valid signatures. Signing a list that was changed would also sign the change,
+    /// so the advice is to restore the list if a signature does not match, or if the list is already public.
+    private static func explain(
+        _ error: MoultError, _ list: KeyList, _ bytes: [UInt8], _ path: String, after before: KeyList?
+    ) throws -> MoultError {
+        var error = error
+        let keys = (list.roles.root.entries + (before?.roles.root.entries ?? [])).map(\.key)
+        let wrong = try SignatureFiles.beside(path).first { SignatureFiles.isWrong($0, of: bytes, by: keys) }
+        if let wrong {
+            error.what = "\(path) was changed after it was signed"
+            error.why = "the signature \(wrong.0) does not match"
+        }
+        let isPublic = try Files.facts("\(Files.directory(of: path))/\(Feed.fileName)") != nil
+        if wrong != nil || isPublic { error.now = restore(path) }
+        return error
+    }
+
+    private static func restore(_ path: String) -> String {
+        "Restore it and its signatures from a copy that you trust, such as the directory of `moult trust`: cp COPY/"
+            + "\(Files.name(of: path))* \(shellLine(["\(Files.directory(of: path))/"]))"
+    }
+
+    /// Checks the serial and the signatures of a list, and returns its files.
+    private static func verify(
+        _ list: inout KeyList, _ bytes: [UInt8], _ path: String, after before: KeyList?, at now: Timestamp
+    ) throws -> [(name: String, bytes: [UInt8])] {
+        let serial = (before?.serial ?? 0) + 1
+        guard Files.name(of: path) == KeyList.fileName(serial) else {
             let first = "\(Files.directory(of: path))/\(KeyList.fileName(serial))"
             let isThere = try list.serial > serial && Files.facts(first) != nil
             throw MoultError(
@@ -65,6 +107,6 @@ struct KeyDirectory {
             try Files.read("\(Files.directory(of: path))/\(signature)", limit: 1 << 14).map { (signature, $0) }
         }
         // Signatures first: stores would ignore a list without them.
-        return (list, files + [(name, bytes)])
+        return files + [(name, bytes)]
     }
 }

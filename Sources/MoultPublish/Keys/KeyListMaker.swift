@@ -33,7 +33,8 @@ package struct KeyListMaker {
     }
 
     package func make(in directory: String) throws -> Report {
-        try Files.ensureDirectory(directory)
+        let output = try PinnedDirectory.output(directory, creating: true)
+        defer { withExtendedLifetime(output) {} }
         // Of two commands that make a list at the same time, each would give its list the same number.
         let lock = try FeedDirectory(path: directory).lock()
         defer { withExtendedLifetime(lock) {} }

@@ -34,7 +34,8 @@ package struct Packer {
             manifest.sequence = (before?.manifest.sequence ?? 0) + 1
         }
         let isNew = try Files.factsThroughLinks(options.output) == nil
-        try Files.ensureDirectory(options.output)
+        let output = try PinnedDirectory.output(options.output, creating: true)
+        defer { withExtendedLifetime(output) {} }
         // An error of the cleanup matters less than an error of packing.
         defer {
             if isNew, let names = try? Files.list(options.output), names.isEmpty {

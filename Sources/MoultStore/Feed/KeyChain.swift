@@ -12,6 +12,8 @@ package struct KeyChain {
     package private(set) var serial = 0
     /// The lists that are not in `.moult/keys` yet, each after its signatures.
     package private(set) var new: [(name: String, bytes: [UInt8])] = []
+    /// The first list next to the feed that the keys in effect did not sign.
+    private var unproven: String?
     private let product: String
     private let layout: StoreLayout
     /// The number of the newest list under which a release of this store was installed, with the same pinned keys.
@@ -45,6 +47,7 @@ package struct KeyChain {
             guard let isProven = try adopt(next, at: now, isNew: true, find: find) else { break }
             // A list that the current keys did not sign may be older than the pinned keys, which may have signed a later one.
             unsigned = isProven ? 0 : unsigned + 1
+            unproven = isProven ? nil : unproven ?? KeyList.fileName(next)
             next += 1
         }
     }
@@ -115,6 +118,11 @@ package struct KeyChain {
                 error.now =
                     "The key lists in the same directory may allow that key; the store gets them from the feed: "
                     + shellLine(["moult", "apply", "--feed", feed])
+            }
+            if let unproven, error.code == .unknownKey {
+                error.now =
+                    "\(unproven), the next key list, may contain that key, but is not signed by a trusted key either. "
+                    + "Ask the publisher to restore \(unproven) and its signatures."
             }
             throw error
         }

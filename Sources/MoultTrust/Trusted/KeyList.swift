@@ -43,10 +43,13 @@ package struct KeyList: Sendable, Equatable {
         return Int(name.dropFirst(5).dropLast(5)) != nil
     }
 
+    /// The advice for a list with an invalid field.
+    package static let reportFault = "Report this to the publisher."
+
     package init(parsing bytes: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, now in
             MoultError(
-                .feed, .refused, what: "\(source): \(place) \(why)", now: now ?? "Report this to the publisher.")
+                .feed, .refused, what: "\(source): \(place) \(why)", now: now ?? Self.reportFault)
         }
         let format = try fields.integer("keyList")
         guard (1...Self.format).contains(format) else {
