@@ -84,7 +84,9 @@ struct SharedContent {
         }
         if reason == .takenOver {
             var fates = RowFates()
-            for fate in try forecast.rows(of: connection, place) { fates.add(fate.table) { $0.carried += fate.carried } }
+            for fate in try forecast.rows(of: connection, place) {
+                fates.add(fate.table) { $0.carried += fate.carried }
+            }
             for (table, rows) in try RowCounts(of: connection).tables.sorted(by: { $0.key < $1.key })
             where !ReleaseMarker.isOwn(table.text) {
                 fates.add(table.text) { $0.kept = max(0, rows - $0.carried) }

@@ -32,7 +32,9 @@ enum PlanWarnings {
         // The app from before moult finds its data where it was, unless a release has moved it.
         let earlier = try manifest.databases + context.store.earlierDatabases().reversed()
         return left.compactMap { database in
-            guard let old = earlier.first(where: { $0.name == database.name })?.path, old != database.path else { return nil }
+            guard let old = earlier.first(where: { $0.name == database.name })?.path, old != database.path else {
+                return nil
+            }
             return "\(context.store.path(database.path)) stays, because a rollback to adopted files moves no database; "
                 + "before release \(installed.version), the data of \(database.name) was in \(context.store.path(old))"
         }
