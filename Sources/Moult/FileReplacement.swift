@@ -10,11 +10,14 @@ internal import StepKit
 package struct FileReplacement {
     /// The file name as the user gave it, but with `./` before a leading dash.
     package let name: String
+    /// The file with the new content, for advice.
+    private let newName: String
     private let layout: StoreLayout
     private let path: String
 
     /// Throws if `moult replace` cannot replace the file.
-    package init(_ name: String) throws {
+    package init(_ name: String, by new: String? = nil) throws {
+        newName = new ?? "NEW.db"
         // A name that begins with a dash must not become an option in the commands shown.
         self.name = name.hasPrefix("-") ? "./\(name)" : name
         let absolute = try Files.absolute(name)
@@ -49,7 +52,7 @@ package struct FileReplacement {
                     "no such file", "To restore its last copy: \(shellLine(["cp", copy, name]))")
             }
             throw refusal(
-                "no such file", "To copy a database to this path: \(shellLine(["cp", "NEW.db", name]))")
+                "no such file", "To copy a database to this path: \(shellLine(["cp", newName, name]))")
         }
         // A symlink to a file of a store is refused like that file.
         let target = try Files.target(ofLink: path)
@@ -63,7 +66,7 @@ package struct FileReplacement {
             let file = try Files.resolved(path)
             throw refusal(
                 "it is a symbolic link to \(target)",
-                "Replace the file itself: \(shellLine(["moult", "replace", file])) NEW.db")
+                "Replace the file itself: \(shellLine(["moult", "replace", file, newName]))")
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
         // A file without write permission is not meant to change.
@@ -80,6 +83,17 @@ package struct FileReplacement {
         package var preserve: [(table: String, rows: String?)] = []
         package var checks: [(sql: String, expect: String)] = []
         package init(file: String) { self.file = file }
+
+        /// Rewrites a message that begins with a position in the draft, such as `preserve[0].table: ...`, so that it begins with
+        /// the option.
+        fileprivate func option(at message: Substring) -> String {
+            for (index, rule) in preserve.enumerated() where message.hasPrefix("preserve[\(index)]") {
+                guard let colon = message.firstRange(of: ": ") else { break }
+                return "--preserve \(rule.table): "
+                    + message[colon.upperBound...].replacing("the database has no ", with: "\(file) has no ")
+            }
+            return "--\(message)"
+        }
     }
 
     /// The draft of the next release, the directory to pack it in, and the release that a killed command had installed, if any.
@@ -244,12 +258,14 @@ package struct FileReplacement {
             // An error about an option contains its position in the draft, such as `databases.database.preserve[0]`.
             let rule = error.what.firstRange(of: "/\(Self.draftName): databases.\(StoreLayout.onlyDatabase).")
             let what = Self.rephrasedForFiles(
-                rule.map { "--\(error.what[$0.upperBound...])" } ?? error.what, new: content.file)
+                rule.map { content.option(at: error.what[$0.upperBound...]) } ?? error.what, new: content.file)
             throw MoultError(
                 error.code, error.code == .databaseCorrupt ? .refused : error.outcome, what: "\(name) was not replaced",
                 why: what + (error.why.map { ": \($0)" } ?? ""),
-                now: error.now.map(Self.isForPublishers) ?? true
-                    ? "Correct \(content.file), or the options of this command." : error.now,
+                now: error.code == .databaseCorrupt
+                    ? "Specify a sound SQLite database as the new file."
+                    : error.now.map(Self.isForPublishers) ?? true
+                        ? "Correct \(content.file), or the options of this command." : error.now,
                 cause: error)
         }
     }
@@ -328,6 +344,9 @@ package struct FileReplacement {
                 )
                 sentences += rows.map(\.plannedText)
                 sentences.append("a complete copy of the old content is kept")
+                if case .unfit = try Fitness.of(path, judge: { _ in nil }), try Files.facts(path)?.size != 0 {
+                    sentences.append("\(name) is not a valid database, so --undo cannot restore it")
+                }
             } else {
                 let time = try time(of: plan.to.generation).map { " at \($0)" } ?? ""
                 sentences.append("\(name) is restored to its state\(time), before it was replaced, \(content)")
@@ -339,13 +358,35 @@ package struct FileReplacement {
         return sentences
     }
 
-    /// Throws if the file has not been replaced yet.
-    package func requireUndoable() throws {
-        if try Files.facts(layout.settings) != nil { return }
+    /// Returns the names of replaced files in the same directory.
+    private func replacedFilesBeside() throws -> [String] {
+        let directory = Files.directory(of: path)
+        return try Files.list(directory).filter { $0.hasPrefix(".") && $0.hasSuffix(".moult") }.compactMap {
+            let layout = try StoreLayout(root: "\(directory)/\($0)")
+            return try Generation.currentName(layout) == nil ? nil : layout.onlyFile.map(Files.name)
+        }
+    }
+
+    /// Throws if the file has not been replaced yet. A first replacement that was interrupted is finished or removed before,
+    /// unless this is only a plan.
+    package func requireUndoable(_ orchestrator: Orchestrator, isDry: Bool, wait seconds: Int) throws {
+        let isThere = try Files.facts(layout.settings) != nil
+        if isThere {
+            if try Generation.currentName(layout) == nil && !isDry && orchestrator.isUnfinished() {
+                _ = try orchestrator.recover(wait: seconds)
+            }
+            if try Generation.currentName(layout) != nil { return }
+            orchestrator.warning { try Removable.removeUnused(layout) }
+        }
+        let others = try replacedFilesBeside()
         throw MoultError(
             .notReplaceable, .refused, what: "nothing to undo for \(name)",
-            why: "`moult replace` keeps old copies in \(layout.root), which does not exist",
-            now: "Replace the file first: \(shellLine(["moult", "replace", name])) NEW.db")
+            why: isThere
+                ? "it has not been replaced"
+                : "`moult replace` keeps old copies in \(layout.root), which does not exist",
+            now: "Specify the file that was replaced."
+                + (others.isEmpty
+                    ? "" : " In the same directory, there are old copies of \(others.joined(separator: ", "))."))
     }
 }
 

@@ -30,6 +30,29 @@ extension ReplaceTests {
         #expect(seen.count == 2 && number > 60, "\(number) \(seen)")
     }
 
+    @Test func `an undo after a killed first replacement restores the old content or has nothing to undo`() throws {
+        try scratch.must("mkdir pristine && mv app.db pristine")
+        let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
+        var (number, statuses) = (1, Set<Int32>())
+        while true {
+            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
+            let ended: Shell.Ended = try scratch.run(
+                "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db"
+            )
+            if ended.status == 0 { break }
+            let status: Shell.Ended = try scratch.run("moult status --store .app.db.moult")
+            #expect(!status.output.contains("apply RELEASE"), "call \(number): \(status)")
+            let undo: Shell.Ended = try scratch.run("moult replace --undo app.db")
+            let isNothing = undo.status == 3 && undo.errors.contains("nothing to undo for app.db")
+            #expect(undo.status == 0 || isNothing, "call \(number): \(undo)")
+            statuses.insert(undo.status)
+            #expect(try content() == "old\n", "call \(number)")
+            try scratch.must("moult replace app.db new2.db")
+            number += 3
+        }
+        #expect(statuses == [0, 3] && number > 30, "\(number) \(statuses)")
+    }
+
     /// The same command completes an interrupted replacement, so that a single undo restores the old content.
     @Test func `a replacement killed at any call and repeated replaces the file once`() throws {
         try scratch.must("mkdir pristine && mv app.db pristine")

@@ -121,6 +121,26 @@ import Testing
             "moult replace app.db new1.db --check 'SELECT count(*) FROM t=1' --check 'SELECT x FROM t!=old'")
     }
 
+    @Test func `advice after a mistake names the files of the command line`() throws {
+        try make("notes.db", "notes")
+        try scratch.must("echo hello > text.db; sqlite3 app.db 'CREATE TABLE own(x); INSERT INTO own VALUES(1)'")
+        for (line, text) in [
+            ("moult replace missing.db new1.db", "cp new1.db missing.db"),
+            ("moult replace app.db text.db", "Specify a sound SQLite database as the new file."),
+            ("moult replace app.db new1.db --preserve own", "--preserve own: new1.db has no table \"own\""),
+        ] {
+            let told = try refusal(line)
+            #expect(told.contains(text), "\(told)")
+        }
+        let plan: Shell.Ended = try scratch.run("moult replace text.db new1.db --dry-run")
+        #expect(plan.output.contains("text.db is not a valid database, so --undo cannot restore it"), "\(plan)")
+        let status: Shell.Ended = try scratch.run("moult replace app.db new1.db && moult status app.db")
+        #expect(
+            status.errors.contains("write --store .app.db.moult") || status.errors.contains("/.app.db.moult"),
+            "\(status)")
+        #expect(try refusal("moult replace --undo notes.db").contains("there are old copies of app.db"))
+    }
+
     /// The copy is complete, but `--undo` does not restore a file that is not a database.
     @Test func `if the old file is not a database, replace suggests a copy instead of an undo`() throws {
         try scratch.must("echo hello > text.db; cp text.db before")

@@ -63,7 +63,8 @@ import Testing
         #expect(
             try bench.refusal("moult apply", status: 64)
                 == "moult: error: the store \(bench.path("store")) has no feed: \(bench.path("store/moult.json")) does not configure one\n"
-                + "  Specify a manifest, or a feed with --feed URL, or add \"feed\" to \(bench.path("store/moult.json")).\n"
+                + "  Specify a feed with --feed URL, or add \"feed\" to \(bench.path("store/moult.json")). "
+                + "To install a release without a feed: moult apply RELEASE\n"
         )
     }
 

@@ -30,7 +30,8 @@ struct FeedFollower {
             throw MoultError(
                 .noFeed, .usage, what: "the store \(layout.root) has no feed",
                 why: "\(layout.settings) does not configure one",
-                now: "Specify a manifest, or a feed with --feed URL, or add \"feed\" to \(layout.settings).")
+                now: "Specify a feed with --feed URL, or add \"feed\" to \(layout.settings). "
+                    + "To install a release without a feed: moult apply RELEASE")
         }
         places = try named.map(Self.location)
         var retryPolicy = Transport.RetryPolicy()

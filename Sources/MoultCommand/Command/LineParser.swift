@@ -116,7 +116,10 @@ package struct LineParser {
             }
             rest = rest.dropFirst(taken)
         }
-        if let word = rest.first { throw errors.tooMany(word, arguments: arguments) }
+        if let word = rest.first {
+            let store = line.command?.usesStore == true ? StoreLocation.store(named: word) : nil
+            throw errors.tooMany(word, arguments: arguments, store: store)
+        }
     }
 }
 

@@ -2,6 +2,7 @@ internal import CLinux
 package import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
+internal import MoultStore
 
 extension MoultError.Code {
     /// No store was specified, and the current directory has none.
@@ -26,6 +27,13 @@ package enum StoreLocation {
             now:
                 "Specify one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE"
         )
+    }
+
+    /// Returns the store that a user may mean by a path: the directory itself, or the store of a replaced file.
+    static func store(named path: String) -> String? {
+        if isStore(path) { return path }
+        guard let store = try? StoreLayout(ofFile: path).root, isStore(store) else { return nil }
+        return store
     }
 
     /// Throws if something other than a directory is at the path. The code that reads the directory reports access errors.

@@ -49,6 +49,10 @@ package struct UsageErrors {
         let beginnings = names.filter { $0.count > word.count }.map { (start: String($0.prefix(word.count)), name: $0) }
         let best = nearest(to: word, among: names + beginnings.map(\.start))
         let meant = best.map { best in beginnings.first { $0.start == best }?.name ?? best }
+        // Other verbs that change a store have this option.
+        if name == "apply", ["-n", "--dry-run"].contains(word) {
+            return error("apply has no option \"\(word)\"", why: "`moult plan` shows what it would change")
+        }
         return error("\(name) has no option \"\(word)\"", why: meant.map { "did you mean \"\($0)\"?" })
     }
 
@@ -64,9 +68,13 @@ package struct UsageErrors {
 
     func missing(_ argument: Argument) -> MoultError { error("\(name) needs the argument \(argument.name)") }
 
-    func tooMany(_ word: String, arguments: [Argument]) -> MoultError {
+    /// `store` is the store that the user may have meant by the word, if the verb works on a store.
+    func tooMany(_ word: String, arguments: [Argument], store: String?) -> MoultError {
         let takes = arguments.isEmpty ? "no arguments" : "only \(arguments.map(\.name).joined(separator: " "))"
-        return error("\(name) takes \(takes)", why: "unexpected argument \"\(Address(word))\"")
+        return error(
+            "\(name) takes \(takes)",
+            why: "unexpected argument \"\(Address(word))\""
+                + (store.map { "; to specify that store, write \(shellLine(["--store", $0]))" } ?? ""))
     }
 
     /// Returns the error for an invalid value of an option or argument; nil if the value is valid.

@@ -14,6 +14,7 @@ struct StatusReport: Report {
 
     func write(to page: inout Page) {
         if status.file != nil, status.current != nil { return writeFile(to: &page) }
+        if let file = status.file, status.current == nil { return writeUnreplaced(file, to: &page) }
         page.line("\(status.product + version, .heading)")
         page.table(facts(page.terminal))
         unfinished(&page)
@@ -37,6 +38,12 @@ struct StatusReport: Report {
 
     private var version: String {
         status.current.map { " \(Generation.version(of: $0.name))" } ?? ": nothing is installed"
+    }
+
+    /// Before the first replacement of a file, its store exists only if a command was interrupted.
+    private func writeUnreplaced(_ file: String, to page: inout Page) {
+        page.line("\("\(Files.name(of: file)): not replaced yet", .heading)")
+        unfinished(&page)
     }
 
     private func facts(_ terminal: Terminal) -> Table {

@@ -46,11 +46,8 @@ enum InitVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        guard let product = call.value(product) else {
+        guard let product = try call.product(product) else {
             throw call.wrongUsage("init needs --product NAME", why: "every store belongs to one product")
-        }
-        if let fault = PlainName.productFault(product) {
-            throw call.wrongUsage("--product \(fault), not \"\(product)\"")
         }
         if call.value(directory) != nil, call.has(.store) {
             throw call.wrongUsage("the store is specified twice", why: "use DIR or --store, not both")
@@ -137,5 +134,13 @@ private struct InitReport: Report {
             "follow": .string(settings.follow.rawValue), "feed": settings.feed?.json,
             "keys": settings.keys?.json,
         ])
+    }
+}
+
+extension Call {
+    /// Returns the product given by an option.
+    func product(_ option: Option) throws -> String? {
+        guard let name = value(option), let fault = PlainName.productFault(name) else { return value(option) }
+        throw wrongUsage("--\(option.name) \(fault), not \"\(name)\"")
     }
 }

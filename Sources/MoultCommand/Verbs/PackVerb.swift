@@ -154,7 +154,7 @@ extension Call {
         }
         var draft = ReleaseDraft(of: files, for: output)
         (draft.product, draft.version, draft.kinds) = (
-            value(PackVerb.product), try version(PackVerb.version), try kinds()
+            try product(PackVerb.product), try version(PackVerb.version), try kinds()
         )
         return try Files.withScratchDirectory { scratch in
             let path = try value(PackVerb.writeDraft).map(Files.absolute) ?? "\(scratch)/draft.json"
@@ -194,7 +194,8 @@ extension Call {
         var defines: [String: String] = [:]
         for text in values(option) {
             guard let sign = text.firstIndex(of: "="), sign > text.startIndex else {
-                throw wrongUsage("--\(option.name) needs NAME=VALUE, not \"\(text)\"")
+                throw wrongUsage(
+                    "--\(option.name) has the value \"\(text)\" without \"=\"", why: "write \(option.usage)")
             }
             defines[String(text[..<sign])] = String(text[text.index(after: sign)...])
         }

@@ -65,7 +65,7 @@ enum ReplaceVerb {
         if call.value(new) == nil, !call.has(undo) {
             throw call.wrongUsage("replace needs two files, OLD.db and NEW.db, or --undo and OLD.db")
         }
-        let replacement = try FileReplacement(old)
+        let replacement = try FileReplacement(old, by: call.value(new))
         Interruption.watch()
         do {
             switch (call.value(new), call.has(undo)) {
@@ -131,19 +131,18 @@ enum ReplaceVerb {
             throw call.wrongUsage(
                 "--\(option.name) cannot be used with --undo", why: "the old file is restored unchanged")
         }
-        try replacement.requireUndoable()
         try call.check(replacement.store)
+        let bar = call.progressBar()
+        defer { bar.end() }
+        let orchestrator = try call.orchestrator(of: replacement, bar)
+        try replacement.requireUndoable(orchestrator, isDry: call.has(dryRun), wait: call.wait)
         if call.has(dryRun) {
-            let orchestrator = try Orchestrator(root: replacement.store, steps: call.steps)
             let plan = try orchestrator.planRollback(to: nil, reason: "", force: true, consent: Consent())
             return try call.show(
                 plan, store: replacement.store, command: ["moult", "replace", "--undo", replacement.name],
                 in: orchestrator, summary: replacement.summary(of: plan, new: nil))
         }
-        let bar = call.progressBar()
-        defer { bar.end() }
-        let result = try call.orchestrator(of: replacement, bar).rollback(
-            to: nil, reason: "", force: true, wait: call.wait)
+        let result = try orchestrator.rollback(to: nil, reason: "", force: true, wait: call.wait)
         bar.end()
         call.output.print(
             ReplaceReport(
@@ -266,7 +265,7 @@ private struct ReplaceReport: Report {
             page.wrapped("\(tick) \(replacement.name) is restored to its state\(time), before it was replaced")
             if !result.kept.isEmpty {
                 page.line(
-                    "the content from before this undo is in quarantine: \(shellLine(["moult", "quarantine"] + storeWords), .heading)"
+                    "the content from before this undo is also kept, in quarantine: \(shellLine(["moult", "quarantine"] + storeWords), .heading)"
                 )
             }
         }

@@ -148,7 +148,7 @@ import Testing
 
     @Test func `pack refuses ambiguous or invalid input`() throws {
         try refused("moult pack food.db", 3, "--product org.example.app")
-        try refused("moult pack food.db --product food", 1, "error: product \"food\" must be a reverse-DNS name")
+        try refused("moult pack food.db --product food", 64, "--product must be a reverse-DNS name")
         try refused("moult pack", 64, "DRAFT")
         try refused("moult pack food.db --product org.example.food --kind food=best", 64, "must be one of")
         try refused("moult pack food.db --product org.example.food --kind fod=user", 3, "Did you mean \"food\"?")
