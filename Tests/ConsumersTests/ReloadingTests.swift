@@ -49,6 +49,22 @@ import Testing
         #expect(try History.read(shop.layout).entries.map(\.action) == ["update", "update", "rollback"])
     }
 
+    /// With the release, the app cannot run, so the request to stop comes too late.
+    @Test(arguments: [SIGTERM, SIGINT])
+    func `a signal during the reload does not prevent the rollback`(number: Int32) throws {
+        let (ready, go) = (shop.scratch.path("ready"), shop.scratch.path("go"))
+        let waits =
+            "[ $MOULT_VERSION != 2.0.0 ] || { touch \(ready); until [ -e \(go) ]; do sleep 0.05; done; exit 4; }"
+        try shop.set(consumers: shop.consumer("api", reload: waits, ["onReloadFailure": "roll-back"]))
+        let update = try Program([BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)])
+        while try Files.facts(ready) == nil { usleep(1000) }
+        update.signal(number)
+        try Files.writeNew([], to: go)
+        #expect(update.wait() == 5)
+        #expect(try shop.store.lease().version == "1.0.0")
+        #expect(try shop.apply(shop.release(2)).errors.contains("release 2.0.0 is on hold"))
+    }
+
     @Test func `a rollback that is refused after a failed reload is recorded`() throws {
         // The reload command damages the manifest of the earlier release, so the rollback is refused.
         let broken = "f=$(echo $MOULT_STORE/.moult/generations/1*/manifest.json); chmod u+w $f; echo '{' > $f; exit 4"
@@ -130,6 +146,21 @@ import Testing
         let ended = try shop.apply(shop.release(2))
         #expect(ended.status == 0)
         #expect(ended.errors.contains("pid \(reader.pid) (") != leases, "\(ended)")
+    }
+
+    @Test func `a signal ends the wait for readers, and the update is complete`() throws {
+        let reader = try Program.python(Self.leaser, shop.root)
+        #expect(reader.line() == "ready")
+        try shop.set("waitForReaders", "600")
+        let update = try Program([BuiltCommand.path, "apply", "--json", "--store", shop.root, shop.release(2)])
+        while try shop.store.lease().version != "2.0.0" { usleep(1000) }
+        update.signal(SIGTERM)
+        var last = ""
+        while let line = update.line() { last = line }
+        #expect(update.wait() == 0)
+        let result = try JSON(parsing: last, source: "result")
+        #expect(result["version"]?.string == "2.0.0")
+        #expect(result["laggards"]?.array?.count == 1, "\(last)")
     }
 
     @Test func `apply names a reader that does not switch to the new generation`() throws {

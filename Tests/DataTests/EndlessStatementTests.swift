@@ -45,14 +45,14 @@ import Testing
     }
 
     private func begin(_ statement: String) throws -> (release: String, before: Tree) {
-        let condition = statement == "condition" ? "mine < \(Self.endless)" : "mine = 1"
+        let condition = ["condition", "feed"].contains(statement) ? "mine < \(Self.endless)" : "mine = 1"
         var shared = Shipped.shared(Self.item, [["table": "item", "where": .string(condition)]])
         try shop.install(try shop.makeUnchecked("1.0.0", [.user(Self.note), shared]))
         try shop.sql("diary.db", "INSERT INTO note VALUES('DIARY')")
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1)")
         shared.sql += "INSERT INTO item VALUES('TWO', 0);"
         var user = Shipped.user(Self.note)
-        if statement != "condition" {
+        if ["trial", "migration"].contains(statement) {
             // The migration can also recognize that it only runs for trial.
             let isReal =
                 statement == "trial"
@@ -65,10 +65,12 @@ import Testing
         return try (shop.makeUnchecked("2.0.0", [user, shared]), shop.tree())
     }
 
-    @Test(arguments: ["condition", "trial", "migration"], [SIGTERM, SIGINT])
+    @Test(arguments: ["condition", "feed", "trial", "migration"], [SIGTERM, SIGINT])
     func `a signal stops a statement that never ends, and nothing changes`(statement: String, number: Int32) throws {
         let (release, before) = try begin(statement)
-        #expect(try stop(number, "apply", release) == 1)
+        let feed = shop.scratch.path("public")
+        if statement == "feed" { try Shell.must([Shop.command(), "publish", "-q", feed, release]) }
+        #expect(try stop(number, "apply", statement == "feed" ? feed : release) == 1)
         #expect(try shop.tree() == before)
         #expect(try shop.moult("verify").status == 0)
     }

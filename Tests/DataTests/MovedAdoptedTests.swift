@@ -73,6 +73,29 @@ import Testing
         #expect(try shop.read("new-app.db", "SELECT name FROM item WHERE mine") == "BEFORE\nLATER\n")
     }
 
+    @Test func `an update from the adopted files names a user database that the old app has created again`() throws {
+        try rollback()
+        try shop.sql("diary.db", "CREATE TABLE note(t); INSERT INTO note VALUES('BACK'); PRAGMA user_version = 1;")
+        try shop.moult("unhold", "2.0.0")
+        let warnings = try warnings(shop.apply("2.0.0"))
+        #expect(warnings.contains { $0.contains(shop.path("diary.db")) && $0.contains("stays") }, "\(warnings)")
+        #expect(try shop.read("new-diary.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try shop.read("diary.db", "SELECT t FROM note") == "BACK\n")
+    }
+
+    /// Nothing kept has the old path, so the file does not move.
+    @Test func `an update from the adopted files names a user database that it creates although it existed`() throws {
+        try rollback()
+        try Files.rename(shop.path("new-diary.db"), to: shop.path("diary.db"))
+        for name in try Files.list(shop.path(".moult/generations")) where name.hasPrefix("1.0.0") {
+            try Files.removeTree(shop.path(".moult/generations/\(name)"))
+        }
+        try shop.moult("unhold", "2.0.0")
+        let warnings = try warnings(shop.apply("2.0.0"))
+        #expect(warnings.contains { $0.contains("\(shop.path("new-diary.db")) is missing") }, "\(warnings)")
+        #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")
+    }
+
     @Test func `a rollback to the adopted files says nothing about databases that were not moved`() throws {
         let shop = try Shop()
         try shop.sql("app.db", MovedPathTests.item + "INSERT INTO item VALUES('BEFORE', 1);")

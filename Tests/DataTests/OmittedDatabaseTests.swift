@@ -60,6 +60,24 @@ import Testing
     }
 
     @Test(arguments: ["user", "shared"], ["app", "other"])
+    func `with cacheRoot, a cache does not silently replace a database with app data`(kind: String, name: String) throws
+    {
+        let caches = shop.scratch.path("caches")
+        try Files.makeDirectory(caches, mode: 0o755)
+        try Settings.rewrite(StoreLayout(root: shop.store), "cacheRoot", .string(caches))
+        try shop.pack("1.0.0", [app(kind), Self.food])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO note VALUES('DIARY', 1)")
+        let cache = Shipped(name: name, kind: "cache", sql: Self.note, more: [.init("path", "app.db")])
+        try shop.pack("2.0.0", [cache, Self.food])
+        let ended = try shop.apply("2.0.0")
+        // Under another name, the cache does not take the place of the database, which is omitted.
+        #expect(ended.status == (name == "app" ? 3 : 0), "\(ended)")
+        #expect(ended.errors.contains(shop.path("app.db")), "\(ended)")
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+    }
+
+    @Test(arguments: ["user", "shared"], ["app", "other"])
     func `an update and its plan name the file of an omitted database, and of one that gets another name`(
         kind: String, name: String
     ) throws {

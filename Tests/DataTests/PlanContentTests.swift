@@ -48,16 +48,34 @@ import Testing
     }
 
     @Test func `the plan of a takeover counts the rows that are carried over, as the update does`() throws {
-        let sql = Self.item + "CREATE TABLE own(x);"
+        let sql = Self.item + "CREATE TABLE own(x); CREATE VIRTUAL TABLE find USING fts5(x);"
         try shop.pack("1.0.0", [Shipped(name: "app", kind: "user", sql: sql)])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1, 3), ('APP', 0, 3); INSERT INTO own VALUES('EXTRA')")
+        try shop.sql("app.db", "INSERT INTO find VALUES('a'), ('b')")
         try shop.pack("2.0.0", [.shared(sql, [Self.own()])])
-        let expected = ["item": Counts(carried: 1, kept: 1), "own": Counts(kept: 1)]
+        let expected = ["item": Counts(carried: 1, kept: 1), "own": Counts(kept: 1), "find": Counts(kept: 2)]
         let plan = try shop.moult("plan", shop.manifest("2.0.0"), "--take-over", "app", "--json")
         #expect(Counts.inPlan(try Shop.last(plan), "app") == expected)
         let result = try Shop.last(shop.apply("2.0.0", "--take-over", "app", "--json"))
         #expect(Counts.inResult(result, "app") == expected)
+    }
+
+    /// The damaged file is kept complete.
+    @Test func `a takeover carries over the rows of a sound table although another one is damaged`() throws {
+        let sql = Self.item + "CREATE TABLE own(x);"
+        try shop.pack("1.0.0", [Shipped(name: "app", kind: "user", sql: sql)])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1, 3); INSERT INTO own VALUES('EXTRA')")
+        let page = try shop.sql("app.db", "SELECT rootpage - 1 FROM sqlite_schema WHERE name = 'own'")
+        let place =
+            shop.path("app.db") + " bs=4096 seek=\(page.filter(\.isNumber)) count=1 conv=notrunc status=none"
+        try Shell.must(["sh", "-c", "tr '\\0' '\\377' < /dev/zero | dd iflag=fullblock of=\(place)"])
+        try shop.pack("2.0.0", [.shared(sql, [Self.own()])])
+        let ended = try shop.apply("2.0.0", "--take-over", "app")
+        #expect(ended.status == 0, "\(ended)")
+        #expect(try shop.read("app.db", "SELECT name FROM item") == "MINE\n")
+        #expect(try shop.onlyKept("app").reason == "taken-over")
     }
 
     @Test func `a plan shows which rows are kept instead of carried over`() throws {

@@ -176,6 +176,19 @@ import Testing
         #expect(history == "4\n")
     }
 
+    @Test func `the error of a chain names the release that it has installed`() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.release("3.0.0", sequence: 3, top: [.init("requires", ["from": ">=2"])])
+        try bench.must("moult publish public rel/test-[23].0.0.json -q -k a.key; rm public/test-3.0.0.tar.zst")
+        let ended = try bench.run("moult apply -q")
+        #expect(ended.status != 0)
+        #expect(ended.errors.contains("the same command installed release 2.0.0 first"), "\(ended)")
+        #expect(!ended.errors.contains("Nothing was changed"), "\(ended)")
+        #expect(try bench.installed() == "2.0.0")
+    }
+
     @Test func `the result of a chain has the rows of every release`() throws {
         let maker = try ReleaseMaker(in: bench.path("rel"))
         func make(_ number: Int, _ check: String, _ preserve: JSON) throws {

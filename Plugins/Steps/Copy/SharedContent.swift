@@ -59,7 +59,8 @@ struct SharedContent {
             // A file that is not a database has no rows; it becomes a generation.
             if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return Facts() }
             throw MoultError(
-                Template.code, .refused, what: "the shared database \(place) cannot be read",
+                Template.code, .refused,
+                what: "the \(reason == .takenOver ? "" : "shared ")database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",
                 now: "Nothing was changed. "
                     + (error.now ?? "To set it aside and start with the shipped content: moult reset "
@@ -87,8 +88,8 @@ struct SharedContent {
             for fate in try forecast.rows(of: connection, place) {
                 fates.add(fate.table) { $0.carried += fate.carried }
             }
-            for (table, rows) in try RowCounts(of: connection).tables.sorted(by: { $0.key < $1.key })
-            where !ReleaseMarker.isOwn(table.text) {
+            let counts = try AppContent.rowCounts(of: connection, ignoring: ReleaseMarker.tables)
+            for (table, rows) in counts.sorted(by: { $0.key < $1.key }) {
                 fates.add(table.text) { $0.kept = max(0, rows - $0.carried) }
             }
             facts.rows = fates.all.filter { !$0.isEmpty }

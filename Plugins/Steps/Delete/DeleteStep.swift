@@ -137,15 +137,15 @@ public struct DeleteStep: Step {
     /// the data, and nothing would tell the user.
     private func requireUse(of database: Database, _ context: PlanContext) throws {
         guard context.purpose != .rollback, !database.holdsAppData, !context.isAdopted(context.installedGeneration),
-            let before = context.installed?.database(database.name), before.holdsAppData, before.path != database.path,
-            case .file = try context.store.look(before.path)
+            let before = context.installed?.database(database.name), before.holdsAppData,
+            before.path != context.path(of: database), case .file = try context.store.look(before.path)
         else { return }
         throw MoultError(
             .occupied, .refused,
             what:
                 "\(context.store.path(before.path)) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
             why:
-                "release \(context.release.version) has a \(database.kind.rawValue) database of that name at \(database.path), "
+                "release \(context.release.version) has a \(database.kind.rawValue) database of that name at \(context.path(of: database)), "
                 + "and the app would no longer use the data",
             now: "Nothing was changed. Ask the publisher for a release that gives the new database another name.")
     }

@@ -51,7 +51,7 @@ extension Orchestrator {
         until deadline: ContinuousClock.Instant, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan,
         _ announce: (Plan) throws -> Void
     ) throws -> Result {
-        let prepared = try waitingForApps(store) { try watcher.stoppingStatements { try prepare(store) } }
+        let prepared = try waitingForApps(store) { try prepare(store) }
         let plan = prepared.plan
         guard plan.changesStore else {
             return Result(recovered: recovered, generation: plan.to.generation, pending: plan.pending)
@@ -114,7 +114,7 @@ extension Orchestrator {
         warning {
             let settings = try prepared.store.settings
             result.laggards = try Laggard.wait(
-                layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, stop: watcher.stopIfAsked)
+                layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, shouldStop: watcher.shouldStop)
             if plan.from != nil {
                 result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation)
             }
@@ -132,7 +132,7 @@ extension Orchestrator {
     ) throws -> Planner.PreparedPlan {
         var backoff = Backoff(.seconds(try store.settings.waitForApps))
         while true {
-            do { return try plan() } catch let error as MoultError {
+            do { return try watcher.stoppingStatements(plan) } catch let error as MoultError {
                 guard error.code == .databaseBusy, backoff.pause() else { throw error }
                 try watcher.stopIfAsked()
             }
@@ -225,8 +225,11 @@ extension Orchestrator {
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"
             let store = snapshot()
+            // A request to stop must not leave the apps with a release that they cannot load.
+            var orchestrator = self
+            orchestrator.watcher = Watcher(tell: watcher.tell)
             // The rollback goes to the previously installed release even if the operator has put that on hold.
-            _ = try execute(in: store, recovered: [], { _ in }) {
+            _ = try orchestrator.execute(in: store, recovered: [], { _ in }) {
                 try planner($0).rollback(to: from.generation, reason: reason, force: true)
             }
         } catch {

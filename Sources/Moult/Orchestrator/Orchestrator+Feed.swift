@@ -97,7 +97,11 @@ extension Orchestrator {
             result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
         }
         while let incoming = try incoming(choice, current, follower) {
-            result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
+            do {
+                result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
+            } catch let error as MoultError {
+                throw try result.plan == nil ? error : error.after(snapshot().installedVersion ?? choice.way[0].version)
+            }
             let next = try follower.choose(from: current, snapshot())
             // Stops if an update has brought the store no closer to the newest release, because the loop would not end.
             guard next.way.count < choice.way.count else { break }
@@ -253,5 +257,18 @@ extension Plan {
             consent: Consent(takeOver: request.takeOver, acceptsUnpreserved: request.acceptUnpreserved))
         update.checkTime.fixed = request.checkTimeout
         return update
+    }
+}
+
+extension MoultError {
+    /// Returns the error of an update that was not the first one of a command.
+    fileprivate func after(_ installed: Version) -> MoultError {
+        var error = self
+        let nothing = "Nothing was changed."
+        error.what = what.replacing("interrupted before anything was changed", with: "interrupted")
+        error.why = [why, "the same command installed release \(installed) first"].compactMap(\.self).joined(
+            separator: "; ")
+        error.now = now?.replacing(nothing, with: "Release \(installed) stays installed, and nothing else was changed.")
+        return error
     }
 }

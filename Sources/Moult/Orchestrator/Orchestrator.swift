@@ -11,7 +11,7 @@ package struct Orchestrator: Sendable {
     package let layout: StoreLayout
     /// The steps of the command or app. `steps` adds those from the store's settings.
     private let ownSteps: StepSet
-    package let watcher: Watcher
+    package internal(set) var watcher: Watcher
     package let consumers: ConsumerOptions
 
     package init(

@@ -118,8 +118,8 @@ struct ContentTransfer {
         case .foreign:
             displacement?.proveAdopted(fates.all)
         case .takenOver:
-            for (table, rows) in try RowCounts(of: live).tables
-            where rows > 0 && !ReleaseMarker.isOwn(table.text) {
+            let counts = try AppContent.rowCounts(of: live, ignoring: ReleaseMarker.tables)
+            for (table, rows) in counts.sorted(by: { $0.key < $1.key }) where rows > 0 {
                 fates.add(table.text) {
                     let complete = $0.carried - $0.incomplete + $0.rejected
                     $0.kept = max($0.kept, rows - complete)

@@ -17,17 +17,26 @@ enum PlanWarnings {
     /// Returns warnings about app data that stays in the store, where the release does not use it.
     private static func unused(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         guard context.purpose != .reset, let installed = context.installed else { return [] }
-        let used = try Set(manifest.databases.flatMap { try [$0.path, context.movedFrom($0)].compactMap(\.self) })
-        let left = try installed.databases.filter {
-            try $0.holdsAppData && !used.contains($0.path)
-                && Files.factsThroughLinks(context.store.path($0.path))?.kind == .file
+        let used = try Set(
+            manifest.databases.flatMap { try [context.path(of: $0), context.movedFrom($0)].compactMap(\.self) })
+        func hasFile(_ database: Database) throws -> Bool {
+            try Files.factsThroughLinks(context.store.path(database.path))?.kind == .file
         }
+        // The record of adopted files does not list user databases, which had their files before.
+        let known =
+            try installed.databases
+            + (context.isAdopted(context.installedGeneration) ? context.store.earlierDatabases() : [])
+        var seen = used
+        let left = try known.filter { try $0.holdsAppData && seen.insert($0.path).inserted && hasFile($0) }
         guard context.bringsBackAdopted else {
-            return left.map { database in
-                let next = manifest.database(database.name).map { context.store.path($0.path) }
+            return try left.map { database in
+                let next = manifest.database(database.name).map { context.store.path(context.path(of: $0)) }
                 return "\(context.store.path(database.path)) stays, but release \(manifest.version) does not use it"
                     + (next.map { ", and its rows are not carried over to \($0)" } ?? "")
             }
+                + lost(known, manifest, in: context).filter { try !hasFile($0) }.map {
+                    "\(context.store.path($0.path)) is missing, although an earlier release had its data there; a new file is created"
+                }
         }
         // The app from before moult finds its data where it was, unless a release has moved it.
         let earlier = try manifest.databases + context.store.earlierDatabases().reversed()
@@ -36,7 +45,17 @@ enum PlanWarnings {
                 return nil
             }
             return "\(context.store.path(database.path)) stays, because a rollback to adopted files moves no database; "
-                + "before release \(installed.version), the data of \(database.name) was in \(context.store.path(old))"
+                + "originally, the data of \(database.name) was in \(context.store.path(old))"
+        }
+    }
+
+    /// Returns the databases of a release that will be created after a rollback to adopted files, although an earlier release had
+    /// their data at the same paths.
+    private static func lost(_ known: [Database], _ manifest: Manifest, in context: PlanContext) throws -> [Database] {
+        guard context.isAdopted(context.installedGeneration) else { return [] }
+        return try manifest.databases.filter { database in
+            try database.holdsAppData && context.movedFrom(database) == nil
+                && known.contains { $0.name == database.name && $0.path == database.path && $0.holdsAppData }
         }
     }
 
@@ -84,7 +103,8 @@ enum PlanWarnings {
     /// Returns a warning if a release took over the file of this user database: its data is then in quarantine.
     private static func takenOver(_ database: Database, _ manifest: Manifest, _ context: PlanContext) -> String? {
         guard let installed = context.installed, !context.isAdopted(context.installedGeneration),
-            let taker = installed.databases.first(where: { $0.path == database.path }), taker.kind != database.kind
+            let taker = installed.databases.first(where: { context.path(of: $0) == database.path }),
+            taker.kind != database.kind
         else { return nil }
         return "release \(installed.version) has a \(taker.kind.rawValue) database at "
             + "\(context.store.path(database.path)), so the user database of release \(manifest.version) lacks its "

@@ -39,6 +39,22 @@ package struct AppContent: Equatable, Sendable {
         }
     }
 
+    /// Returns the number of rows in each table and virtual table, except tables that are too damaged to be counted.
+    package static func rowCounts(of live: Connection, ignoring: Set<String>) throws -> [SQLName: Int] {
+        let (kinds, empty) = (try TableKinds(of: live, ignoring: ignoring), try Connection.inMemory())
+        defer { withExtendedLifetime(empty) {} }
+        var counts: [SQLName: Int] = [:]
+        for table in kinds.ordinary + kinds.virtual {
+            let name = kinds.all[table]?.name ?? table.text
+            do {
+                counts[SQLName(name)] =
+                    kinds.virtual.contains(table)
+                    ? try RowSearch.countUnmatched(virtual: table, kinds, live, in: empty) : try live.rowCount(name)
+            } catch let error as MoultError where error.code == .databaseCorrupt { continue }
+        }
+        return counts
+    }
+
     private mutating func compare(
         _ live: Connection, _ pristine: Connection, _ selected: [SQLName: [String?]], _ ignoring: Set<String>
     ) throws {

@@ -11,14 +11,14 @@ package struct Laggard: Sendable, Equatable {
     }
 
     /// Waits until every lease is on the current generation; after the timeout, returns the processes with other leases. With a
-    /// timeout of 0, no reader counts as late: readers of an older generation may finish undisturbed.
-    package static func wait(_ layout: StoreLayout, seconds: Int, stop: () throws -> Void) throws -> [Laggard] {
+    /// timeout of 0, no reader counts as late: readers of an older generation may finish undisturbed. A request to stop ends only
+    /// the wait, because the update is complete.
+    package static func wait(_ layout: StoreLayout, seconds: Int, shouldStop: () -> Bool) throws -> [Laggard] {
         guard seconds > 0 else { return [] }
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {
             let laggards = try find(layout)
-            if laggards.isEmpty || ContinuousClock.now >= deadline { return laggards }
-            try stop()
+            if laggards.isEmpty || ContinuousClock.now >= deadline || shouldStop() { return laggards }
             usleep(20_000)
         }
     }
