@@ -29,7 +29,8 @@ enum Template {
             code, .refused, what: "release \(context.release.version) moves and migrates the database \(database.name)",
             why: "one update cannot do both safely",
             now:
-                "Nothing was changed. The publisher must publish the new path first, and the migrations in a later release."
+                "Nothing was changed. First install a release that has the new path, but no new migrations. If there is none, the "
+                + "publisher must publish one."
         )
     }
 

@@ -44,7 +44,7 @@ extension Topic {
             .list(ExitCode.meanings.map { ("\($0.status.rawValue)", $0.meaning) }),
             """
             After 1, 3, 4, 5, 64 and 75 the databases are unchanged, except by earlier statements of \
-            `moult sql --write`. After 6 some may have changed: the message says what to do.
+            `moult sql --write`, and by an earlier release that the message names. After 6 some may have changed: the message says what to do.
             """,
             """
             `moult status --nagios` uses the numbers of Nagios instead: 0 (ok), 1 (warning), 2 (critical) and 3 \
