@@ -49,6 +49,62 @@ import Testing
             """)
     }
 
+    @Test(
+        arguments: [
+            (#"{"a":1}"#, 3, #"public/feed.json is not a feed: it has no field "feed""#),
+            ("[]", 3, #"public/feed.json is not a feed: it has no field "feed""#),
+            (
+                #"{"feed":1,"product":"org.example.test","serial":0}"#, 3,
+                "public/feed.json: serial must be at least 1"
+            ),
+            (
+                #"{"feed""#, 1,
+                "public/feed.json is not valid JSON: line 1, column 8: expected ':' after \"feed\""
+            ),
+        ] as [(String, Int32, String)])
+    func `a damaged feed.json must be restored`(content: String, status: Int32, message: String) throws {
+        try bench.must("printf '%s' '\(content)' > public/feed.json")
+        let advice = "Restore feed.json and feed.json.minisig from a copy."
+        for line in ["-k a.key", "--check", "--check --trust a.pub", "--list-uploads"] {
+            #expect(
+                try bench.refusal("moult publish public \(line)", status: status)
+                    == "moult: error: \(message)\n  \(advice)\n")
+        }
+    }
+
+    @Test func `a new feed is printed as new`() throws {
+        let text = try bench.must("moult publish new rel/test-1.0.0.json -k a.key")
+        #expect(text.contains("\n+ new/feed.json  new feed, serial 1, 1 release, "), "\(text)")
+        #expect(try bench.must("moult publish new -k a.key").hasPrefix("~ new/feed.json  serial 2, 1 release, "))
+    }
+
+    @Test func `a warning says that stores refuse a feed that starts over`() throws {
+        try bench.release("2.0.0", sequence: 20)
+        try bench.must("moult publish -q public rel/test-2.0.0.json -k a.key")
+        try bench.must("moult init --product org.example.test --key a.pub --feed public/feed.json -q && moult apply -q")
+        try bench.must("rm public/feed.json*; cp -r public other")
+        #expect(
+            try bench.refusal("moult publish public -k a.key", status: 3)
+                == "moult: error: no feed at public/feed.json: a feed starts with its first release\n"
+                + "  Restore feed.json and its signatures from a copy. To start a new feed, specify a manifest.\n")
+        let ended = try bench.run("moult publish -q public rel/test-2.0.0.json -k a.key")
+        #expect(
+            ended.status == 0
+                && ended.errors == """
+                    moult: warning: public had no feed.json, but has signed releases (test-2.0.0.json and 1 other): stores that have \
+                    seen an earlier feed of this directory refuse a new feed with serial 1. Restore feed.json and its signatures \
+                    from a copy, or publish again with a serial above the last one: moult publish public --serial N --key FILE
+
+                    """,
+            "\(ended)")
+        #expect(try bench.run("moult check").status == 3)
+        try bench.must("moult publish -q public --serial 3 -k a.key && moult check -q")
+        // With a serial, and in a directory with only its own releases, a new feed needs no warning.
+        #expect(try bench.run("moult publish -q other rel/test-2.0.0.json --serial 3 -k a.key").errors == "")
+        try bench.must("moult sign -q rel/*.json -k a.key")
+        #expect(try bench.run("moult publish -q rel rel/test-1.0.0.json rel/test-2.0.0.json -k a.key").errors == "")
+    }
+
     @Test func `a version can be published only once`() throws {
         try bench.release("1.0.0", sequence: 11, rows: 3)
         try refused(

@@ -48,7 +48,8 @@ import Testing
         let message = """
             \(path) is not signed: this store accepts only files signed by a trusted key, and \(path).minisig does not exist; \
             the trusted key is \(try bench.id("a"))
-              Get the signature from the publisher, and put it next to the file.
+              Get the signature from the publisher, and put it next to the file. The publisher creates it with: moult sign \
+            \(path) --key FILE
             """
         try refused("moult plan rel/test-1.0.0.json", message)
         try refused("moult apply rel/test-1.0.0.json", message)
@@ -107,7 +108,8 @@ import Testing
             """
             \(bench.path("rel/test-1.0.0.json")) has too few signatures: this store requires 2 signatures, and the file has only those of \(ids[1]); \
             the trusted keys are \(ids.joined(separator: ", "))
-              Get the signature from the publisher, and put it next to the file.
+              Get the signature from the publisher, and put it next to the file. The publisher creates it with: moult sign \
+            \(bench.path("rel/test-1.0.0.json")) --key FILE
             """)
         // Two copies of the same signature count once.
         try bench.must("cp rel/test-1.0.0.json.minisig rel/test-1.0.0.json.\(ids[0]).minisig")

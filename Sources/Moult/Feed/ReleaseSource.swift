@@ -40,7 +40,14 @@ package enum ReleaseSource: Sendable {
     private static func local(_ path: String) throws -> ReleaseSource {
         let file = Feed.file(at: path)
         if let feed = try feed(at: file) { return .feed(feed) }
-        if file == path { return .manifest(path: path) }
+        if file == path {
+            if try Files.factsThroughLinks(path) != nil { return .manifest(path: path) }
+            throw MoultError(
+                .manifest, what: "no release at \(path)", why: "no such file",
+                now:
+                    "Specify the manifest of a release, the directory of a feed, or a URL that starts with https:// or oci://."
+            )
+        }
         throw MoultError(
             .manifest, what: "\(path) is a directory without a feed", why: "\(file) is missing or is not a feed",
             now: "Specify the manifest of a release in that directory.")

@@ -60,8 +60,20 @@ extension Orchestrator {
         let value = there.written[name]?.string.map { ": \"\($0)\"" } ?? ""
         throw MoultError(
             .store, .refused, what: "\(layout.root) is already a store with different settings",
-            why: "\(layout.settings) has a different value for \"\(name)\"\(value)",
-            now: "Edit that file, or use another directory.")
+            why: there.written[name] == nil
+                ? "\(layout.settings) has no \"\(name)\""
+                : "\(layout.settings) has a different value for \"\(name)\"\(value)",
+            now: there.keys == nil && name == "keys"
+                ? settings.keys.map(advice(toAdd:)) : "Edit that file, or use another directory.")
+    }
+
+    /// Returns the advice to add keys to the settings of a store, with the line to insert.
+    private static func advice(toAdd keys: TrustedKeys) -> String {
+        // Spaces, because a long word would be shortened.
+        let text = keys.json.line.replacing(":", with: ": ").replacing(",", with: ", ")
+        return
+            "To trust \(keys.entries.count == 1 ? "this key" : "these keys"), insert this line after the first { in that file: "
+            + "\"keys\": \(text),"
     }
 
     /// Creates the store for a release if it is missing, as an app does at its first start. Returns false if the store exists.

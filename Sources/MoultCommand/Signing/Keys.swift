@@ -10,10 +10,10 @@ enum Keys {
     /// Reads a secret key from a file in moult's or minisign's format; asks for the password if the key has one.
     fileprivate static func secret(_ path: String, _ bar: ProgressBar) throws -> SecretKey {
         guard let bytes = try Files.read(path, limit: limit) else {
-            let stem = path.hasSuffix(".key") ? String(path.dropLast(4)) : path
             throw MoultError(
                 .minisignForm, what: "no secret key at \(path)", why: "no such file",
-                now: "Create a key pair with: \(shellLine(["moult", "keygen", stem]))")
+                now: "Specify the file of the secret key.\(similarKey(path)) To create a new key pair: "
+                    + shellLine(["moult", "keygen", stem(of: path)]))
         }
         if (try? PublicKey(file: bytes, named: path)) != nil {
             throw MoultError(
@@ -28,6 +28,26 @@ enum Keys {
         }
     }
 
+    private static func stem(of path: String) -> String { path.hasSuffix(".key") ? String(path.dropLast(4)) : path }
+
+    /// Returns a question that suggests a secret key with a similar name in the same directory, or nothing.
+    private static func similarKey(_ path: String) -> String {
+        // If the directory cannot be read, the error without a suggestion remains.
+        let names = (try? Files.list(Files.directory(of: path))) ?? []
+        guard let name = nearest(to: Files.name(of: path), among: names.filter { $0.hasSuffix(".key") }) else {
+            return ""
+        }
+        return " Did you mean \"\(path.dropLast(Files.name(of: path).count))\(name)\"?"
+    }
+
+    /// Returns the secret key next to a public key on the command line; nil if it does not exist.
+    static func secretFile(nextTo text: String) -> String? {
+        guard text.hasSuffix(".pub") else { return nil }
+        let path = "\(text.dropLast(4)).key"
+        // Only advice depends on this file.
+        return (try? Files.factsThroughLinks(path)) == nil ? nil : path
+    }
+
     /// Returns the command that denies other users access to a secret key; nil if they cannot read or change it. A group may
     /// have read access on purpose.
     fileprivate static func protection(of path: String) throws -> String? {
@@ -39,7 +59,14 @@ enum Keys {
 
     /// Returns a public key, given as a file path or as the key line itself.
     static func `public`(_ text: String) throws -> PublicKey {
-        if let bytes = try Files.read(text, limit: limit) { return try PublicKey(file: bytes, named: text) }
+        if let bytes = try Files.read(text, limit: limit) {
+            guard SecretKey.isKey(file: bytes) else { return try PublicKey(file: bytes, named: text) }
+            let file = "\(stem(of: text)).pub"
+            let isThere = try Files.factsThroughLinks(file) != nil
+            throw MoultError(
+                .minisignForm, .refused, what: "\(text) is a secret key", why: "a store needs the public key",
+                now: "Specify \(isThere ? file : "its .pub file"), and keep the secret key with the publisher.")
+        }
         guard text.hasPrefix("RW"), text.utf8.count == 56 else {
             throw MoultError(
                 .minisignForm, what: "no public key at \(text)", why: "no such file",

@@ -55,7 +55,8 @@ struct StatusReport: Report {
             let made = known.created.map { " of \($0.text(for: terminal))" } ?? ""
             table.row("known", "serial \(known.serial)\(made), valid until \(known.expires.text(for: terminal))")
         }
-        if !status.trusted.isEmpty { table.row("trusts", "\(status.trusted.joined(separator: ", "))") }
+        let trusted = status.trusted.joined(separator: ", ")
+        table.row("trusts", "\(trusted.isEmpty ? "no key, so signatures are not checked" : trusted)")
         if let list = status.keyList {
             let until = list.expires.map { ", valid until \($0.text(for: terminal))" } ?? ""
             table.row("keys", "\(list.name)\(until)")

@@ -3,6 +3,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
 internal import MoultStore
+internal import MoultTrust
 internal import StepKit
 
 /// `moult apply`: installs a release, or applies a saved plan.
@@ -82,10 +83,26 @@ enum ApplyVerb {
         let isNew = try call.reading(name) { try call.has(create) && makeStore(call, source) }
         if isNew {
             // If the installation fails, the new store is removed again, and the error of the installation is reported.
-            try call.orchestrator().removingStoreOnFailure(isNew: true) { try install(call, name, source) }
+            do {
+                try call.orchestrator().removingStoreOnFailure(isNew: true) { try install(call, name, source) }
+            } catch let error as MoultError { throw advised(error, forNewStoreOf: call) }
         } else {
             try install(call, name, source)
         }
+    }
+
+    /// Returns the error with advice for a store that does not exist yet: its keys are those on the command line.
+    private static func advised(_ error: MoultError, forNewStoreOf call: Call) -> MoultError {
+        var error = error
+        if error.now == Signature.addKey {
+            error.now = "If that key is the publisher's, specify its .pub file with --key."
+        }
+        if error.code == .unsigned,
+            let secret = call.values(InitVerb.key).lazy.compactMap(Keys.secretFile(nextTo:)).first
+        {
+            error.now = error.now?.replacing("--key FILE", with: shellLine(["--key", secret]))
+        }
+        return error
     }
 
     private static func install(_ call: Call, _ name: String, _ source: ReleaseSource) throws {

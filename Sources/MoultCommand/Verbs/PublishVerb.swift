@@ -1,5 +1,7 @@
 internal import Moult
 internal import MoultBasics
+internal import MoultEngine
+internal import MoultFiles
 internal import MoultPublish
 internal import MoultTransport
 internal import MoultTrust
@@ -115,9 +117,11 @@ enum PublishVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
+        try requireDirectory(call)
         if call.has(check) { return try runCheck(call) }
         if call.has(tidy) { throw call.wrongUsage("--tidy needs --check") }
         if call.has(listUploads) { return try listFiles(call) }
+        for path in call.values(manifests) { try refuseMistaken(path, call) }
         var options = PublishOptions()
         options.keys = try call.values(key).map { try call.secretKey($0) }
         options.days = call.number(days) ?? options.days
@@ -131,6 +135,7 @@ enum PublishVerb {
         if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
         let report = try publish(call, options)
         if let warning = try warning(report, call) { call.output.warn(warning) }
+        if let warning = try restartWarning(report, call) { call.output.warn(warning) }
         call.output.print(PublishedReport(published: report, changes: options.changes))
         return .done
     }
@@ -154,6 +159,18 @@ enum PublishVerb {
         return StyledText(
             "\(report.feed) was not signed before, and the signature also covers what it already contained: \(releases). "
                 + "If one of these releases is not yours, withdraw it: \(withdraw) --reason TEXT --key FILE")
+    }
+
+    /// Returns the warning for a new feed in a directory that seems to have had one: its serial starts at 1 again.
+    private static func restartWarning(_ report: PublishReport, _ call: Call) throws -> StyledText? {
+        guard let newest = report.earlier.first else { return nil }
+        let place = try call.required(directory)
+        let others = report.earlier.count == 1 ? "" : " and \(counted(report.earlier.count - 1, "other"))"
+        return StyledText(
+            "\(place) had no \(Feed.fileName), but has signed releases (\(newest)\(others)): stores that have seen an earlier "
+                + "feed of this directory refuse a new feed with serial \(report.serial). Restore \(Feed.fileName) and its "
+                + "signatures from a copy, or publish again with a serial above the last one: "
+                + "\(shellLine(["moult", "publish", pastedPath(place)])) --serial N --key FILE")
     }
 
     private static func listFiles(_ call: Call) throws -> ExitCode {
@@ -270,8 +287,10 @@ private struct PublishedReport: Report {
         let signed =
             published.signers.isEmpty
             ? "not signed" : "signed by \(published.signers.map(\.description).joined(separator: " and "))"
+        let (sign, new): (StyledText, String) =
+            published.isNew ? ("\("+", .added)", "new feed, ") : ("\("~", .changed)", "")
         page.wrapped(
-            "\("~", .changed) \(published.feed)  serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), valid until \(published.expires.text(for: page.terminal))"
+            "\(sign) \(published.feed)  \(new)serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), valid until \(published.expires.text(for: page.terminal))"
         )
         if !published.uploaded.isEmpty { page.line("uploaded \(counted(published.uploaded.count, "file"))") }
     }

@@ -4,9 +4,26 @@ internal import MoultFiles
 internal import StepKit
 
 /// Recognizes other files that are given instead of a release's manifest, and names the command to use for them.
-enum MistakenManifest {
+package enum MistakenManifest {
+    /// Rejects a database, a bundle or a draft. If the manifest of a bundle is next to it, `advice` names the command that uses
+    /// the manifest.
+    package static func refuse(_ path: String, advice: (_ manifest: String) -> String) throws {
+        // The caller reports files that are missing, or that are not manifests for other reasons.
+        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file else { return }
+        try refuse(path, start: Files.beginning(of: path, count: 512), advice: advice)
+        guard facts.size <= Manifest.largest, let bytes = try Files.read(path, limit: Manifest.largest),
+            isDraft(bytes, path)
+        else { return }
+        throw draft(path)
+    }
+
     /// Rejects a database or a bundle by its first bytes.
-    static func refuse(_ path: String, start: [UInt8]) throws {
+    static func refuse(
+        _ path: String, start: [UInt8],
+        advice: (_ manifest: String) -> String = {
+            "Install the release from its manifest: \(shellLine(["moult", "apply", $0]))"
+        }
+    ) throws {
         if start.starts(with: "SQLite format 3\0".utf8) {
             throw MoultError(
                 .manifest, what: "\(path) is a database, not the manifest of a release",
@@ -18,7 +35,7 @@ enum MistakenManifest {
         throw MoultError(
             .manifest, what: "\(path) is an archive (\(kind)), not the manifest of a release",
             now: isThere
-                ? "Install the release from its manifest: \(shellLine(["moult", "apply", manifest ?? ""]))"
+                ? advice(manifest ?? "")
                 : "Specify the manifest of the release. `moult pack` writes it next to the bundle.")
     }
 
@@ -27,12 +44,21 @@ enum MistakenManifest {
         do { return try body() } catch let error as MoultError
             where [.unsigned, .manifest].contains(error.code)
         {
-            guard (try? Manifest(parsing: bytes, as: .sealed, source: name)) == nil,
-                (try? Manifest(parsing: bytes, as: .draft, source: name)) != nil
-            else { throw error }
-            throw MoultError(
-                error.code, error.outcome, what: "\(name) is a draft, not the manifest of a release",
-                now: "Pack a release from it: \(shellLine(["moult", "pack", name]))", cause: error)
+            guard isDraft(bytes, name) else { throw error }
+            throw draft(name, because: error)
         }
+    }
+
+    private static func isDraft(_ bytes: [UInt8], _ name: String) -> Bool {
+        // The errors do not matter, only whether the file can be read in each form.
+        (try? Manifest(parsing: bytes, as: .sealed, source: name)) == nil
+            && (try? Manifest(parsing: bytes, as: .draft, source: name)) != nil
+    }
+
+    private static func draft(_ name: String, because error: MoultError? = nil) -> MoultError {
+        MoultError(
+            error?.code ?? .manifest, error?.outcome ?? .failed,
+            what: "\(name) is a draft, not the manifest of a release",
+            now: "Pack a release from it: \(shellLine(["moult", "pack", name]))", cause: error)
     }
 }

@@ -27,7 +27,33 @@ struct FeedDirectory {
     func feed() throws -> (feed: Feed, digest: String)? {
         let name = file(Feed.fileName)
         guard let bytes = try Files.read(name, limit: Feed.largest) else { return nil }
-        return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex)
+        do {
+            return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex)
+        } catch let error as MoultError where [.feed, .json].contains(error.code) {
+            throw Self.explained(error, bytes, name)
+        }
+    }
+
+    /// Returns the error for a file that is not a valid feed, with advice for the publisher.
+    private static func explained(_ error: MoultError, _ bytes: [UInt8], _ name: String) -> MoultError {
+        var error = error
+        // If the file is not JSON, the error already says so.
+        if let json = try? JSON(parsing: bytes, source: name), json["feed"] == nil {
+            (error.what, error.why) = ("\(name) is not a feed", "it has no field \"feed\"")
+        }
+        if error.now == nil || error.now == Feed.reportFault {
+            error.now = "Restore \(Feed.fileName) and \(Feed.fileName).minisig from a copy."
+        }
+        return error
+    }
+
+    /// Returns the names of signed releases, newest first, except those that are published from this directory itself.
+    func signedReleases(except published: [String]) throws -> [String] {
+        let own = try Set(published.map { try Files.absolute($0) })
+        return try EarlierRelease.all(in: path).filter { release in
+            try !own.contains(Files.absolute(release.path)) && !SignatureFiles.beside(release.path).isEmpty
+        }
+        .map { Files.name(of: $0.path) }
     }
 
     /// Returns the releases of a feed without any signature. The first signature also covers these releases, and any user who can

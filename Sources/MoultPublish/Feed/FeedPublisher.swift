@@ -33,6 +33,7 @@ package struct FeedPublisher {
         let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
         defer { work.remove() }
         let before = try directory.feed()
+        let earlier = try before == nil && options.serial == nil ? directory.signedReleases(except: manifests) : []
         try requireSigningKey(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
         let list = try KeyDirectory(path: directory.path).newest()
@@ -42,7 +43,10 @@ package struct FeedPublisher {
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
                 "no feed at \(directory.file(Feed.fileName))", "a feed starts with its first release",
-                "Specify the manifest of a release.")
+                earlier.isEmpty
+                    ? "Specify the manifest of a release."
+                    : "Restore \(Feed.fileName) and its signatures from a copy. To start a new feed, specify a manifest."
+            )
         }
         let next = try nextList(after: list, product)
         let signing = try SigningKeys(
@@ -101,8 +105,8 @@ package struct FeedPublisher {
         return PublishReport(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
             added: added.map(\.manifest.version), files: files, signers: signing.feed.map(\.publicKey.id),
-            releases: feed.releases.count, unsigned: unsigned, removed: stale, dropped: dropped.map(\.version),
-            uploaded: uploaded ?? [])
+            releases: feed.releases.count, isNew: before == nil, earlier: earlier, unsigned: unsigned, removed: stale,
+            dropped: dropped.map(\.version), uploaded: uploaded ?? [])
     }
 
     /// If the command failed after the new feed became public, returns the error with that information.

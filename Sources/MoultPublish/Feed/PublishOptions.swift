@@ -45,6 +45,10 @@ package struct PublishReport: Sendable {
     package let files: [String]
     package let signers: [KeyID]
     package let releases: Int
+    /// Whether the directory had no feed before.
+    package let isNew: Bool
+    /// Signed manifests in the directory of a new feed with the default serial: stores may have seen an earlier feed of it.
+    package let earlier: [String]
     /// The releases that were in the feed before its first signature.
     package let unsigned: [Version]
     /// Patches and bundles that were no longer needed and were removed.

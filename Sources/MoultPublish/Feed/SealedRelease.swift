@@ -13,13 +13,15 @@ struct SealedRelease {
     init(_ path: String, options: PublishOptions) throws {
         self.path = path
         self.options = options
+        let advice = "Specify the manifest of a release, such as releases/app-1.0.0.json."
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
-            throw MoultError(
-                .publishing, what: "no manifest at \(path)", why: "no such file",
-                now: "Specify the manifest of a release, such as releases/app-1.0.0.json.")
+            throw MoultError(.publishing, what: "no manifest at \(path)", why: "no such file", now: advice)
         }
         self.bytes = bytes
-        manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
+        do { manifest = try Manifest(parsing: bytes, as: .sealed, source: path) } catch var error as MoultError {
+            if error.code == .json { error.now = error.now ?? advice }
+            throw error
+        }
         let name = Files.name(of: path)
         if let fault = PlainName.fault(name) {
             throw MoultError(.publishing, .refused, what: "\(path) cannot be published", why: "its name \(fault)")

@@ -30,10 +30,16 @@ extension Provenance {
     /// Verifies a file with the signatures next to it; without keys, only checks whether the file has a signature.
     package init(of bytes: [UInt8], at path: String, keys: KeyChain?) throws {
         if let keys {
-            self = .signed(
-                try keys.verify(bytes, named: path, by: keys.roles.release) {
-                    try Files.read($0, limit: Self.largestSignature)
-                })
+            do {
+                self = .signed(
+                    try keys.verify(bytes, named: path, by: keys.roles.release) {
+                        try Files.read($0, limit: Self.largestSignature)
+                    })
+            } catch var error as MoultError where error.code == .unsigned {
+                let command = "\(shellLine(["moult", "sign", path])) --key FILE"
+                error.now = error.now.map { "\($0) The publisher creates it with: \(command)" }
+                throw error
+            }
         } else {
             self.init(unproven: path) { try Files.read($0, limit: Self.largestSignature) }
         }

@@ -12,6 +12,16 @@ extension SecretKey {
     private static let secretSize = KeyID.size + Ed25519.seedSize + Ed25519.publicKeySize + checksumSize
     private static let checksumSize = 32
     private static let saltSize = 32
+    private static let fileSize = 6 + saltSize + 16 + secretSize
+
+    /// Returns whether a file looks like a secret key, with or without a password.
+    package static func isKey(file bytes: [UInt8]) -> Bool {
+        // Any error means that the file is something else.
+        guard let text = try? MinisignText(bytes, kind: "secret key", named: "", lines: 2),
+            (try? text.comment(line: 0, prefix: MinisignText.untrusted)) != nil
+        else { return false }
+        return (try? text.bytes(line: 1, count: fileSize))?.starts(with: "Ed".utf8) ?? false
+    }
 
     /// Reads a secret key file (`minisign.key`); asks for the `password` only if the file is protected by one.
     package init(file bytes: [UInt8], named name: String, password: () throws -> [UInt8]) throws {
@@ -19,7 +29,7 @@ extension SecretKey {
         _ = try text.comment(line: 0, prefix: MinisignText.untrusted)
         // Only used to detect a public key, so the error does not matter.
         if (try? PublicKey(file: bytes, named: name)) != nil { throw text.error("it is a public key") }
-        let fields = try text.bytes(line: 1, count: 6 + Self.saltSize + 16 + Self.secretSize)
+        let fields = try text.bytes(line: 1, count: Self.fileSize)
         guard fields.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
         guard fields[4..<6].elementsEqual("B2".utf8) else { throw text.error("its checksum is not BLAKE2b") }
         var secret = Array(fields.suffix(Self.secretSize))

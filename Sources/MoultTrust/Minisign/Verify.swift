@@ -36,6 +36,9 @@ extension Signature {
         }
     }
 
+    /// The advice for a file that is signed by an unknown key.
+    package static let addKey = "If that key is the publisher's, add it to the trusted keys."
+
     private func verify(message: [UInt8], _ name: String, _ keys: [PublicKey]) throws -> Verified {
         let candidates = keys.filter { $0.id == keyID }
         guard !candidates.isEmpty else {
@@ -45,7 +48,7 @@ extension Signature {
             throw MoultError(
                 .unknownKey, .refused, what: "\(name) is not signed by a trusted key",
                 why: "its signature is by key \(keyID); \(trusted)",
-                now: "If that key is the publisher's, add it to the trusted keys.")
+                now: Self.addKey)
         }
         // Key IDs are public and can collide, so the signature itself is checked.
         let signer = try candidates.first { try Ed25519.verify(bytes, of: message, publicKey: $0.bytes) }

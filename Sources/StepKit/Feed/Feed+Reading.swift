@@ -5,7 +5,7 @@ extension Feed {
     package init(parsing bytes: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, now in
             MoultError(
-                .feed, .refused, what: "\(source): \(place) \(why)", now: now ?? "Report this to the publisher.")
+                .feed, .refused, what: "\(source): \(place) \(why)", now: now ?? Self.reportFault)
         }
         let format = try fields.integer("feed")
         guard format == Self.format else {

@@ -7,6 +7,9 @@ package struct Feed: Sendable, Equatable {
     /// The maximum size of a feed in bytes, enough for about 100,000 releases.
     package static let largest = 32 << 20
 
+    /// The advice to a store for an invalid feed.
+    package static let reportFault = "Report this to the publisher."
+
     package var product: String
     /// The number of this feed. Each new feed has a higher one, so that an attacker cannot present an old feed as the current
     /// one.

@@ -104,10 +104,36 @@ import Testing
         #expect(try scratch.read("a/b/moult.json") == settings)
         for (words, name) in [
             ("--product org.example.other", "product"), ("--product org.example.test --follow newer", "follow"),
-            ("--product org.example.test --key other.pub", "keys"), ("--product org.example.test --app 1.0.0", "app"),
+            ("--product org.example.test --key other.pub", "keys"),
             ("--product org.example.test --feed https://example.org/feed.json?token=secret", "feed"),
         ] {
             try refused("moult init a/b \(words)", 3, "a different value for \"\(name)\"")
         }
+        try refused("moult init a/b --product org.example.test --app 1.0.0", 3, "moult.json has no \"app\"\n")
+    }
+
+    @Test(arguments: ["--key k.pub", "--key k.pub --key other.pub"])
+    func `for a store without keys, the advice contains the line that adds them to the settings`(_ keys: String) throws
+    {
+        try scratch.must("moult init -q s --product org.example.test && moult sign -q \(first) --key k.key")
+        let ended: Shell.Ended = try scratch.run("moult init s --product org.example.test \(keys)")
+        let advice = "insert this line after the first { in that file: "
+        #expect(ended.status == 3 && ended.errors.contains("/s/moult.json has no \"keys\"\n"), "\(ended)")
+        let line = try #require(ended.errors.firstRange(of: advice).map { ended.errors[$0.upperBound...] }, "\(ended)")
+        try scratch.must("cat > line <<'EOF'\n\(line)EOF\nsed -i '1r line' s/moult.json")
+        try scratch.must("moult apply -q -s s --create \(keys) \(first)")
+        try refused("moult apply -s s \(second)", 3, "is not signed")
+    }
+
+    @Test func `for a new store, the advice about keys is to use --key`() throws {
+        let path = scratch.path("rel/test-1.0.0.json")
+        try refused(
+            "moult apply -s new --create --key k.pub \(first)", 3,
+            "  Get the signature from the publisher, and put it next to the file. The publisher creates it with: "
+                + "moult sign \(path) --key k.key\n")
+        try scratch.must("moult sign -q \(first) --key k.key")
+        try refused(
+            "moult apply -s new --create --key other.pub \(first)", 3,
+            "  If that key is the publisher's, specify its .pub file with --key.\n")
     }
 }

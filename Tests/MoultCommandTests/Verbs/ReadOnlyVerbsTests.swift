@@ -30,6 +30,7 @@ import Testing
                 org.example.test: nothing is installed
                   store    \(world.store)
                   follows  newer
+                  trusts   no key, so signatures are not checked
                   guard    \(Guard.level)
                 install a release with: moult apply RELEASE
 
@@ -51,6 +52,7 @@ import Testing
                 org.example.test 2.0.0
                   store    \(world.store)
                   follows  newer
+                  trusts   no key, so signatures are not checked
                   since    \(since)
                   guard    \(Guard.level)
                   last     update 1.0.0 -> 2.0.0 done in \(took), \(last.time)

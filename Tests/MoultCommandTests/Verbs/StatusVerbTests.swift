@@ -47,6 +47,16 @@ import Testing
         #expect(try status()["known"]?["newest"] == nil)
     }
 
+    @Test func `status says whose signatures a store checks`() throws {
+        try follow()
+        let id = try world.must("head -n 1 k.pub").split(separator: " ").last ?? ""
+        #expect(try world.must("moult status").contains("\n  trusts   \(id)"))
+        try world.must("moult init -q open --product org.example.test --feed public; moult apply -q -s open")
+        let text = try world.must("moult status -s open")
+        #expect(text.contains("\n  trusts   no key, so signatures are not checked\n"), "\(text)")
+        #expect(try world.json("moult status -s open --json").first?["trusted"] == nil)
+    }
+
     @Test func `status --nagios is critical if the installed release was withdrawn`() throws {
         try follow()
         try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")

@@ -74,6 +74,71 @@ import Testing
                 "made/test-3.0.0.json already exists with different content: a published version must not change",
                 "Choose another version for the release, or remove that file."
             ),
+            (
+                "moult publish public food.sqlite -k key.key", 1,
+                "food.sqlite is a database, not the manifest of a release",
+                "Pack a release from it: moult pack food.sqlite"
+            ),
+            (
+                "moult publish food.sqlite -k key.key", 1,
+                "food.sqlite is a database, not the manifest of a release",
+                "Pack a release from it: moult pack food.sqlite"
+            ),
+            (
+                "moult publish public rel/test-1.0.0.tar.zst --rollout 10 -k key.key", 1,
+                "rel/test-1.0.0.tar.zst is an archive (data compressed with zstd), not the manifest of a release",
+                "Publish the release from its manifest: moult publish public rel/test-1.0.0.json --key key.key --rollout 10"
+            ),
+            (
+                "moult publish public d.json -k key.key", 1, "d.json is a draft, not the manifest of a release",
+                "Pack a release from it: moult pack d.json"
+            ),
+            (
+                "moult publish public text -k key.key", 1,
+                "text is not valid JSON: line 1, column 1: expected a value, found 'h'",
+                "Specify the manifest of a release, such as releases/app-1.0.0.json."
+            ),
+            (
+                "moult publish rel/test-1.0.0.json --rollout 10 -k key.key", 1,
+                "rel/test-1.0.0.json is not a directory: the first argument is the directory of the feed",
+                "Specify the directory first: moult publish public rel/test-1.0.0.json --key key.key --rollout 10"
+            ),
+            (
+                "moult publish rel/test-1.0.0.json public -k key.key", 1,
+                "rel/test-1.0.0.json is not a directory: the first argument is the directory of the feed",
+                "Specify the directory first: moult publish public rel/test-1.0.0.json --key key.key"
+            ),
+            (
+                "moult publish public/feed.json --check", 1,
+                "public/feed.json is not a directory: the first argument is the directory of the feed",
+                "Specify the directory: moult publish public --check"
+            ),
+            (
+                "moult publish public -k ky.key", 1, "no secret key at ky.key: no such file",
+                #"Specify the file of the secret key. Did you mean "key.key"? To create a new key pair: moult keygen ky"#
+            ),
+            (
+                "moult publish public -k ./kye.key", 1, "no secret key at ./kye.key: no such file",
+                #"Specify the file of the secret key. Did you mean "./key.key"? To create a new key pair: moult keygen ./kye"#
+            ),
+            (
+                "moult sign -k other text", 1, "no secret key at other: no such file",
+                "Specify the file of the secret key. To create a new key pair: moult keygen other"
+            ),
+            (
+                "moult init new --product org.example.test --key key.key", 3,
+                "key.key is a secret key: a store needs the public key",
+                "Specify key.pub, and keep the secret key with the publisher."
+            ),
+            (
+                "moult apply --create rel/test-1.0.0.json --store new --key full/other.key", 3,
+                "full/other.key is a secret key: a store needs the public key",
+                "Specify its .pub file, and keep the secret key with the publisher."
+            ),
+            (
+                "moult plan publc", 1, "no release at publc: no such file",
+                "Specify the manifest of a release, the directory of a feed, or a URL that starts with https:// or oci://."
+            ),
             ("moult sign -k full text", 1, "cannot read full: it is a directory", nil),
             (
                 "moult inspect public/feed.json", 1,
@@ -114,7 +179,7 @@ import Testing
     ) throws {
         try world.must(
             """
-            mkdir full; touch full/file; echo hello > text; moult publish -q public rel/test-2.0.0.json -k key.key
+            mkdir full; touch full/file; cp key.key full/other.key; echo hello > text; moult publish -q public rel/test-2.0.0.json -k key.key
             moult pack -q d.json -o made; sqlite3 food.sqlite 'INSERT INTO t VALUES(1)'
             """)
         let before = try world.must("find . -type f | sort | xargs cksum")

@@ -39,8 +39,8 @@ import Testing
         Case(
             "missing manifest", "moult apply rel/none.json", 1,
             """
-            no manifest at {dir}/rel/none.json: no such file
-              Specify the manifest of a release, such as releases/app-1.0.0.json.
+            no release at rel/none.json: no such file
+              Specify the manifest of a release, the directory of a feed, or a URL that starts with https:// or oci://.
             """),
         Case(
             "missing bundle", "rm rel/test-2.0.0.tar.zst", "moult apply rel/test-2.0.0.json", 1,
