@@ -29,8 +29,8 @@ enum Template {
             code, .refused, what: "release \(context.release.version) moves and migrates the database \(database.name)",
             why: "one update cannot do both safely",
             now:
-                "Nothing was changed. First install a release that has the new path, but no new migrations. If there is none, the "
-                + "publisher must publish one."
+                "Nothing was changed. First install a release that has the new path, but no new migrations. The publisher may have to "
+                + "make one."
         )
     }
 
