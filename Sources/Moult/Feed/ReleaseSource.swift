@@ -37,11 +37,16 @@ package enum ReleaseSource: Sendable {
         }
     }
 
+    /// Errors of another kind are reported when the manifest is read.
+    private static func isMissing(_ path: String) -> Bool {
+        do { return try Files.factsThroughLinks(path) == nil } catch { return false }
+    }
+
     private static func local(_ path: String) throws -> ReleaseSource {
         let file = Feed.file(at: path)
         if let feed = try feed(at: file) { return .feed(feed) }
         if file == path {
-            if try Files.factsThroughLinks(path) != nil { return .manifest(path: path) }
+            guard isMissing(path) else { return .manifest(path: path) }
             throw MoultError(
                 .manifest, what: "no release at \(path)", why: "no such file",
                 now:
