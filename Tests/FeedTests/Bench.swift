@@ -29,6 +29,16 @@ final class Bench: Sendable {
         return ended.errors
     }
 
+    /// Publishes release 1.0.0 with a key list, for which the files of separate root, release and timestamp (`online`) keys are made.
+    func publishWithKeyList() throws {
+        for name in ["root", "release", "online"] { try key(name) }
+        try must(
+            "moult trust keys -q --product org.example.test --root root.pub --release release.pub --timestamp online.pub -k root.key"
+        )
+        try release("1.0.0", sequence: 1)
+        try must("moult publish public rel/test-1.0.0.json -q --trust keys/keys-1.json -k release.key -k online.key")
+    }
+
     /// Creates a release, and returns the path of its manifest, relative to the directory.
     @discardableResult
     func release(_ version: String, sequence: Int, rows: Int = 2, top: [JSON.Member] = []) throws -> String {

@@ -9,13 +9,8 @@ import Testing
 
     init() throws {
         bench = try Bench()
-        for name in ["root", "release", "online", "other"] { try bench.key(name) }
-        try bench.must(
-            "moult trust keys -q --product org.example.test --root root.pub --release release.pub --timestamp online.pub -k root.key"
-        )
-        try bench.release("1.0.0", sequence: 1)
-        try bench.must(
-            "moult publish public rel/test-1.0.0.json -q --trust keys/keys-1.json -k release.key -k online.key")
+        try bench.key("other")
+        try bench.publishWithKeyList()
     }
 
     private static let advice = """
