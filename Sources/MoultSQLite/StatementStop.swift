@@ -2,7 +2,8 @@ import Synchronization
 
 /// Lets a caller stop running statements, because a release may have some that never end with a user's rows.
 ///
-/// It applies to all connections that the body of `applying` opens, until the body returns or `end` is called.
+/// It applies to all connections that the body of `applying` opens, until the body returns: afterwards, a statement may belong to an
+/// undo, or the decision was made.
 package final class StatementStop: Sendable {
     @TaskLocal static var current: StatementStop?
 
@@ -15,10 +16,7 @@ package final class StatementStop: Sendable {
     var isRequested: Bool { !isOver.load(ordering: .relaxed) && isAsked() }
 
     package func applying<R>(_ body: () throws -> R) rethrows -> R {
-        defer { end() }
+        defer { isOver.store(true, ordering: .relaxed) }
         return try Self.$current.withValue(self, operation: body)
     }
-
-    /// From here on no statement is stopped: it may belong to an undo, or the decision was made.
-    package func end() { isOver.store(true, ordering: .relaxed) }
 }
