@@ -13,7 +13,7 @@ import Testing
         for number in 1...3 { try make("new\(number).db", "new\(number)") }
     }
 
-    private func make(_ name: String, _ word: String, _ before: String = "") throws {
+    func make(_ name: String, _ word: String, _ before: String = "") throws {
         try scratch.must(
             "sqlite3 '\(name)' \"\(before) CREATE TABLE t(x); INSERT INTO t VALUES('\(word)'); CREATE TABLE note(id INTEGER PRIMARY KEY, v);\""
         )
@@ -23,7 +23,7 @@ import Testing
         try scratch.must("sqlite3 '\(name)' 'SELECT x FROM t ORDER BY x; SELECT v FROM note'")
     }
 
-    private func refusal(_ line: String, status: Int32 = 3) throws -> String {
+    func refusal(_ line: String, status: Int32 = 3) throws -> String {
         let before = try Tree(scratch.path, times: false)
         let ended: Shell.Ended = try scratch.run(line)
         #expect(ended.status == status, "\(ended)")
@@ -119,26 +119,6 @@ import Testing
         }
         try scratch.must(
             "moult replace app.db new1.db --check 'SELECT count(*) FROM t=1' --check 'SELECT x FROM t!=old'")
-    }
-
-    @Test func `advice after a mistake names the files of the command line`() throws {
-        try make("notes.db", "notes")
-        try scratch.must("echo hello > text.db; sqlite3 app.db 'CREATE TABLE own(x); INSERT INTO own VALUES(1)'")
-        for (line, text) in [
-            ("moult replace missing.db new1.db", "cp new1.db missing.db"),
-            ("moult replace app.db text.db", "Specify a sound SQLite database as the new file."),
-            ("moult replace app.db new1.db --preserve own", "--preserve own: new1.db has no table \"own\""),
-        ] {
-            let told = try refusal(line)
-            #expect(told.contains(text), "\(told)")
-        }
-        let plan: Shell.Ended = try scratch.run("moult replace text.db new1.db --dry-run")
-        #expect(plan.output.contains("text.db is not a valid database, so --undo cannot restore it"), "\(plan)")
-        let status: Shell.Ended = try scratch.run("moult replace app.db new1.db && moult status app.db")
-        #expect(
-            status.errors.contains("write --store .app.db.moult") || status.errors.contains("/.app.db.moult"),
-            "\(status)")
-        #expect(try refusal("moult replace --undo notes.db").contains("there are old copies of app.db"))
     }
 
     /// The copy is complete, but `--undo` does not restore a file that is not a database.
