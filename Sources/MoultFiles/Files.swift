@@ -31,13 +31,17 @@ package enum Files {
 
     /// Returns the target of a symlink; nil if the path is not a symlink.
     package static func target(ofLink path: String) throws -> String? {
-        try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer -> String? in
-            let count: Int
-            do throws(Errno) { count = try Syscall.readlink(path, buffer) } catch {
-                let nothing: [Errno] = [.noEntry, .invalid, .notADirectory]
-                if nothing.contains(error) { return nil }
-                throw error.error("cannot read the link \(path)", .read(path))
-            }
+        do { return try target(path) } catch {
+            let nothing: [Errno] = [.noEntry, .invalid, .notADirectory]
+            if nothing.contains(error) { return nil }
+            throw error.error("cannot read the link \(path)", .read(path))
+        }
+    }
+
+    /// Returns the target of a symbolic link.
+    static func target(_ path: String) throws(Errno) -> String {
+        try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer throws(Errno) -> String in
+            let count = try Syscall.readlink(path, buffer)
             // Decodes the bytes directly, because mapping them to another type first would take longer than the system call
             // itself.
             return String(decoding: UnsafeRawBufferPointer(buffer)[..<count], as: UTF8.self)

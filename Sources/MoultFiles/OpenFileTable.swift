@@ -19,18 +19,15 @@ package struct OpenFileTable: Sendable {
         var entries: [Entry] = []
         var unseen = 0
         for pid in try Files.list(SystemFeatures.proc).compactMap({ Int32($0) }).sorted() where pid != own {
-            let directory = "\(SystemFeatures.proc)/\(pid)/fd"
-            let names: [String]
-            do { names = try Files.list(directory) } catch {
-                // A process that has ended in the meantime has no open files.
-                if Files.isDenied(error) { unseen += 1 }
+            let descriptors = ProcessDescriptors(of: "\(pid)")
+            guard let names = descriptors.names else {
+                unseen += 1
                 continue
             }
             var known: Set<FileNumber> = []
             for name in names {
-                // A descriptor may be closed between listing and reading it.
-                guard let path = try? Files.target(ofLink: "\(directory)/\(name)"), path.hasPrefix("/"),
-                    let facts = try? Files.factsThroughLinks("\(directory)/\(name)"), isWanted(path, facts)
+                guard let path = descriptors.path(name), path.hasPrefix("/"), let facts = descriptors.facts(name),
+                    isWanted(path, facts)
                 else { continue }
                 let isNew = known.insert(FileNumber(facts)).inserted
                 if isNew { entries.append(Entry(pid: pid, path: path, facts: facts)) }
@@ -38,4 +35,28 @@ package struct OpenFileTable: Sendable {
         }
         return OpenFileTable(entries: entries, unseen: unseen)
     }
+}
+
+/// The open descriptors of a process, from `/proc`.
+///
+/// A machine has thousands of descriptors, and the processes of other users deny access to them. The system calls are therefore
+/// made directly: an error with a message and advice would take longer than the answer of the kernel.
+struct ProcessDescriptors {
+    private let directory: String
+
+    init(of process: String) { directory = "\(SystemFeatures.proc)/\(process)/fd" }
+
+    /// The names of the descriptors; empty if the process has ended, nil if this user may not inspect it.
+    var names: [String]? {
+        do {
+            return try Files.list(consuming: Syscall.open(directory, O_RDONLY | O_DIRECTORY), directory)
+        } catch { return error as? Errno == .denied ? nil : [] }
+    }
+
+    /// Returns information about the open file; nil if the descriptor was closed in the meantime or may not be inspected.
+    func facts(_ name: String) -> FileFacts? { (try? Syscall.stat("\(directory)/\(name)")).map { FileFacts($0) } }
+
+    /// Returns the path of the open file, or the kernel's name for anything else; nil if the descriptor was closed in the meantime
+    /// or may not be inspected.
+    func path(_ name: String) -> String? { try? Files.target("\(directory)/\(name)") }
 }

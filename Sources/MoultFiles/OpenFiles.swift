@@ -36,9 +36,7 @@ package enum OpenFiles {
     /// ended, while its child still has the file open.
     static func mayBeOpen(_ facts: FileFacts, in pid: Int32) -> Bool {
         // If the directory cannot be read, the process belongs to another user.
-        guard pid > 0, let names = try? Files.list("\(SystemFeatures.proc)/\(pid)/fd"), !names.isEmpty else {
-            return true
-        }
+        guard pid > 0, let names = ProcessDescriptors(of: "\(pid)").names, !names.isEmpty else { return true }
         return opens("\(pid)", [FileNumber(facts)])
     }
 
@@ -47,12 +45,9 @@ package enum OpenFiles {
     }
 
     private static func opens(_ process: String, _ files: Set<FileNumber>) -> Bool {
-        let directory = "\(SystemFeatures.proc)/\(process)/fd"
-        // A process that has ended in the meantime, or belongs to another user, cannot be inspected.
-        let names = (try? Files.list(directory)) ?? []
-        return names.contains { name in
-            guard let facts = try? Files.factsThroughLinks("\(directory)/\(name)") else { return false }
-            return files.contains(FileNumber(facts))
+        let descriptors = ProcessDescriptors(of: process)
+        return (descriptors.names ?? []).contains { name in
+            descriptors.facts(name).map { files.contains(FileNumber($0)) } ?? false
         }
     }
 }
