@@ -29,7 +29,7 @@ extension String {
 }
 
 /// The shells with a completion script.
-enum Shell: String, CaseIterable, Sendable {
+enum CompletionShell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 
     /// Returns the completion script for these verbs.

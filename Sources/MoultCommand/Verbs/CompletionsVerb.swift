@@ -8,7 +8,7 @@ enum CompletionsVerb {
     static let kind = Argument(
         .choice(
             "KIND",
-            of: Shell.allCases.map(\.rawValue) + ["man"] + ArgumentType.StoreNames.allCases.map(\.rawValue)),
+            of: CompletionShell.allCases.map(\.rawValue) + ["man"] + ArgumentType.StoreNames.allCases.map(\.rawValue)),
         "bash, zsh, fish or man; the scripts also use databases, releases, holds and quarantine, which print the "
             + "store's names"
     )
@@ -52,7 +52,7 @@ enum CompletionsVerb {
             }
             return .done
         }
-        if let shell = Shell(rawValue: name) {
+        if let shell = CompletionShell(rawValue: name) {
             if let place {
                 throw call.wrongUsage("only man takes a directory", why: "unexpected argument \"\(place)\"")
             }

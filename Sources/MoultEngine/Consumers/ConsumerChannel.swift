@@ -1,3 +1,4 @@
+internal import MoultFiles
 package import MoultStore
 
 /// Notifies a consumer in one way: by a command, a signal, a systemd unit or a callback. `release` returns once the consumer
@@ -48,4 +49,36 @@ extension Consumer.Means {
 extension Consumer {
     /// The kind of notification: `command`, `signal`, `systemd` or `app`.
     package var by: String { means.channel.summary }
+}
+
+extension AppConsumer: ConsumerChannel {
+    var summary: String { "app" }
+
+    func release(_ call: ConsumerCall) throws { try wait(call, releasing) }
+    func reload(_ call: ConsumerCall) throws { try wait(call, reloading) }
+
+    private func wait(
+        _ call: ConsumerCall, _ body: @escaping @Sendable (ConsumerMessage) async throws -> Void
+    ) throws {
+        let message = call.message
+        guard try Threads.wait(for: call.time, { try await body(message) }) else {
+            throw ConsumerFault("the \(message.kind.rawValue) callback of this process did not return in time")
+        }
+    }
+}
+
+extension UnitConsumer: ConsumerChannel {
+    var summary: String { "systemd" }
+
+    /// Returns whether the unit is running. A unit that is not running is neither stopped nor started.
+    func canRelease(_ call: ConsumerCall) throws -> Bool {
+        try Subprocess.run(["systemctl", "is-active", "--quiet", unit], within: call.time).succeeded
+    }
+
+    func release(_ call: ConsumerCall) throws { try CommandConsumer.run(["systemctl", "stop", unit], call) }
+
+    func reload(_ call: ConsumerCall) throws {
+        let verb = call.wasReleased ? "start" : "try-reload-or-restart"
+        try CommandConsumer.run(["systemctl", verb, unit], call)
+    }
 }

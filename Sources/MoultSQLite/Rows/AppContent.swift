@@ -1,4 +1,5 @@
 package import MoultBasics
+import MoultFiles
 
 /// The content of a database that an app has added or changed, apart from rows selected by rules: everything that is not in the
 /// original database. Rows that the app has deleted do not count.
@@ -146,5 +147,26 @@ private final class SelectedRows {
         defer { statement.reset() }
         for (index, column) in keyColumns.enumerated() { try statement.bind(row, column, at: Int32(index + 1)) }
         return try statement.step()
+    }
+}
+
+extension Connection {
+    /// Returns whether this database has all rows, tables and definitions of another one, whose file nothing else uses. Returns false
+    /// if the two cannot be compared.
+    package func hasAll(of path: String) throws -> Bool {
+        do {
+            let other = try Connection(path: path, access: .immutable)
+            let isEmpty = try AppContent(of: other, against: self).isEmpty
+            try other.close()
+            return isEmpty
+        } catch is MoultError { return false }
+    }
+}
+
+extension NonInvasiveReader {
+    /// Returns whether the database at a path has all of another one. Returns false if the path has no database.
+    package static func has(_ path: String, allOf other: String) throws -> Bool {
+        guard try Files.factsThroughLinks(path)?.kind == .file else { return false }
+        do { return try into(path) { try $0.hasAll(of: other) } } catch is MoultError { return false }
     }
 }
