@@ -12,6 +12,7 @@ extension Shop {
         var database: String? { record["database"]?.string }
         var reason: String? { record["reason"]?.string }
         var release: String? { record["release"]?.string }
+        var number: Int64 { record["number"]?.integer ?? 0 }
         func rows(_ table: String) -> Int64? { record["rows"]?[table]?.integer }
 
         /// Runs SQL on a copy of the set, so that the set does not change.
@@ -30,11 +31,12 @@ extension Shop {
     func kept(_ database: String? = nil) throws -> [Kept] {
         let quarantine = "\(store)/.moult/quarantine"
         guard try Files.facts(quarantine) != nil else { return [] }
-        return try Files.list(quarantine).sorted().compactMap { name in
+        return try Files.list(quarantine).compactMap { name in
             let record = "\(quarantine)/\(name)/set.json"
             guard try Files.facts(record) != nil, let bytes = try Files.read(record, limit: 1 << 20) else { return nil }
             return Kept(directory: "\(quarantine)/\(name)", record: try JSON(parsing: bytes, source: record))
-        }.filter { database == nil || $0.database == database }
+        }
+        .filter { database == nil || $0.database == database }.sorted { $0.number < $1.number }
     }
 
     /// Returns the set of a database in quarantine, which must be the only one.
