@@ -68,7 +68,7 @@ test: test-deps lint
 
 # Runs the heavy tests: they build other packages, simulate power failures, kill the installed command at its system calls,
 # and run random stories with it. Run `make test` first.
-HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |a patch recreates the new file|survives crashes|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(PatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
+HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |a patch recreates the new file|survives crashes|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
 test-all: test-deps proof-deps release
 	swift build --build-tests $(SWIFT_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples

@@ -43,11 +43,11 @@ import Testing
             after: same + "INSERT INTO a VALUES(zeroblob(40000001));", tables: nil),
     ]
 
-    let shop: Shop
+    let shop: ConsumerShop
     let maker: ReleaseMaker
 
     init() throws {
-        shop = try Shop()
+        shop = try ConsumerShop()
         maker = try ReleaseMaker(in: shop.scratch.path("more"))
     }
 

@@ -7,10 +7,10 @@ import Testing
 
 /// Tests which consumers in the settings are called, in which order, and with which message.
 @Suite struct ConsumerCallsTests {
-    let shop: Shop
+    let shop: ConsumerShop
 
     init() throws {
-        shop = try Shop()
+        shop = try ConsumerShop()
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
@@ -51,7 +51,7 @@ import Testing
     @Test func `the plan lists the consumers`() throws {
         try shop.set(
             consumers: shop.consumer("api"), ["name": "web", "systemd": "web.service", "databases": ["food", "fod"]])
-        let ended = try BuiltCommand.run("plan", "--store", shop.root, shop.release(2))
+        let ended = try BuiltMoult.run("plan", "--store", shop.root, shop.release(2))
         #expect(ended.output.contains("\nconsumer api (command): release and reload for food, pantry\n"))
         #expect(ended.output.contains("\nconsumer web (systemd): reload for food\n"))
         #expect(
@@ -135,7 +135,7 @@ import Testing
         try shop.set(
             consumers: ["name": "web", "systemd": "web.service", "databases": [isWritable ? "pantry" : "food"]])
         let ended = try Shell.run(
-            [BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)],
+            [BuiltMoult.path(), "apply", "--store", shop.root, shop.release(2)],
             environment: ["PATH": "\(bin):/usr/bin:/bin"])
         #expect(ended.status == 0, "\(ended.errors)")
         #expect(try shop.said == calls)

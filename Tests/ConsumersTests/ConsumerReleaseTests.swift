@@ -9,10 +9,10 @@ import Testing
 
 /// Consumers that release their databases, and consumers that do not.
 @Suite struct ConsumerReleaseTests {
-    let shop: Shop
+    let shop: ConsumerShop
 
     init() throws {
-        shop = try Shop()
+        shop = try ConsumerShop()
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
@@ -187,11 +187,11 @@ import Testing
     @Test func `after a crash, consumers that were asked to release are asked to reload`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
-        let update = try Program([BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)])
+        let update = try Program([BuiltMoult.path(), "apply", "--store", shop.root, shop.release(2)])
         while try Files.facts(ready) == nil { usleep(1000) }
         update.signal(SIGKILL)
         update.wait()
-        let recovered = try BuiltCommand.run("recover", "--store", shop.root)
+        let recovered = try BuiltMoult.run("recover", "--store", shop.root)
         #expect(recovered.status == 0, "\(recovered.errors)")
         #expect(
             try shop.said.filter { $0.contains("reload") } == [
@@ -206,18 +206,18 @@ import Testing
     @Test func `the command after a crash tells released consumers the outcome`() throws {
         var outcomes: Set<String> = []
         for number in 1...8 {
-            let shop = try Shop()
+            let shop = try ConsumerShop()
             try shop.store.updateBlocking(to: shop.release(1))
             try shop.set(consumers: shop.consumer("api"))
             let ended = try Shell.run([
                 "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat2", "-e",
-                "inject=renameat2:signal=SIGKILL:when=\(number)", BuiltCommand.path, "apply", "--store", shop.root,
+                "inject=renameat2:signal=SIGKILL:when=\(number)", BuiltMoult.path(), "apply", "--store", shop.root,
                 shop.release(2),
             ])
             if ended.status == 0 { break }
             let note = Comment("killed at rename \(number)")
             let before = try shop.said
-            let recovered = try BuiltCommand.run("recover", "--store", shop.root)
+            let recovered = try BuiltMoult.run("recover", "--store", shop.root)
             #expect(recovered.status == 0, "\(recovered.errors)")
             let isNew = try shop.value(shop.pantry, "SELECT release FROM pantry") == "2"
             #expect(try shop.value("\(shop.root)/food.db", "SELECT release FROM food") == (isNew ? "2" : "1"), note)

@@ -7,10 +7,10 @@ import Testing
 
 /// Consumers in the app that runs the update.
 @Suite struct DatabaseConsumerTests {
-    let shop: Shop
+    let shop: ConsumerShop
 
     init() throws {
-        shop = try Shop()
+        shop = try ConsumerShop()
         try shop.store.updateBlocking(to: shop.release(1))
     }
 

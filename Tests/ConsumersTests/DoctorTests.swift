@@ -10,10 +10,10 @@ import Testing
 
 /// `moult doctor` reports damage in stores, and changes nothing.
 @Suite struct DoctorTests {
-    let shop: Shop
+    let shop: ConsumerShop
 
     init() throws {
-        shop = try Shop()
+        shop = try ConsumerShop()
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
@@ -27,7 +27,7 @@ import Testing
 
     @Test func `doctor finds no problem in a sound store`() throws {
         #expect(try examine() == [])
-        let said = try BuiltCommand.run("doctor", "--store", shop.root)
+        let said = try BuiltMoult.run("doctor", "--store", shop.root)
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
     }
 
@@ -70,7 +70,7 @@ import Testing
         ])
         let found = try examine()
         #expect(found.map(\.kind) == ["hotJournal"])
-        let said = try BuiltCommand.run("doctor", "--store", shop.root, "--json")
+        let said = try BuiltMoult.run("doctor", "--store", shop.root, "--json")
         #expect(said.status == 1)
         #expect(try JSON(parsing: Array(said.output.utf8), source: "doctor")["sound"]?.bool == false)
         try Shell.must(["sh", "-c", found[0].fix])

@@ -23,7 +23,7 @@ import Testing
         """
 
     @Test func `opening a database never fails while releases are switched`() throws {
-        let shop = try Shop()
+        let shop = try ConsumerShop()
         let releases = try [1, 2].map { try shop.release($0, writable: false) }
         try shop.store.updateBlocking(to: releases[0])
         let path = "\(shop.root)/food.db"

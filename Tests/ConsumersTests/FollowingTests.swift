@@ -8,10 +8,10 @@ import Testing
 
 /// Tests how another process or task is notified of a release.
 @Suite struct FollowingTests {
-    let shop: Shop
+    let shop: ConsumerShop
 
     init() throws {
-        shop = try Shop()
+        shop = try ConsumerShop()
         try shop.store.updateBlocking(to: shop.release(1, writable: false))
     }
 
@@ -63,7 +63,7 @@ import Testing
 
     @Test func `watch prints a line for each event`() throws {
         let first = try shop.store.lease().generation
-        let watch = try Program([BuiltCommand.path, "watch", "--store", shop.root, "--since", first, "--json"])
+        let watch = try Program([BuiltMoult.path(), "watch", "--store", shop.root, "--since", first, "--json"])
         for number in 2...3 {
             try shop.store.updateBlocking(to: shop.release(number, writable: false))
             let line = try #require(watch.line())
@@ -78,14 +78,16 @@ import Testing
         let first = try shop.store.lease().generation
         try shop.store.updateBlocking(to: shop.release(2, writable: false))
         let print = ["sh", "-c", "echo $MOULT_STORE $MOULT_VERSION $MOULT_CHANGED; exit $STATUS"]
-        let command = [BuiltCommand.path, "watch", "--store", shop.root, "--since", first, "--once", "--exec", "--"]
+        let command = try [
+            BuiltMoult.path(), "watch", "--store", shop.root, "--since", first, "--once", "--exec", "--",
+        ]
         let good = try Shell.run(command + print, environment: ["STATUS": "0"])
         #expect(good.status == 0)
         #expect(good.output.split(separator: "\n").last == "\(shop.root) 2.0.0 food")
         let bad = try Shell.run(command + print, environment: ["STATUS": "7"])
         #expect(bad.status == 1)
         #expect(bad.errors.contains("it ended with status 7"))
-        #expect(try BuiltCommand.run("watch", "--store", shop.root, "--exec").status == 64)
+        #expect(try BuiltMoult.run("watch", "--store", shop.root, "--exec").status == 64)
     }
 
     @Test func `the recipe in Python follows releases`() throws {
@@ -117,7 +119,7 @@ import Testing
         let loop = try Program(
             ["sh", "-c", "echo begun; " + recipes[1]],
             environment: [
-                "STORE": shop.root, "PATH": "\(Files.directory(of: BuiltCommand.path)):/usr/bin:/bin",
+                "STORE": shop.root, "PATH": "\(BuiltMoult.directory()):/usr/bin:/bin",
             ])
         // The recipe reads the current release before it waits, so a release that is installed earlier would not be
         // reported.
@@ -129,5 +131,27 @@ import Testing
         }) {}
         try shop.store.updateBlocking(to: shop.release(2, writable: false))
         #expect(loop.line()?.hasPrefix("reloading for 2.0.0+") == true)
+    }
+}
+
+/// The programs in the documentation, as a user would copy them.
+enum Recipes {
+    /// Returns the blocks of one language in a page of `docs/`, in order.
+    static func all(in page: String, _ language: String) throws -> [String] {
+        let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+        let text = String(decoding: try Files.read("\(root)/docs/\(page)", limit: 1 << 20) ?? [], as: UTF8.self)
+        var recipes: [String] = []
+        var current: [Substring]?
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line == "```\(language)" {
+                current = []
+            } else if line == "```", let lines = current {
+                recipes.append(lines.joined(separator: "\n") + "\n")
+                current = nil
+            } else {
+                current?.append(line)
+            }
+        }
+        return recipes
     }
 }

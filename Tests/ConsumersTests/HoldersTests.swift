@@ -8,10 +8,10 @@ import Testing
 
 /// The processes that use a store, tested with real processes.
 @Suite struct HoldersTests {
-    let shop: Shop
+    let shop: ConsumerShop
 
     init() throws {
-        shop = try Shop()
+        shop = try ConsumerShop()
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
@@ -112,7 +112,7 @@ import Testing
             sys.stdin.read()
             """, shop.pantry, shop.scratch.directory("others"))
         #expect(readers.line() == "ready")
-        let said = try BuiltCommand.run("who", "--store", shop.root, "--json")
+        let said = try BuiltMoult.run("who", "--store", shop.root, "--json")
         #expect(said.status == 0)
         let holders = try #require(try JSON(parsing: Array(said.output.utf8), source: "who")["holders"]?.array)
         #expect(holders.count == 60)
@@ -152,7 +152,7 @@ import Testing
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
         #expect(program.line() == "ready")
         let before = try Tree(shop.root)
-        let said = try BuiltCommand.run("who", "--store", shop.root, "--json")
+        let said = try BuiltMoult.run("who", "--store", shop.root, "--json")
         #expect(said.status == 0)
         let holder = try JSON(parsing: Array(said.output.utf8), source: "who")["holders"]?.array?.first
         #expect(holder?["pid"]?.integer == Int64(program.pid))
@@ -161,7 +161,7 @@ import Testing
         // The kernel counts start times from the boot time, which is known only to the second.
         #expect(abs(started.seconds - Timestamp.now.seconds) < 120)
         #expect(holder?["uses"]?.array?.first?["how"]?.string == "writing")
-        let text = try BuiltCommand.run("who", "--store", shop.root).output
+        let text = try BuiltMoult.run("who", "--store", shop.root).output
         #expect(text.contains("\(program.pid)"))
         #expect(text.contains("writing"))
         #expect(try Tree(shop.root) == before)
@@ -174,7 +174,7 @@ import Testing
         #expect(program.line() == "ready")
         try Files.setMode(shop.scratch.path, 0o755)
         let said = try Shell.run(
-            ["setpriv", "--reuid=65534", "--clear-groups", BuiltCommand.path, "who", "--store", shop.root])
+            ["setpriv", "--reuid=65534", "--clear-groups", BuiltMoult.path(), "who", "--store", shop.root])
         #expect(said.status == 0, "\(said.errors)")
         #expect(said.output.contains("run the command as root"))
         // The process is still listed, because every user can see its lock in the kernel's table.

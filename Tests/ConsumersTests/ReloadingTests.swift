@@ -9,10 +9,10 @@ import Testing
 
 /// Updates whose consumers do not reload, and readers that acknowledge a release with a lease.
 @Suite struct ReloadingTests {
-    let shop: Shop
+    let shop: ConsumerShop
 
     init() throws {
-        shop = try Shop()
+        shop = try ConsumerShop()
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
@@ -56,7 +56,7 @@ import Testing
         let waits =
             "[ $MOULT_VERSION != 2.0.0 ] || { touch \(ready); until [ -e \(go) ]; do sleep 0.05; done; exit 4; }"
         try shop.set(consumers: shop.consumer("api", reload: waits, ["onReloadFailure": "roll-back"]))
-        let update = try Program([BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)])
+        let update = try Program([BuiltMoult.path(), "apply", "--store", shop.root, shop.release(2)])
         while try Files.facts(ready) == nil { usleep(1000) }
         update.signal(number)
         try Files.writeNew([], to: go)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `if a reload fails after the first install, the release stays and the command exits with 6`() throws {
-        let fresh = try Shop()
+        let fresh = try ConsumerShop()
         try Orchestrator.create(at: fresh.root, Settings(product: "org.example.test"))
         try fresh.set(consumers: fresh.consumer("api", reload: "exit 1", ["onReloadFailure": "roll-back"]))
         let ended = try fresh.apply(fresh.release(1))
@@ -88,11 +88,12 @@ import Testing
 
     @Test func `consumers are also notified if an update is undone`() throws {
         try shop.set(consumers: shop.consumer("api"))
-        let orchestrator = try Orchestrator(root: shop.root, steps: .builtIn.adding([FailsToApply()]))
+        let steps = StepSet.builtIn.adding([FailingStep(pass: .apply, phase: .verify)])
+        let orchestrator = try Orchestrator(root: shop.root, steps: steps)
         let manifest = try JSON(parsing: Files.read(shop.release(2), limit: 1 << 20) ?? [], source: "manifest")
         let path = shop.scratch.path("releases/failing.json")
-        let steps: JSON = [["step": "test.fails", "after": "verify"]]
-        try Files.writeNew(Array(manifest.setting("steps", to: steps).pretty.utf8), to: path)
+        let use: JSON = [["step": "test.failing", "after": "verify"]]
+        try Files.writeNew(Array(manifest.setting("steps", to: use).pretty.utf8), to: path)
         let error = #expect(throws: MoultError.self) { _ = try orchestrator.update(UpdateRequest(manifest: path)) }
         #expect(error?.outcome == .undone)
         #expect(
@@ -111,7 +112,7 @@ import Testing
         #expect(reader.line() == "ready")
         // The reader switches only after 2.0.0 has become current, so the update has to wait.
         let update = try Program([
-            BuiltCommand.path, "apply", "--json", "--store", shop.root, shop.release(2), "--wait-for-readers", "60",
+            BuiltMoult.path(), "apply", "--json", "--store", shop.root, shop.release(2), "--wait-for-readers", "60",
         ])
         while try shop.store.lease().version != "2.0.0" { usleep(1000) }
         reader.write("move\n")
@@ -152,7 +153,7 @@ import Testing
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
         try shop.set("waitForReaders", "600")
-        let update = try Program([BuiltCommand.path, "apply", "--json", "--store", shop.root, shop.release(2)])
+        let update = try Program([BuiltMoult.path(), "apply", "--json", "--store", shop.root, shop.release(2)])
         while try shop.store.lease().version != "2.0.0" { usleep(1000) }
         update.signal(SIGTERM)
         var last = ""

@@ -7,10 +7,10 @@ import Testing
 
 /// A consumer that is a systemd unit, tested with a private manager.
 @Suite struct SystemdTests {
-    let shop: Shop
+    let shop: ConsumerShop
 
     init() throws {
-        shop = try Shop()
+        shop = try ConsumerShop()
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
@@ -54,7 +54,7 @@ import Testing
     }
 
     private func apply(_ number: Int, writable: Bool = true) throws -> String {
-        "\(BuiltCommand.path) apply --store \(shop.root) \(try shop.release(number, writable: writable)) || exit 92"
+        "\(try BuiltMoult.path()) apply --store \(shop.root) \(try shop.release(number, writable: writable)) || exit 92"
     }
 
     /// The unit is stopped before the writable database is exchanged, and started afterwards.

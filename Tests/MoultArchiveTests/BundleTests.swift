@@ -119,7 +119,7 @@ import Testing
     ])
     func `the strict reader detects no layout in other archives`(command: String) throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run(command) == 0)
         #expect(try BundleLayout.find(in: Descriptor(scratch.path("a"), .read)) == nil)
         #expect(try SeekTable.read(Descriptor(scratch.path("a"), .read)) == nil)

@@ -119,10 +119,10 @@ import Testing
 
     private func check(_ command: String) throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run(command) == 0)
         let name = try #require(command.firstMatch(of: /a\.[a-z0-9.]+/)).output
-        #expect(try scratch.unpack(String(name)) == Sample.contents)
+        #expect(try scratch.unpack(String(name)) == SampleBundle.contents)
     }
 
     @Test func `the reader accepts empty members, and an archive without members`() throws {

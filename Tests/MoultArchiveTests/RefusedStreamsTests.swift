@@ -18,9 +18,9 @@ import Testing
 
     private func packed(_ name: String) throws -> (scratch: Scratch, bytes: [UInt8]) {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run(try #require(Self.packings[name])) == 0)
-        #expect(try scratch.unpack(name) == Sample.contents)
+        #expect(try scratch.unpack(name) == SampleBundle.contents)
         return (scratch, try scratch.read(name))
     }
 
@@ -46,7 +46,7 @@ import Testing
         if isPadding && (name.hasSuffix(".gz") || name.hasSuffix(".zip"))
             || garbage == [0, 0, 0, 0] && name.hasSuffix(".xz")
         {
-            #expect(try scratch.unpack(name) == Sample.contents)
+            #expect(try scratch.unpack(name) == SampleBundle.contents)
             return
         }
         let error = try scratch.refusal(name)
@@ -65,7 +65,7 @@ import Testing
 
     @Test func `endless padding is refused`() throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run("{ tar -cf - -C in .; head -c 100M /dev/zero; } | zstd -o a.tar.zst") == 0)
         #expect(try scratch.refusal("a.tar.zst").code == .archiveGarbage)
     }
@@ -75,16 +75,16 @@ import Testing
         format: String, ending: String
     ) throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run("bsdtar --\(format) -cf - -C in . >a.tar.\(ending) && \(format) -t a.tar.\(ending)") == 0)
         #expect(try scratch.read("a.tar.\(ending)").last == 0)
-        #expect(try scratch.unpack("a.tar.\(ending)") == Sample.contents)
+        #expect(try scratch.unpack("a.tar.\(ending)") == SampleBundle.contents)
     }
 
     /// zstd itself refuses such padding.
     @Test func `the padding of bsdtar after zstd is refused`() throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run("bsdtar --zstd -cf - -C in . >a.tar.zst && ! zstd -t a.tar.zst") == 0)
         let error = try scratch.refusal("a.tar.zst")
         #expect(error.code == .archiveGarbage)
@@ -98,7 +98,7 @@ import Testing
         let (scratch, bytes) = try packed("a.tar.gz")
         for count in [1, 3, 512, 300_000, 1 << 20] {
             try scratch.write("a.tar.gz", bytes + [UInt8](repeating: 0, count: count))
-            #expect(try scratch.unpack("a.tar.gz") == Sample.contents)
+            #expect(try scratch.unpack("a.tar.gz") == SampleBundle.contents)
         }
         for garbage in [[0, 1], [0, 0, 0x1f, 0x8b], [UInt8](repeating: 0, count: 300_000) + [7], [0] + bytes] {
             try scratch.write("a.tar.gz", bytes + garbage)
@@ -119,7 +119,7 @@ import Testing
             try scratch.write("a.tar.xz", bytes + [UInt8](repeating: 0, count: count))
             let isAccepted = scratch.run("xz -t a.tar.xz") == 0
             #expect(isAccepted == (count % 4 == 0))
-            #expect((try? scratch.unpack("a.tar.xz")) == (isAccepted ? Sample.contents : nil))
+            #expect((try? scratch.unpack("a.tar.xz")) == (isAccepted ? SampleBundle.contents : nil))
         }
     }
 
@@ -168,9 +168,9 @@ import Testing
 
     @Test func `windows of up to 32 MiB are accepted`() throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run("tar -cf - -C in . | zstd --long=25 -o a.tar.zst") == 0)
-        #expect(try scratch.unpack("a.tar.zst") == Sample.contents)
+        #expect(try scratch.unpack("a.tar.zst") == SampleBundle.contents)
     }
 
     @Test(arguments: [
@@ -180,7 +180,7 @@ import Testing
     ])
     func `content that needs too much memory is refused`(command: String, what: String, now: String) throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run(command) == 0)
         let error = try scratch.refusal(command.hasSuffix("xz") ? "a.tar.xz" : "a.tar.zst")
         #expect(error.code == .archiveMemory)
@@ -232,7 +232,7 @@ import Testing
     @Test(arguments: ["cpio", "ar", "shar", "xar", "mtree", "raw", "warc"])
     func `unsupported archive formats are refused`(format: String) throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         // The archive has a single file, because the raw format does not allow more.
         #expect(scratch.run("bsdtar --format \(format) -cf a.tar -C in food.db") == 0)
         for name in ["a.zip", "a.tar.zst", "a.tar"] {
@@ -244,7 +244,7 @@ import Testing
     /// A compressed file in a compressed file, and a compressed tar whose name has no extension for compression.
     @Test func `an archive that is compressed twice is refused`() throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run("tar -czf b.tar.gz -C in . && zstd -q b.tar.gz -o a.tar.zst && cp b.tar.gz a.tar") == 0)
         for name in ["a.tar.zst", "a.tar"] {
             let error = try scratch.refusal(name)
@@ -279,7 +279,7 @@ import Testing
         name: String
     ) throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run("cd in && 7z a -bd '../\(name)' food.db user.db migrations") == 0)
         let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
         #expect(error.code == .archiveKind)
@@ -287,13 +287,13 @@ import Testing
         #expect(error.why == "the supported extensions are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
         let command = try #require(error.now?.split(separator: ": ", maxSplits: 1).last)
         #expect(scratch.run(String(command)) == 0)
-        #expect(try scratch.unpack(name.replacing(".7z", with: ".tar.zst")) == Sample.contents)
+        #expect(try scratch.unpack(name.replacing(".7z", with: ".tar.zst")) == SampleBundle.contents)
     }
 
     /// The content is 7z, but the name has the extension of a supported format.
     @Test func `a 7z archive under another name is refused`() throws {
         let scratch = try Scratch()
-        try Sample.write(to: scratch)
+        try SampleBundle.write(to: scratch)
         #expect(scratch.run("cd in && 7z a -bd ../b.7z food.db user.db migrations") == 0)
         for name in ["a.zip", "a.tar", "a.tar.zst"] {
             #expect(scratch.run("cp b.7z \(name)") == 0)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The members of the sample release.
-enum Sample {
+enum SampleBundle {
     static let food = (0..<300_000).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 13) }
     static let user = Array("an empty template".utf8)
     static let notes = Array("CREATE TABLE note (text);\n".utf8)
@@ -27,7 +27,7 @@ extension Scratch {
     ///
     /// Also checks that members begin and end in turn, and that the confined process gives the same result.
     func unpack(
-        _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members
+        _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = SampleBundle.members
     ) throws -> [String: [UInt8]] {
         let result = Result {
             try contents { try reader(name, as: kind).read(members: members, onMember: $0) }
@@ -75,7 +75,7 @@ extension Scratch {
 
     /// Reads an archive that the strict reader must refuse, and returns the error.
     func refusal(
-        _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members,
+        _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = SampleBundle.members,
         _ location: SourceLocation = #_sourceLocation
     ) throws -> MoultError {
         let error = try #require(throws: MoultError.self, sourceLocation: location) {

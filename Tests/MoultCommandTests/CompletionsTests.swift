@@ -7,9 +7,9 @@ import Testing
     private let scratch: Scratch
     init() throws {
         scratch = try Scratch()
-        try scratch.write("_moult", ZshCompletions(commands: Sample.commands).script)
-        try scratch.write("moult.bash", BashCompletions(commands: Sample.commands).script)
-        try scratch.write("moult.fish", FishCompletions(commands: Sample.commands).script)
+        try scratch.write("_moult", ZshCompletions(commands: SampleCommands.commands).script)
+        try scratch.write("moult.bash", BashCompletions(commands: SampleCommands.commands).script)
+        try scratch.write("moult.fish", FishCompletions(commands: SampleCommands.commands).script)
         try scratch.write("release.json", "{}")
         _ = try scratch.moult("mkdir releases")
     }

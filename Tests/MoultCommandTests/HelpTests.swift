@@ -13,7 +13,7 @@ import Testing
 
     @Test func `the help of a verb is made from its definition`() {
         #expect(
-            text(CommandHelp(Sample.apply)) == """
+            text(CommandHelp(SampleCommands.apply)) == """
                 moult apply: do apply
 
                 Usage: moult apply [options] MANIFEST [NAME]
@@ -96,10 +96,10 @@ import Testing
     }
 
     @Test func `help as JSON has the same content`() throws {
-        let json = CommandHelp(Sample.apply).json
+        let json = CommandHelp(SampleCommands.apply).json
         #expect(json["usage"]?.string == "moult apply [options] MANIFEST [NAME]")
         let options = try #require(json["options"]?.array)
         #expect(options.compactMap { $0["name"]?.string }.first == "out")
-        #expect(options.count == Sample.apply.options.count)
+        #expect(options.count == SampleCommands.apply.options.count)
     }
 }

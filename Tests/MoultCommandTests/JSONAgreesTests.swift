@@ -4,9 +4,9 @@ import Testing
 
 /// The output with `--json` agrees with the text output, and names only files that exist.
 @Suite struct JSONAgreesTests {
-    private let world: World
+    private let world: CommandWorld
     init() throws {
-        world = try World()
+        world = try CommandWorld()
         try world.must("moult keygen -q --no-password k; moult publish -q public rel/test-1.0.0.json -k k.key")
     }
 

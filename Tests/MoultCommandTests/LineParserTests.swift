@@ -3,14 +3,14 @@ import Testing
 
 @Suite struct LineParserTests {
     private func parse(_ words: String...) throws -> ParsedLine {
-        try LineParser.parse(words, commands: Sample.commands)
+        try LineParser.parse(words, commands: SampleCommands.commands)
     }
 
     @Test(arguments: [
         ["apply", "--out", "plan", "m.json"], ["apply", "m.json", "--out=plan"], ["apply", "-o", "plan", "m.json"],
     ])
     func `an option may stand anywhere`(_ words: [String]) throws {
-        let line = try LineParser.parse(words, commands: Sample.commands)
+        let line = try LineParser.parse(words, commands: SampleCommands.commands)
         #expect(line.command?.name == "apply")
         #expect(line.options == ["out": ["plan"]])
         #expect(line.arguments == ["MANIFEST": ["m.json"]])
@@ -25,7 +25,7 @@ import Testing
         ["-qvs", "s", "status"], ["-qvss", "status"], ["status", "-vq", "-ss"], ["-s", "s", "-q", "status", "-v"],
     ])
     func `short options may be combined, and the last may have a value`(_ words: [String]) throws {
-        let line = try LineParser.parse(words, commands: Sample.commands)
+        let line = try LineParser.parse(words, commands: SampleCommands.commands)
         #expect(line.options == ["store": ["s"], "quiet": [], "verbose": []])
     }
 

@@ -64,7 +64,7 @@ import Testing
     func `invalid usage is refused with advice`(_ wrong: Case) throws {
         let words = wrong.line.split(separator: " ").map(String.init)
         let error = try #require(throws: MoultError.self) {
-            try LineParser.parse(words, commands: Sample.commands)
+            try LineParser.parse(words, commands: SampleCommands.commands)
         }
         #expect(error.what + (error.why.map { ": \($0)" } ?? "") == wrong.message)
         #expect(error.now == wrong.now)

@@ -13,7 +13,7 @@ import Testing
     /// The same files are imported into a new table, whose columns come from the first row.
     @Test(
         arguments: RowCases.csv.filter { !["empty file", "byte order mark alone"].contains($0.0) }.filter {
-            // For names that are not UTF-8, see `DifferenceTests`.
+            // For names that are not UTF-8, see `ShellDifferenceTests`.
             !["not UTF-8", "half a byte order mark", "a third of a byte order mark"].contains($0.0)
         }.map { name, file in
             DifferentialCase(name, ".mode csv\n.import t.csv new\n", ["t.csv": file])

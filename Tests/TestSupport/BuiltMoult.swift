@@ -19,4 +19,11 @@ package enum BuiltMoult {
         if let directory = fromArguments { return "\(directory)/moult" }
         throw MoultError(.system, what: "the built command was not found", why: "looked beside \(own)")
     }
+
+    /// The directory of the built command, which also contains the tests.
+    package static func directory() throws -> String { Files.directory(of: try path()) }
+
+    package static func run(_ arguments: String..., environment: [String: String] = [:]) throws -> Shell.Ended {
+        try Shell.run([path()] + arguments, environment: environment)
+    }
 }

@@ -5,8 +5,7 @@ extension Scratch {
     /// Runs a shell command in the directory, with `moult` as the built command.
     @discardableResult
     package func run(_ line: String, environment: [String: String] = [:]) throws -> Shell.Ended {
-        let built = Files.directory(of: try BuiltMoult.path())
-        let all = ["PATH": "\(built):/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+        let all = ["PATH": "\(try BuiltMoult.directory()):/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         return try Shell.run(["bash", "-c", line], in: path, environment: all.merging(environment) { $1 })
     }
 

@@ -3,7 +3,7 @@ package import MoultBasics
 package import MoultEngine
 import MoultFiles
 import MoultSQLite
-import MoultStore
+package import MoultStore
 package import StepKit
 
 /// Two consecutive releases with two read-only databases and, unless they are in place, a user database.
@@ -90,5 +90,14 @@ package struct World {
     /// the past.
     package func visible(skipping more: Set<String> = []) throws -> Tree {
         try Tree(store, times: false, skipping: more.union([".moult/history.jsonl", ".moult/lock", ".moult/feed"]))
+    }
+}
+
+extension Settings {
+    /// Changes a member of `moult.json`, as an operator would do.
+    package static func rewrite(_ layout: StoreLayout, _ name: String, _ value: JSON?) throws {
+        let bytes = try Files.read(layout.settings, limit: 1 << 20) ?? []
+        let json = try JSON(parsing: bytes, as: .draft, source: layout.settings)
+        try Files.replace(layout.settings, with: Array(json.setting(name, to: value).pretty.utf8))
     }
 }

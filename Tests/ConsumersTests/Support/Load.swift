@@ -115,7 +115,7 @@ struct Load {
 
     func reader(_ how: String, gate: String = "") throws -> Program {
         try Program([
-            "python3", "-u", "-c", Self.common + Self.reader, pantry, gate, how, root, BuiltCommand.path,
+            "python3", "-u", "-c", Self.common + Self.reader, pantry, gate, how, root, BuiltMoult.path(),
         ])
     }
 
@@ -130,7 +130,7 @@ struct Load {
     func releases(_ count: Int) throws {
         for number in 2...count + 1 {
             let manifest = try release(number)
-            let ended = try Shell.run([BuiltCommand.path, "apply", "-q", "--store", root, manifest])
+            let ended = try Shell.run([BuiltMoult.path(), "apply", "-q", "--store", root, manifest])
             guard ended.status == 0 else {
                 throw MoultError(.system, what: "release \(number) ended with \(ended.status)", why: ended.errors)
             }

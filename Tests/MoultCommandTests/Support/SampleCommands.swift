@@ -1,7 +1,7 @@
 import MoultCommand
 
 /// Verbs with every feature that a verb can have.
-enum Sample {
+enum SampleCommands {
     static let out = Option("out", letter: "o", value: .file(), "Write it to FILE")
     static let keep = Option("keep", value: .number(in: 1...100), "How many to keep")
     static let only = Option("only", value: .text("NAME"), repeats: true, "Only this database")

@@ -1,4 +1,3 @@
-import MoultLibc
 import TestSupport
 
 extension Scratch {
@@ -7,15 +6,7 @@ extension Scratch {
     func moult(_ command: String) throws -> (status: Int32, out: String, err: String) {
         try write("command", command)
         let kept = Sanitizer.environment.map { "\($0)='\($1)' " }.joined()
-        let clean = "env -i \(kept)PATH=\"\(Self.built):$PATH\" HOME='\(path)' bash command"
+        let clean = "env -i \(kept)PATH=\"\(try BuiltMoult.directory()):$PATH\" HOME='\(path)' bash command"
         return (run(clean), try text("out"), try text("err"))
     }
-
-    /// The directory of the build products, which also contains the tests.
-    static let built: String = {
-        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink("/proc/self/exe", &path, path.count)
-        let text = String(decoding: path.prefix(max(0, count)).map(UInt8.init(bitPattern:)), as: UTF8.self)
-        return text.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
-    }()
 }

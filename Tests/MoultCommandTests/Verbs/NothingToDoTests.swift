@@ -3,8 +3,8 @@ import Testing
 
 /// An `apply` with nothing to do changes nothing in the store, however often a timer runs it.
 @Suite struct NothingToDoTests {
-    private let world: World
-    init() throws { world = try World() }
+    private let world: CommandWorld
+    init() throws { world = try CommandWorld() }
 
     private static let times = 100
 

@@ -76,8 +76,8 @@ import Testing
         + "/integrations/prometheus"
     private static let rules = "\(integration)/moult.rules.yml"
 
-    private let world: World
-    init() throws { world = try World() }
+    private let world: CommandWorld
+    init() throws { world = try CommandWorld() }
 
     /// Returns the metrics of a store that follows a feed and is in the state of the case.
     private func metrics(_ one: Case) throws -> String {

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 @Suite struct SQLVerbTests {
-    private let world: World
+    private let world: CommandWorld
     init() throws {
-        world = try World()
+        world = try CommandWorld()
         try world.install(world.first)
     }
 

@@ -255,7 +255,8 @@ import Testing
 
         """
 
-    private func expect(_ wrong: Case, in world: World, _ run: (status: Int32, out: String, err: String)) throws {
+    private func expect(_ wrong: Case, in world: CommandWorld, _ run: (status: Int32, out: String, err: String)) throws
+    {
         #expect(run.status == wrong.status)
         switch wrong.found {
         case .planning: #expect(run.out == "")
@@ -282,7 +283,7 @@ import Testing
     }
 
     @Test(arguments: cases) func `wrong input is refused with advice`(_ wrong: Case) throws {
-        let world = try World()
+        let world = try CommandWorld()
         try world.install(world.first)
         try world.must(Self.tools + wrong.prepare)
         func tree() throws -> Tree {
@@ -326,10 +327,11 @@ import Testing
                 """),
         ])
     func `an error explains a missing permission`(_ wrong: Case) throws {
-        let world = try World()
+        let world = try CommandWorld()
         try world.install(world.first)
         try world.must(
-            "chmod 755 .; mkdir bin; cp \(Scratch.built)/moult bin; chmod 755 bin bin/moult; \(wrong.prepare)")
+            "chmod 755 .; mkdir bin; cp \(try BuiltMoult.directory())/moult bin; chmod 755 bin bin/moult; \(wrong.prepare)"
+        )
         let other = "setpriv --reuid 65534 --regid 65534 --clear-groups bin/"
         try expect(wrong, in: world, world.run(other + wrong.line))
     }
@@ -341,9 +343,9 @@ import Testing
             "status", "history", "verify --deep", "plan rel/test-1.0.0.json", "sql 'SELECT * FROM food.food'", "attach",
         ])
     func `read-only verbs require no write permission`(_ line: String) throws {
-        let world = try World()
+        let world = try CommandWorld()
         try world.install(world.first)
-        try world.must("chmod 755 .; mkdir bin; cp \(Scratch.built)/moult bin; chmod 755 bin bin/moult")
+        try world.must("chmod 755 .; mkdir bin; cp \(try BuiltMoult.directory())/moult bin; chmod 755 bin bin/moult")
         let run = try world.run("setpriv --reuid 65534 --regid 65534 --clear-groups bin/moult \(line)")
         #expect(run.status == 0)
         #expect(run.err == "")

@@ -1,8 +1,9 @@
 import MoultBasics
-import MoultFiles
 import MoultLibc
 import TestSupport
 import Testing
+
+@testable import MoultFiles
 
 /// A process under the guard tries one action after the other.
 @Suite(.enabled(if: Guard.level.hasSeccomp && Guard.level.landlock >= 3, "this kernel has other guards"))
@@ -77,5 +78,16 @@ struct GuardTests {
     func `a confined process cannot read the memory of other processes`() throws {
         let answer = try Probed().ask("memory", .spawned)
         #expect(["memory: Permission denied", "memory: Operation not permitted"].contains(answer))
+    }
+}
+
+struct LevelTests {
+    @Test(arguments: [
+        (7, true, "Landlock ABI 7, seccomp"), (1, false, "Landlock ABI 1 only: this kernel has no seccomp"),
+        (0, true, "seccomp only: this kernel has no Landlock"),
+        (0, false, "limits only: this kernel has neither Landlock nor seccomp"),
+    ])
+    func `the protection level is described`(landlock: Int, hasSeccomp: Bool, words: String) {
+        #expect(Guard.Level(landlock: landlock, hasSeccomp: hasSeccomp).description == words)
     }
 }

@@ -49,7 +49,7 @@ import Testing
 
     @Test(arguments: cases) func `the filter handles every system call as listed`(_ one: Case) throws {
         let machine = try machine(one)
-        let list = Listed(one)
+        let list = ListedCalls(one)
         var wrong: [String] = []
         for number in 0...600 {
             for arguments in samples(list.rules[number] ?? []) {
@@ -182,7 +182,7 @@ extension ProfileTests {
 }
 
 /// The answer to a call according to the lists of a profile.
-private struct Listed {
+private struct ListedCalls {
     let rules: [Int: [SystemCallRule]]
     private let missing: Set<Int>
 
@@ -198,5 +198,21 @@ private struct Listed {
         }
         if isAllowed { return .allow }
         return .error(Int(number >= Profile.firstUnknown || missing.contains(number) ? ENOSYS : EPERM))
+    }
+}
+
+/// The ioctl requests in the kernel's headers.
+///
+/// `ioctls.txt` has the requests of linux-libc-dev 6.1, with the numbers computed by a compiler;
+/// `scripts/ioctls` writes the file.
+enum KernelRequests {
+    static func all() throws -> [(name: String, request: UInt64)] {
+        let path = "\(Files.directory(of: #filePath))/ioctls.txt"
+        let text = String(decoding: try Files.read(path, limit: 1 << 20) ?? [], as: UTF8.self)
+        return text.split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ")
+            guard words.count == 2, let request = UInt64(words[0].dropFirst(2), radix: 16) else { return nil }
+            return (String(words[1]), request)
+        }
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ManifestReadingTests {
     @Test func `a sealed manifest is read with all its fields`() throws {
-        let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
+        let manifest = try Manifest(parsing: Array(SampleDocuments.sealedText.utf8), as: .sealed, source: "m.json")
         #expect(manifest.product == "org.example.dailyvalue")
         #expect(manifest.version == Version(2, 1, 0, prerelease: ["rc", "1"], build: ["5"]))
         #expect(manifest.sequence == 41)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `a draft names the source of each database`() throws {
-        let manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
+        let manifest = try Manifest(parsing: Array(SampleDocuments.draftText.utf8), as: .draft, source: "m.json")
         #expect(manifest.database("maps")?.source == .file("resources/maps.db"))
         #expect(
             manifest.database("food")?.source
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func `additional fields in a sealed manifest give a warning`() throws {
-        let document = try Sample.sealed().edited([
+        let document = try SampleDocuments.sealed().edited([
             .set("/overlays", []), .set("/databases/food/tint", 1), .set("/checks/0/every", "day"),
             .set("/requires/glibc", "2"), .set("/databases/user/migrations/1/note", .null),
         ])
@@ -71,11 +71,11 @@ import Testing
         // Everything else is unchanged.
         var same = manifest
         same.warnings = []
-        #expect(try same == Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json"))
+        #expect(try same == Manifest(parsing: Array(SampleDocuments.sealedText.utf8), as: .sealed, source: "m.json"))
     }
 
     @Test func `a critical field that is known or absent is accepted`() throws {
-        let document = try Sample.sealed().edited([
+        let document = try SampleDocuments.sealed().edited([
             .set("/critical", ["budget", "overlays"]), .set("/databases/food/tint", 1),
         ])
         let manifest = try Manifest(parsing: Array(document.line.utf8), as: .sealed, source: "m.json")
@@ -92,7 +92,7 @@ import Testing
 
     @Test func `a manifest without packed databases needs no bundle`() throws {
         let edits = ["food", "pantry", "user", "thumbs"].map { Edit.remove("/databases/\($0)") }
-        let document = try Sample.sealed().edited(
+        let document = try SampleDocuments.sealed().edited(
             edits + [.remove("/bundle"), .remove("/patches"), .remove("/checks"), .remove("/budget")])
         #expect(refusal(document, as: .sealed) == nil)
     }

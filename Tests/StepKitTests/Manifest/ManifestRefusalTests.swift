@@ -16,8 +16,8 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
 
 @Suite struct ManifestRefusalTests {
     @Test func `the sample manifests are valid`() throws {
-        #expect(try refusal(Sample.draft(), as: .draft) == nil)
-        #expect(try refusal(Sample.sealed(), as: .sealed) == nil)
+        #expect(try refusal(SampleDocuments.draft(), as: .draft) == nil)
+        #expect(try refusal(SampleDocuments.sealed(), as: .sealed) == nil)
     }
 
     @Test(arguments: wrongDrafts + wrongSealed)
@@ -96,7 +96,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
     }
 
     @Test func `the largest manifest is one mebibyte`() throws {
-        let bytes = Array(try Sample.sealed().pretty.utf8)
+        let bytes = Array(try SampleDocuments.sealed().pretty.utf8)
         let spaces = [UInt8](repeating: 0x20, count: 1 << 20 - bytes.count)
         #expect(refusal(bytes + spaces, as: .sealed) == nil)
         #expect(
@@ -107,7 +107,9 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
     /// Sizes are added without overflow checks, so no manifest may cause an overflow.
     @Test func `the sum of the largest sizes does not overflow`() throws {
         let largest = 1 << 48
-        #expect(try refusal(Sample.draft().edited([.set("/databases/food/size", .size(largest))]), as: .draft) == nil)
+        #expect(
+            try refusal(SampleDocuments.draft().edited([.set("/databases/food/size", .size(largest))]), as: .draft)
+                == nil)
         let shortest = "{\"member\":\"1\",\"size\":\(largest)},"
         #expect(!largest.multipliedReportingOverflow(by: Manifest.largest / shortest.utf8.count).overflow)
     }

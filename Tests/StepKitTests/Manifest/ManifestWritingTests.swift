@@ -6,12 +6,12 @@ import Testing
     /// The sample has every field in the order in which fields are written, so this shows that no field is lost or
     /// moved.
     @Test func `the fields of a manifest are written in order`() throws {
-        let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
-        #expect(try manifest.sealedJSON().pretty == Sample.sealed().pretty)
+        let manifest = try Manifest(parsing: Array(SampleDocuments.sealedText.utf8), as: .sealed, source: "m.json")
+        #expect(try manifest.sealedJSON().pretty == SampleDocuments.sealed().pretty)
     }
 
     @Test func `a written manifest is read back unchanged`() throws {
-        let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
+        let manifest = try Manifest(parsing: Array(SampleDocuments.sealedText.utf8), as: .sealed, source: "m.json")
         let bytes = Array(manifest.sealedJSON().pretty.utf8)
         #expect(try Manifest(parsing: bytes, as: .sealed, source: "m.json") == manifest)
     }
@@ -28,7 +28,7 @@ import Testing
                   "kind": "reference",
                   "member": "maps.db",
                   "size": 4096,
-                  "sha256": "\(Sample.digest)",
+                  "sha256": "\(SampleDocuments.digest)",
                   "place": "in-place"
                 }
               }
@@ -49,7 +49,7 @@ import Testing
             .set("/databases/pantry/preserve", [["table": "food", "onConflict": "keep-user", "onReject": "block"]]),
             .set("/databases/user/migrations", []),
         ]
-        let explicit = try Sample.sealed().edited(edits)
+        let explicit = try SampleDocuments.sealed().edited(edits)
         let manifest = try Manifest(parsing: Array(explicit.line.utf8), as: .sealed, source: "m.json")
         let written = manifest.sealedJSON()
         for edit in edits where !edit.path.hasSuffix("/preserve") { #expect(written.at(edit.path) == nil, "\(edit)") }
@@ -59,16 +59,16 @@ import Testing
 
     /// As in `pack`, a draft gets sizes and digests, and loses the fields that only drafts have.
     @Test func `a draft becomes a sealed manifest`() throws {
-        var manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
+        var manifest = try Manifest(parsing: Array(SampleDocuments.draftText.utf8), as: .draft, source: "m.json")
         for index in manifest.databases.indices {
             manifest.databases[index].size = 4096
-            manifest.databases[index].sha256 = Sample.digest
+            manifest.databases[index].sha256 = SampleDocuments.digest
             for migration in manifest.databases[index].migrations.indices {
                 manifest.databases[index].migrations[migration].size = 12
-                manifest.databases[index].migrations[migration].sha256 = Sample.other
+                manifest.databases[index].migrations[migration].sha256 = SampleDocuments.other
             }
         }
-        manifest.bundle = Manifest.Bundle(file: "b.tar.zst", size: 5, sha256: Sample.other, frames: nil)
+        manifest.bundle = Manifest.Bundle(file: "b.tar.zst", size: 5, sha256: SampleDocuments.other, frames: nil)
         let written = manifest.sealedJSON()
         for name in ["$schema", "source", "build"] { #expect(!written.paths.contains { $0.hasSuffix("/\(name)") }) }
         let sealed = try Manifest(parsing: Array(written.line.utf8), as: .sealed, source: "m.json")
@@ -80,7 +80,7 @@ import Testing
     /// Texts with a meaning in SQL or JSON are read back unchanged.
     @Test func `unusual texts are read back unchanged`() throws {
         let strange = "a \"b\" \\ \n \u{1} é 😀 ' ; --"
-        let document = try Sample.sealed().edited([
+        let document = try SampleDocuments.sealed().edited([
             .set("/budget", [:]), .set("/checks/0/sql", .string(strange)), .set("/checks/0/expect", .string(strange)),
             .set("/databases/pantry/preserve/0/table", .string(strange)),
             .set("/databases/pantry/preserve/0/columns", .object([JSON.Member(strange, .string(strange))])),

@@ -17,7 +17,7 @@ struct WrongManifest: Sendable, CustomTestStringConvertible {
     var testDescription: String { "\(form): " + edits.map(\.description).joined(separator: "; ") }
 
     func document() throws -> JSON {
-        try (form == .draft ? Sample.draft() : Sample.sealed()).edited(edits)
+        try (form == .draft ? SampleDocuments.draft() : SampleDocuments.sealed()).edited(edits)
     }
 }
 

@@ -92,7 +92,7 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/bundle/size", .integer(1 << 48 + 1)),
         says: "bundle.size must be at most 281474976710656, but is 281474976710657"),
     .init(
-        .draft, .set("/bundle/sha256", .string(Sample.digest.uppercased())),
+        .draft, .set("/bundle/sha256", .string(SampleDocuments.digest.uppercased())),
         says: "bundle.sha256 must be 64 hexadecimal digits in lower case"),
     .init(
         .draft, .set("/bundle/sha256", "abc"), says: "bundle.sha256 must be 64 hexadecimal digits in lower case"),
@@ -252,7 +252,7 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/food/identity/userVersion", "2"),
         says: "databases.food.identity.userVersion must be a whole number, but is a string"),
     .init(
-        .draft, .set("/databases/food/identity/schema", .string(Sample.digest)),
+        .draft, .set("/databases/food/identity/schema", .string(SampleDocuments.digest)),
         says: "databases.food.identity.schema must be \"sha256:\" and 64 hexadecimal digits in lower case"),
 
     // Fields of another kind

@@ -14,10 +14,10 @@ enum DocumentForm: String, CaseIterable, Sendable {
     /// Returns the sample document, which has every field.
     func sample() throws -> JSON {
         switch self {
-        case .draft: try Sample.draft()
-        case .sealed: try Sample.sealed()
-        case .settings: try Sample.settings()
-        case .feed: try Sample.feed()
+        case .draft: try SampleDocuments.draft()
+        case .sealed: try SampleDocuments.sealed()
+        case .settings: try SampleDocuments.settings()
+        case .feed: try SampleDocuments.feed()
         }
     }
 

@@ -24,7 +24,7 @@ import Testing
     @Test func `both forms of a manifest have the same fields`() throws {
         let draft = try DocumentForm.draft.schema()
         let sealed = try DocumentForm.sealed.schema()
-        let sample = try Sample.sealed()
+        let sample = try SampleDocuments.sealed()
         for path in [""] + sample.paths where sample.at(path)?.members != nil {
             let wanted = try draft.names(at: path)?.subtracting(["$schema", "source", "build"])
             #expect(try sealed.names(at: path) == wanted, "\(path)")

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultCommand
 import Testing
 
-@Suite struct TextTests {
+@Suite struct TerminalTextTests {
     @Test(arguments: [
         ("", 0), ("food", 4), ("Käse", 4), ("e\u{301}", 1), ("食品", 4), ("ｆ", 2), ("한국", 4), ("🥕", 2), ("🇩🇪", 2),
         ("✓", 1), ("❤\u{FE0F}", 2), ("━", 1),

@@ -4,7 +4,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-@Suite struct PreserveCheckTests {
+@Suite struct PackPreserveTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }

@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 
 /// A store with a read-only database `food`, a shared database `pantry` and a user database `user`.
-struct Shop {
+struct ConsumerShop {
     let scratch: Scratch
     let root: String
     private let maker: ReleaseMaker

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The differences in `docs/build-scripts.md` are tested with the shell and with a build.
-@Suite struct DifferenceTests {
+@Suite struct ShellDifferenceTests {
     /// Prints the database as SQL, with its journal mode as the last line.
     private static let dump = "sqlite3 \"$1\" .dump && echo \"-- $(sqlite3 \"$1\" 'PRAGMA journal_mode')\""
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The quarantine does not grow without limit, and only the operator removes user data.
-@Suite struct QuarantineTests {
+@Suite struct LibraryQuarantineTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store

@@ -6,7 +6,7 @@ import Testing
 
 /// A database from elsewhere is untrusted: SQL in the database must not access anything else, and a read of the
 /// database must end.
-@Suite struct GuardTests {
+@Suite struct ConnectionGuardTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }

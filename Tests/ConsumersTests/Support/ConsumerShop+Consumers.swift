@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-extension Shop {
+extension ConsumerShop {
     /// The log of a test's consumers, with one line for each call.
     var said: [String] {
         get throws {
@@ -33,6 +33,6 @@ extension Shop {
 
     /// Applies a release with the command, as a script would do.
     func apply(_ manifest: String, _ options: String...) throws -> Shell.Ended {
-        try Shell.run([BuiltCommand.path, "apply", "--store", root, manifest] + options)
+        try Shell.run([BuiltMoult.path(), "apply", "--store", root, manifest] + options)
     }
 }

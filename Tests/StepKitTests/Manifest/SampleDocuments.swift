@@ -1,7 +1,7 @@
 import MoultBasics
 
 /// Documents with every field, none of which has its default value.
-enum Sample {
+enum SampleDocuments {
     static func sealed() throws -> JSON { try JSON(parsing: sealedText, source: "sample") }
     static func draft() throws -> JSON { try JSON(parsing: draftText, as: .draft, source: "sample") }
     static func settings() throws -> JSON { try JSON(parsing: settingsText, as: .draft, source: "sample") }
