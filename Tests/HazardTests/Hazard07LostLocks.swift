@@ -77,6 +77,7 @@ import Testing
         try lab.store.updateBlocking(to: release("2.0.0", 2))
         #expect(try otherWriter(path).contains("database is locked"))
         let next = try release("3.0.0", 3, ["migrations/0002-tag.sql": "CREATE TABLE tag(x); PRAGMA user_version = 2;"])
+        try Settings.rewrite(StoreLayout(root: lab.store.directory), "waitForApps", 1)
         let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         #expect(error?.outcome == .busy)
         #expect(try otherWriter(path).contains("database is locked"))
@@ -90,6 +91,7 @@ import Testing
     @Test func `a reset keeps the app's locks`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)
+        try Settings.rewrite(StoreLayout(root: lab.store.directory), "waitForApps", 1)
         let error = #expect(throws: MoultError.self) { try lab.store.reset("note", settingUserDataAside: true) }
         #expect(error?.outcome == .busy)
         #expect(try otherWriter(path).contains("database is locked"))

@@ -4,9 +4,9 @@ import Testing
 
 /// The output with `--json` agrees with the text output, and names only files that exist.
 @Suite struct JSONAgreesTests {
-    private let world: CommandWorld
+    private let world: VerbWorld
     init() throws {
-        world = try CommandWorld()
+        world = try VerbWorld()
         try world.must("moult keygen -q --no-password k; moult publish -q public rel/test-1.0.0.json -k k.key")
     }
 

@@ -4,8 +4,8 @@ import Testing
 
 /// The command in the advice of an error can be pasted and works, and repeats the names from the command line.
 @Suite struct PastedAdviceTests {
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     /// Runs a command that must fail, and returns the command in the advice of the error, beginning with its verb.
     private func advised(_ line: String, after words: String) throws -> String {

@@ -5,8 +5,8 @@ import Testing
 /// The command in the advice of an error works in the user's directory, and specifies the store as the command line
 /// did.
 @Suite struct StoreAdviceTests {
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     @Test func `suggested commands specify the store as the command line did`() throws {
         try world.install(world.first)

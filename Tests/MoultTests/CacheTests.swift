@@ -189,6 +189,7 @@ import Testing
         ])
         try stuck.wait { try Files.facts(scratch.path("ready")) != nil }
         let next = try release("2.0.0", 2, Self.two)
+        try Settings.rewrite(StoreLayout(root: root), "waitForApps", 1)
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.outcome == .busy)
         #expect(error?.why?.contains("pid \(stuck.pid) (") == true)

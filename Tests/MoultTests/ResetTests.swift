@@ -109,6 +109,7 @@ import Testing
             """, user, scratch.path("ready"),
         ])
         try app.wait { try Files.facts(scratch.path("ready")) != nil }
+        try Settings.rewrite(StoreLayout(root: root), "waitForApps", 1)
         let before = try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"])
         let error = #expect(throws: MoultError.self) { try store.reset("user", settingUserDataAside: true) }
         #expect(error?.outcome == .busy)
@@ -233,6 +234,7 @@ import Testing
             """, user, scratch.path("ready"),
         ])
         try app.wait { try Files.facts(scratch.path("ready")) != nil }
+        try Settings.rewrite(StoreLayout(root: root), "waitForApps", 1)
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .setUserDataAside) }
         #expect(error?.outcome == .busy)
         app.signal(SIGKILL)

@@ -2,6 +2,7 @@ import Moult
 import MoultBasics
 import MoultFiles
 import MoultLibc
+import MoultStore
 import StepKit
 import TestSupport
 import Testing
@@ -253,6 +254,7 @@ import Testing
             """, path, scratch.path("ready"),
         ])
         try app.wait { try Files.facts(scratch.path("ready")) != nil }
+        try Settings.rewrite(StoreLayout(root: store.directory), "waitForApps", 1)
         let error = #expect(throws: MoultError.self) {
             try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
         }

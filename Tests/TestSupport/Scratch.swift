@@ -7,7 +7,10 @@ import MoultLibc
 package final class Scratch: Sendable {
     package let path: String
 
-    package init(in directory: String = "/tmp") throws {
+    /// The directory for the files of tests: `MOULT_SCRATCH`, or else `/tmp`.
+    private static let root = getenv("MOULT_SCRATCH").map { String(cString: $0) } ?? "/tmp"
+
+    package init(in directory: String = root) throws {
         var template = Array("\(directory)/moult-test-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else {
             throw Errno(moult_errno()).error("cannot create a scratch directory")

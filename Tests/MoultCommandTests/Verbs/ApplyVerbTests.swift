@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 
 @Suite struct ApplyVerbTests {
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     private func lines(_ text: String) -> [String] {
         text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
@@ -106,7 +106,7 @@ import Testing
         ("rm -f store/user.db", "store/user.db: kind"),
     ])
     func `the error for an outdated saved plan names the change`(_ change: String, named: String) throws {
-        let three = try world.maker.make("3.0.0", sequence: 3, CommandWorld.databases(["rye"]))
+        let three = try world.maker.make("3.0.0", sequence: 3, VerbWorld.databases(["rye"]))
         try world.install(world.first, world.second)
         try world.must("moult rollback -q; moult unhold -q; moult apply -q rel/test-2.0.0.json")
         #expect(try world.run("moult plan -o p \(three)").status == 2)
@@ -165,7 +165,7 @@ import Testing
 
     @Test func `warnings go to stderr`() throws {
         _ = try world.maker.make(
-            "3.0.0", sequence: 3, CommandWorld.databases(["rye"]), top: [.init("expires", "2020-01-01T00:00:00Z")])
+            "3.0.0", sequence: 3, VerbWorld.databases(["rye"]), top: [.init("expires", "2020-01-01T00:00:00Z")])
         try world.install()
         let warning = "moult: warning: release 3.0.0 expired on 2020-01-01T00:00:00Z\n"
         #expect(try world.run("moult plan rel/test-3.0.0.json").err == warning)

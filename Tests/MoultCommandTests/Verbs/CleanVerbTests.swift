@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 @Suite struct CleanVerbTests {
-    private let world: CommandWorld
+    private let world: VerbWorld
     init() throws {
-        world = try CommandWorld()
+        world = try VerbWorld()
         try world.install(world.first, world.second)
     }
 
@@ -50,7 +50,7 @@ import Testing
 
     /// On request, sets in quarantine are removed by age. User data is removed only with another option.
     @Test func `clean removes old sets from quarantine on request`() throws {
-        let world = try CommandWorld()
+        let world = try VerbWorld()
         _ = try BrokenStore.release(in: world.scratch.path("rel"))
         try world.install("rel/test-1.0.0.json")
         try world.must("moult reset thumbs; moult reset user --set-user-data-aside")

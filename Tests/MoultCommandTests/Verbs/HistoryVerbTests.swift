@@ -5,8 +5,8 @@ import Testing
 
 /// The times of the phases of updates in JSON, in text and on a page.
 @Suite struct HistoryVerbTests {
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     @Test func `every history entry contains the times of its phases`() throws {
         try world.install(world.first, world.second)
@@ -74,10 +74,10 @@ import Testing
 
 /// Histories that are longer than the block that is read into memory at once.
 @Suite struct LongHistoryTests {
-    private let world: CommandWorld
+    private let world: VerbWorld
 
     init() throws {
-        world = try CommandWorld()
+        world = try VerbWorld()
         try world.install(world.first)
         // The line of the update, repeated many times, each time with a different transaction.
         try world.must(

@@ -3,8 +3,8 @@ import Testing
 
 /// An `apply` with nothing to do changes nothing in the store, however often a timer runs it.
 @Suite struct NothingToDoTests {
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     private static let times = 100
 

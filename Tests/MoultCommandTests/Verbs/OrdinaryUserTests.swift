@@ -6,10 +6,10 @@ import Testing
 /// For users other than root, modes matter: they cannot move or repair a read-only directory before they change its
 /// mode.
 @Suite struct OrdinaryUserTests {
-    private let world: CommandWorld
+    private let world: VerbWorld
 
     init() throws {
-        world = try CommandWorld()
+        world = try VerbWorld()
         if geteuid() == 0 { try world.must("cp $(command -v moult) . && chmod 755 . && chown -R 65534:65534 .") }
         #expect(try run("moult init -q --product org.example.test && moult apply -q \(world.first)") == 0)
         #expect(

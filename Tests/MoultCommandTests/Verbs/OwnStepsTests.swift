@@ -32,7 +32,7 @@ import Testing
 
     @Test func `an update runs the additional steps that the manifest names`() throws {
         let use: JSON = [["step": "acme.reindex", "after": "copy"]]
-        let world = try CommandWorld(top: [.init("steps", use)])
+        let world = try VerbWorld(top: [.init("steps", use)])
         try world.install()
         let manifest = world.scratch.path(world.first)
         let plan = try run("plan", manifest, "--store", world.store)

@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 
 @Suite struct PlanVerbTests {
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     /// Returns the text of a plan, in which the free disk space is replaced by a placeholder.
     private func text(_ line: String) throws -> String {
@@ -47,7 +47,7 @@ import Testing
 
     @Test func `the plan of an update lists its effects`() throws {
         let checks: JSON = [["on": "food", "sql": "SELECT count(*) FROM food", "expect": ">= 2"]]
-        let world = try CommandWorld(top: [.init("requires", ["app": ">=3.2 <5"]), .init("checks", checks)])
+        let world = try VerbWorld(top: [.init("requires", ["app": ">=3.2 <5"]), .init("checks", checks)])
         try world.must("moult init --product org.example.test --app 3.4.0; moult apply -q rel/test-1.0.0.json")
         let run = try world.run("LANG=C.UTF-8 moult plan rel/test-2.0.0.json --store store --follow match")
         #expect(run.status == 2)

@@ -76,8 +76,8 @@ import Testing
         + "/integrations/prometheus"
     private static let rules = "\(integration)/moult.rules.yml"
 
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     /// Returns the metrics of a store that follows a feed and is in the state of the case.
     private func metrics(_ one: Case) throws -> String {

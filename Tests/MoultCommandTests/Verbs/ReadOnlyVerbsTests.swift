@@ -9,8 +9,8 @@ import Testing
 
 /// The read-only verbs: status, history, verify, attach, steps.
 @Suite struct ReadOnlyVerbsTests {
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     @Test(arguments: [
         "status", "status --json", "history", "verify", "verify --deep", "attach", "plan rel/test-1.0.0.json",

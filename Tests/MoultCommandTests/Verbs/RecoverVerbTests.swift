@@ -9,8 +9,8 @@ import Testing
 
 /// Tests what verbs report and do after a crash has interrupted an update.
 @Suite struct RecoverVerbTests {
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     /// Moves the store to `crashed` at the first matching event. The update can then no longer change the store, which stays as
     /// a crash at that moment would have left it.

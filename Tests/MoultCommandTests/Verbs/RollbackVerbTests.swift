@@ -4,9 +4,9 @@ import Testing
 
 /// `rollback`, `hold` and `unhold`: a bad release is not installed again automatically.
 @Suite struct RollbackVerbTests {
-    private let world: CommandWorld
+    private let world: VerbWorld
     init() throws {
-        world = try CommandWorld()
+        world = try VerbWorld()
         try world.install(world.first, world.second)
     }
 
@@ -72,7 +72,7 @@ import Testing
                 remove the hold with: moult unhold '*'
 
                 """)
-        let three = try world.maker.make("3.0.0", sequence: 3, CommandWorld.databases(["rye"]))
+        let three = try world.maker.make("3.0.0", sequence: 3, VerbWorld.databases(["rye"]))
         #expect(
             try world.run("moult plan \(three)") == (
                 3, "", "moult: error: every release is on hold: holidays\n  Remove the hold with: moult unhold '*'\n"

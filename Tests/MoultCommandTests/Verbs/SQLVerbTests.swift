@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 @Suite struct SQLVerbTests {
-    private let world: CommandWorld
+    private let world: VerbWorld
     init() throws {
-        world = try CommandWorld()
+        world = try VerbWorld()
         try world.install(world.first)
     }
 

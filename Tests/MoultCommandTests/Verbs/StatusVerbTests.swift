@@ -7,8 +7,8 @@ import Testing
 
 /// `moult status` reports the feed, failures and users of the store.
 @Suite struct StatusVerbTests {
-    private let world: CommandWorld
-    init() throws { world = try CommandWorld() }
+    private let world: VerbWorld
+    init() throws { world = try VerbWorld() }
 
     /// Creates a store that follows a feed, and installs release 1.0.0.
     private func follow() throws {
@@ -113,7 +113,7 @@ import Testing
 
     @Test func `status shows the last failure with the reason and the remedy`() throws {
         _ = try world.maker.make(
-            "3.0.0", sequence: 3, CommandWorld.databases(["rye"]),
+            "3.0.0", sequence: 3, VerbWorld.databases(["rye"]),
             top: [.init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "> 100"]])])
         try world.install(world.first)
         let failed = try world.run("moult apply --json rel/test-3.0.0.json")

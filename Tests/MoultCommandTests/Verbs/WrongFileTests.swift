@@ -3,9 +3,9 @@ import Testing
 
 /// A wrong kind of file or address: the message says which kind it is and which command to use.
 @Suite struct WrongFileTests {
-    private let world: CommandWorld
+    private let world: VerbWorld
     init() throws {
-        world = try CommandWorld()
+        world = try VerbWorld()
         try world.install(world.first)
         try world.must("moult keygen -q --no-password key")
         try world.must("moult init -q signed --product org.example.test --key key.pub")

@@ -255,8 +255,7 @@ import Testing
 
         """
 
-    private func expect(_ wrong: Case, in world: CommandWorld, _ run: (status: Int32, out: String, err: String)) throws
-    {
+    private func expect(_ wrong: Case, in world: VerbWorld, _ run: (status: Int32, out: String, err: String)) throws {
         #expect(run.status == wrong.status)
         switch wrong.found {
         case .planning: #expect(run.out == "")
@@ -283,7 +282,7 @@ import Testing
     }
 
     @Test(arguments: cases) func `wrong input is refused with advice`(_ wrong: Case) throws {
-        let world = try CommandWorld()
+        let world = try VerbWorld()
         try world.install(world.first)
         try world.must(Self.tools + wrong.prepare)
         func tree() throws -> Tree {
@@ -327,7 +326,7 @@ import Testing
                 """),
         ])
     func `an error explains a missing permission`(_ wrong: Case) throws {
-        let world = try CommandWorld()
+        let world = try VerbWorld()
         try world.install(world.first)
         try world.must(
             "chmod 755 .; mkdir bin; cp \(try BuiltMoult.directory())/moult bin; chmod 755 bin bin/moult; \(wrong.prepare)"
@@ -343,7 +342,7 @@ import Testing
             "status", "history", "verify --deep", "plan rel/test-1.0.0.json", "sql 'SELECT * FROM food.food'", "attach",
         ])
     func `read-only verbs require no write permission`(_ line: String) throws {
-        let world = try CommandWorld()
+        let world = try VerbWorld()
         try world.install(world.first)
         try world.must("chmod 755 .; mkdir bin; cp \(try BuiltMoult.directory())/moult bin; chmod 755 bin bin/moult")
         let run = try world.run("setpriv --reuid 65534 --regid 65534 --clear-groups bin/moult \(line)")

@@ -7,7 +7,7 @@ import TestSupport
 /// A directory with releases of an app in `rel`, a place for a store, and the built command.
 ///
 /// Release 1.0.0 has 2 rows of food, 2.0.0 has 3; both have an empty user database.
-final class CommandWorld {
+final class VerbWorld {
     let scratch: Scratch
     let first = "rel/test-1.0.0.json"
     let second = "rel/test-2.0.0.json"
