@@ -66,7 +66,8 @@ import Testing
 
     /// A 32-bit length would stop after one byte here. The file is sparse, so it takes no disk space.
     @Test func `lengths above four gibibytes are counted correctly`() throws {
-        let scratch = try Scratch()
+        // A file system in memory may allocate the holes of the file.
+        let scratch = try Scratch(in: "/tmp")
         let path = try scratch.write("huge", [])
         #expect(truncate(path, (4 << 30) + 1) == 0)
         // From coreutils: head -c 4294967297 /dev/zero | sha256sum
