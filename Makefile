@@ -70,7 +70,7 @@ test: test-deps lint
 
 # Runs the heavy tests: they build other packages, simulate power failures, kill the installed command at its system calls,
 # repeat an update many times, and run random stories with it. Run `make test` first.
-HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |a patch recreates the new file|survives crashes|truncated anywhere|faulty server|puts in place before recovery|put in place after a kill|never ends|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|LoadTests|FlipTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
+HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |a patch recreates the new file|survives crashes|truncated anywhere|faulty server|puts in place before recovery|put in place after a kill|never ends|any number of times|a pipe in place of a file|repairs its generation|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|LoadTests|FlipTests|LargeFeedTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
 test-all: test-deps proof-deps release
 	swift build --build-tests $(DEBUG_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
