@@ -87,9 +87,9 @@ test-all: test-deps proof-deps release
 	$(MAKE) --no-print-directory reader-test python-test
 	scripts/sample-package $(MOULT)
 
-# Runs the whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind. This
-# takes more than an hour on two idle cores, so `make test` does not run it. Every finding in any process that a test starts
-# is written to a file, and makes the target fail.
+# Runs the tests of `make test` with the address sanitizer and with the thread sanitizer, and two updates under valgrind. This
+# takes over an hour on two idle cores. `make test-sanitize SKIP=NOTHING` also runs the heavy tests. Every finding
+# in any process that a test starts is written to a file, and makes the target fail.
 # - valgrind looks for leaks: XCTest itself leaks, and traced or confined processes cannot be inspected.
 # - SANITIZED removes the memory limit of the checking process, because the sanitizers map terabytes of addresses.
 # - Some tests crash a checking process with SIGSEGV on purpose: its parent must notice this, and it is not a finding.
@@ -98,6 +98,7 @@ test-all: test-deps proof-deps release
 # - valgrind supports neither the instructions of newer processors nor the sanitizers, so it has a separate build.
 REPORTS = $(CURDIR)/.build/sanitizer-reports
 SANITIZERS := address thread
+SKIP = $(HEAVY)
 
 test-sanitize: test-deps proof-deps
 	$(call install_missing,valgrind)
@@ -106,7 +107,7 @@ test-sanitize: test-deps proof-deps
 		export MOULT_SANITIZE=1 ASAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/address:disable_coredump=0:detect_leaks=0:handle_segv=0 \
 			TSAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/thread:disable_coredump=0:handle_segv=0:suppressions=$(CURDIR)/scripts/thread-sanitizer.supp; \
 		swift build --build-tests --sanitize=$$sanitizer --scratch-path .build/$$sanitizer $(SWIFT_FLAGS) && \
-		setarch -R swift test --skip-build --sanitize=$$sanitizer --scratch-path .build/$$sanitizer || exit; done
+		setarch -R scripts/test --skip '$(SKIP)' --limit 3600 .build/$$sanitizer/debug/moultPackageTests.xctest || exit; done
 	@if ls $(REPORTS)/* >/dev/null 2>&1; then cat $(REPORTS)/*; exit 1; fi
 	MOULT_SANITIZE=1 swift build --product moult --scratch-path .build/memcheck $(SWIFT_FLAGS)
 	scripts/memcheck .build/memcheck/debug/moult
