@@ -19,13 +19,13 @@ package final class SetAside: WritableEffect {
     let directory: String
     /// The path of the new file while it is staged.
     let newFile: String
-    private var record: QuarantineRecord
+    var record: QuarantineRecord
     /// The inode of the file in place at the time of the decision; nil before.
     private let recorded: UInt64?
     /// The digest that identifies the staged file in a copied store, where inodes prove nothing; otherwise nil.
-    private let newDigest: String?
+    let newDigest: String?
     /// The mark (`MadeFile`) of the new file at the time of the decision; nil before.
-    private let recordedMark: UInt64?
+    let recordedMark: UInt64?
     /// The mark of the old file's content at the time of the decision; nil before, and for a file without sidecars.
     private let recordedContent: UInt64?
     /// The staging directory with the salvaged rows and their report.
@@ -34,16 +34,16 @@ package final class SetAside: WritableEffect {
     /// The file, if it could be drained.
     private let drained: DrainedFile
     /// The lease that keeps other processes from opening a file that could not be drained.
-    private var lease: WriteLease?
-    private var held: WriteLease? { drained.lease ?? lease }
+    var lease: WriteLease?
+    var held: WriteLease? { drained.lease ?? lease }
 
     /// Returns whether the content belongs to the installed database: SQLite can read even the journal or `-wal` of another
     /// database without an error.
     private let fits: () throws -> Bool
 
     /// The metadata of the new file when it was put in place.
-    private var placed: FileFacts?
-    private static let suffixes = ["-journal", "-wal", "-shm"]
+    var placed: FileFacts?
+    static let suffixes = ["-journal", "-wal", "-shm"]
 
     init(
         _ effect: Effect, place: String, directory: String, newFile: String, record: QuarantineRecord, salvaged: String,
@@ -98,7 +98,7 @@ package final class SetAside: WritableEffect {
     /// Returns whether the old file was changed after the decision. A crash may come after the removal of its sidecars, and
     /// then a program can change the file without them. SQLite would still apply them to the changed file, so the two must not
     /// come together again.
-    private func hasChanged() throws -> Bool {
+    func hasChanged() throws -> Bool {
         if let wasChanged { return wasChanged }
         guard let recordedContent, try isOriginalInPlace() else { return false }
         return try contentMark() != recordedContent
@@ -107,16 +107,16 @@ package final class SetAside: WritableEffect {
     /// The result of `hasChanged`, determined before the file is drained, which also changes it.
     private var wasChanged: Bool?
 
-    private func current() throws -> UInt64 { try Files.facts(place)?.inode ?? 0 }
-    private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
+    func current() throws -> UInt64 { try Files.facts(place)?.inode ?? 0 }
+    var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
     private var decided: UInt64?
 
     /// The result of `isOriginalInPlace`, determined before the file is leased: computing the file's digest opens the file,
     /// which would break the lease.
-    private var wasInPlace: Bool?
+    var wasInPlace: Bool?
 
     /// Returns whether the file to be set aside is still at its path.
-    private func isOriginalInPlace() throws -> Bool {
+    func isOriginalInPlace() throws -> Bool {
         if let wasInPlace, held != nil { return wasInPlace }
         guard let newDigest, recorded != 0 else { return try current() == original }
         let isKept = try Files.facts(kept("")) != nil
@@ -136,7 +136,7 @@ package final class SetAside: WritableEffect {
         return try !Transaction.isPublished(newFile, newDigest)
     }
 
-    private func isSameContent(_ one: String, _ other: String) throws -> Bool {
+    func isSameContent(_ one: String, _ other: String) throws -> Bool {
         guard let a = try Files.facts(one), let b = try Files.facts(other), a.kind == b.kind else { return false }
         if a.inode == b.inode, a.device == b.device { return true }
         // Copying the store may have split one file into two.
@@ -177,7 +177,7 @@ package final class SetAside: WritableEffect {
         return isReadable
     }
 
-    private func inUse() -> MoultError { InUse.error(place, advice: Self.advice) }
+    func inUse() -> MoultError { InUse.error(place, advice: Self.advice) }
 
     /// Throws if a process has tried to open the file since it was held: if a link takes the file's place, that process would
     /// go on writing to the file in quarantine.
@@ -265,7 +265,7 @@ package final class SetAside: WritableEffect {
 
     /// Moves the old file, which is at the staged path after the exchange, to its name in quarantine, unless the file already
     /// has a hard link there. A directory or another user's file cannot have one.
-    private func keepExchangedFile() throws {
+    func keepExchangedFile() throws {
         guard try isOriginalStaged() else { return }
         if try Files.facts(kept("")) == nil {
             try Files.rename(newFile, to: kept(""))
@@ -327,127 +327,9 @@ package final class SetAside: WritableEffect {
         return try Files.hardLinkIfPossible(file, at: name)
     }
 
-    // MARK: undo
+    func kept(_ suffix: String) -> String { "\(directory)/\(QuarantineRecord.keptName(of: place))\(suffix)" }
 
-    /// Restores the whole set. Files that are now at its paths are set aside in turn, so nothing is lost.
-    func revert() throws {
-        wasInPlace = nil
-        if newDigest != nil { try release() }
-        try keepExchangedFile()
-        if try Files.facts(directory) == nil { return try finish() }
-        let keepsSidecars = try hasChanged()
-        if try !isOriginalInPlace(), try isOriginalKept() { try restoreOriginal() }
-        try cleanUpExchangedFile()
-        if !keepsSidecars {
-            for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil
-            {
-                try Files.rename(kept(suffix), to: place + suffix)
-            }
-        }
-        try Files.syncDirectory(Files.directory(of: place))
-        try removeIfEmpty()
-        try finish()
-    }
-
-    /// Returns whether the file to restore is in quarantine.
-    private func isOriginalKept() throws -> Bool {
-        guard let facts = try Files.facts(kept("")) else { return false }
-        return try newDigest != nil || facts.inode == original
-    }
-
-    private func restoreOriginal() throws {
-        var new: DrainedFile?
-        if try !isUntouched() {
-            new = try keepNew()
-        } else if newDigest != nil {
-            // In a copied store, recovery recognizes the new file by its staged path.
-            try Files.rename(place, to: newFile)
-        }
-        // A process that opens the restored file from here on waits until the sidecars are in place too. Without a kernel
-        // lease, a short gap between two renames remains.
-        if held == nil { lease = try? WriteLease.take(kept("")) }
-        // The installed file may be gone, or may have been moved with its sidecars.
-        guard try Files.facts(place) != nil else { return try Files.rename(kept(""), to: place) }
-        try Files.exchange(kept(""), place)
-        guard let new, try !new.isHeld() else { return }
-        try Files.exchange(kept(""), place)
-        throw inUse()
-    }
-
-    /// Removes the new file from this set if it also has a hard link in a separate set; otherwise moves it back to its staged
-    /// path.
-    private func cleanUpExchangedFile() throws {
-        let original = try original
-        guard newDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),
-            left.kind == .file, left.inode != original
-        else { return }
-        if left.links > 1 {
-            try Files.remove(kept(""))
-        } else if try Files.facts(newFile) == nil {
-            try Files.rename(kept(""), to: newFile)
-        }
-    }
-
-    /// Keeps the file that is now in place as a separate set, because it may contain an app's rows. Returns the file, which is
-    /// held; nil if it was moved with its sidecars, because it could not be drained.
-    private func keepNew() throws -> DrainedFile? {
-        guard let facts = try Files.facts(place) else { return nil }
-        let new = DrainedFile(place)
-        let isDrained = try facts.kind == .file && Self.isReadable(place) && Self.drain(new)
-        let set = try freeDirectory()
-        try make(set)
-        var record = record
-        (record.reason, record.why) = (.undone, "an undo after a crash replaced the file")
-        (record.owner, record.isPending) = (QuarantineRecord.Owner(facts), true)
-        try record.write(to: set)
-        let name = "\(set)/\(QuarantineRecord.keptName(of: place))"
-        let isLinked = try isDrained && newDigest == nil && Files.hardLinkIfPossible(place, at: name)
-        if !isLinked {
-            for suffix in Self.suffixes + [""] where try Files.facts(place + suffix) != nil {
-                try Files.rename(place + suffix, to: name + suffix)
-            }
-        }
-        for changed in [set, Files.directory(of: set), Files.directory(of: place)] { try Files.syncDirectory(changed) }
-        return isLinked ? new : nil
-    }
-
-    private func freeDirectory() throws -> String {
-        let above = Files.directory(of: directory)
-        let stem = Files.name(of: directory).dropLast(record.database.count)
-        var number = 2
-        while try Files.facts("\(above)/\(stem)\(number)-\(record.database)") != nil { number += 1 }
-        return "\(above)/\(stem)\(number)-\(record.database)"
-    }
-
-    /// Returns whether the new file is in place unchanged, and no process has it open.
-    private func isUntouched() throws -> Bool {
-        guard let now = try Files.facts(place), try Sidecars.of(place).isEmpty else { return false }
-        if let placed {
-            guard now.inode == placed.inode, now.modified == placed.modified else { return false }
-        } else if let newDigest {
-            guard try Transaction.isPublished(place, newDigest) else { return false }
-        } else {
-            guard let recordedMark, MadeFile.mark(now) == recordedMark else { return false }
-        }
-        // If no lease is granted, another process may have the file open.
-        return (try? WriteLease.take(place)).flatMap(\.self) != nil
-    }
-
-    /// Removes the set if all its files were restored. Otherwise the remaining files stay, with the record.
-    private func removeIfEmpty() throws {
-        for suffix in [""] + Self.suffixes {
-            if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }
-        }
-        let record = QuarantineRecord.fileName
-        let ours = [
-            record, Files.name(of: Files.staged(record)), QuarantineRecord.salvaged, QuarantineRecord.salvageReport,
-        ]
-        if try Files.list(directory).allSatisfy(ours.contains) { try Files.removeTree(directory) }
-    }
-
-    private func kept(_ suffix: String) -> String { "\(directory)/\(QuarantineRecord.keptName(of: place))\(suffix)" }
-
-    private func make(_ directory: String) throws {
+    func make(_ directory: String) throws {
         let above = Files.directory(of: directory)
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
