@@ -103,7 +103,8 @@ import Testing
     /// The command starts a process for each message, so twenty more steps must only take the time of twenty more
     /// messages. The processor time of this process and of all that it started counts, because other processes also use
     /// the machine. Twenty programs, started one after another, are measured for comparison.
-    @Test func `a message to a step takes less than five times the processor time of starting a process`() throws {
+    @Test(.enabled(if: Sanitizer.environment.isEmpty, "a sanitizer makes only the command slower"))
+    func `a message to a step takes less than five times the processor time of starting a process`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
         func time(_ command: [String], count: Int = 1) throws -> Duration {
