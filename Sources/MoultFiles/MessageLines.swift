@@ -1,4 +1,5 @@
 package import MoultBasics
+internal import MoultLibc
 
 extension JSON {
     /// This value as a message to another process: a line of JSON, the format that moult's processes and steps share.
@@ -26,12 +27,23 @@ package struct MessageLines {
 
     /// Returns the next complete line, without its line feed; nil if more bytes are needed.
     package mutating func next() throws(TooLong) -> [UInt8]? {
-        let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n"))
+        let end = lineEnd()
         searched = end ?? bytes.count
         if searched - start > longest { throw TooLong() }
         guard let end else { return nil }
         defer { (start, searched) = (end + 1, end + 1) }
         return Array(bytes[start..<end])
+    }
+
+    /// Returns the position of the next line end. The C library searches, because a hostile sender can send as much as the limit
+    /// allows.
+    private func lineEnd() -> Int? {
+        bytes.withUnsafeBytes { all in
+            guard let begin = all.baseAddress, let found = memchr(begin + searched, 0x0A, all.count - searched) else {
+                return nil
+            }
+            return UnsafeRawPointer(found) - begin
+        }
     }
 
     /// Removes and returns all remaining bytes: an unfinished last line, or data that follows the messages.
