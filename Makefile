@@ -88,8 +88,8 @@ test-all: test-deps proof-deps release
 	scripts/sample-package $(MOULT)
 
 # Runs the tests of `make test` with the address sanitizer and with the thread sanitizer, and two updates under valgrind. This
-# takes over an hour on two idle cores. `make test-sanitize SKIP=NOTHING` also runs the heavy tests. Every finding
-# in any process that a test starts is written to a file, and makes the target fail.
+# takes over an hour on two idle cores. `make test-sanitize SKIP=NOTHING` also runs the heavy tests. Every finding in any process
+# that a test starts is written to a file, and makes the target fail.
 # - valgrind looks for leaks: XCTest itself leaks, and traced or confined processes cannot be inspected.
 # - SANITIZED removes the memory limit of the checking process, because the sanitizers map terabytes of addresses.
 # - Some tests crash a checking process with SIGSEGV on purpose: its parent must notice this, and it is not a finding.

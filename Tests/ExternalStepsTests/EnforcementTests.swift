@@ -102,7 +102,7 @@ import Testing
 
     /// The command starts a process for each message, so twenty more steps must only take the time of twenty more
     /// messages. The processor time of this process and of all that it started counts, because other processes also use
-    /// the machine. Twenty programs, started one after another, are measured for comparison.
+    /// the machine; the shortest of ten runs counts. Twenty programs, started one after another, are measured for comparison.
     @Test(.enabled(if: Sanitizer.environment.isEmpty, "a sanitizer makes only the command slower"))
     func `a message to a step takes less than five times the processor time of starting a process`() throws {
         let scratch = try Scratch()
