@@ -1,5 +1,4 @@
 import MoultFiles
-import MoultSQLite
 import TestSupport
 
 extension Scratch {
@@ -15,17 +14,6 @@ extension Scratch {
     func file(_ name: String, _ text: String) throws -> String { try file(name, Array(text.utf8)) }
 
     func bytes(_ name: String) throws -> [UInt8] { try Files.read(path(name), limit: 1 << 30) ?? [] }
-}
-
-extension Scratch {
-    /// Creates a database with these statements and returns its path.
-    @discardableResult
-    func database(_ name: String, _ sql: String) throws -> String {
-        let connection = try Connection(path: path(name), access: .readWriteCreate)
-        try connection.execute(sql)
-        try connection.close()
-        return path(name)
-    }
 
     /// Creates two databases that begin with the same statements.
     func pair(_ both: String, old: String = "", new: String = "") throws -> (old: String, new: String) {

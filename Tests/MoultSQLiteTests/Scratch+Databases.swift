@@ -1,18 +1,8 @@
 import MoultFiles
 import MoultLibc
-import MoultSQLite
 import TestSupport
 
 extension Scratch {
-    /// Makes a database with these statements and returns its path.
-    @discardableResult
-    func database(_ name: String, _ sql: String) throws -> String {
-        let connection = try Connection(path: path(name), access: .readWriteCreate)
-        try connection.execute(sql)
-        try connection.close()
-        return path(name)
-    }
-
     @discardableResult
     func file(_ name: String, _ bytes: [UInt8]) throws -> String {
         try Files.writeNew(bytes, to: path(name))

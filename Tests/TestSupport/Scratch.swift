@@ -2,6 +2,7 @@ import CLinux
 import MoultBasics
 import MoultFiles
 import MoultLibc
+import MoultSQLite
 
 /// A private directory of a test, which is removed after the test.
 package final class Scratch: Sendable {
@@ -56,6 +57,15 @@ package final class Scratch: Sendable {
     @discardableResult
     package func directory(_ name: String) throws -> String {
         try Files.ensureDirectory(path(name))
+        return path(name)
+    }
+
+    /// Creates a database with these statements and returns its path.
+    @discardableResult
+    package func database(_ name: String, _ sql: String) throws -> String {
+        let connection = try Connection(path: path(name), access: .readWriteCreate)
+        try connection.execute(sql)
+        try connection.close()
         return path(name)
     }
 }
