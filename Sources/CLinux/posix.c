@@ -12,7 +12,6 @@ int moult_fcntl_int(int fd, int command, int argument) { return fcntl(fd, comman
 
 int moult_exited(int status) { return WIFEXITED(status); }
 int moult_exit_status(int status) { return WEXITSTATUS(status); }
-int moult_signaled(int status) { return WIFSIGNALED(status); }
 int moult_term_signal(int status) { return WTERMSIG(status); }
 
 int moult_terminal_columns(int fd) {

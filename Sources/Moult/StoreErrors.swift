@@ -5,7 +5,7 @@ internal import StepKit
 enum StoreErrors {
     static func willNotLoad(_ database: Database, _ path: String, _ why: String) -> MoultError {
         let word = database.kind.isDisposable ? "" : " --set-user-data-aside"
-        let new = database.kind == .shared ? "the shipped content" : "an empty one"
+        let new = database.kind.freshContent
         return MoultError(
             .willNotLoad, what: "the database \(path) will not load", why: why,
             now: "To set it aside and start with \(new): moult reset \(database.name)\(word)")

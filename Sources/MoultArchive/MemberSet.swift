@@ -100,7 +100,7 @@ struct MemberSet {
         guard parts.allSatisfy({ $0.utf8.count <= 255 }) else {
             throw refused("which has a part of more than 255 bytes")
         }
-        for suffix in ["-wal", "-shm", "-journal"] where name.hasSuffix(suffix) {
+        for suffix in SidecarSuffixes.all where name.hasSuffix(suffix) {
             throw refused("which SQLite would treat as part of a database next to it")
         }
     }

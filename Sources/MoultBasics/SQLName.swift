@@ -25,6 +25,13 @@ package struct SQLName: Hashable, Comparable, Sendable {
     package var isInternal: Bool { hasPrefix("sqlite_") }
 }
 
+/// The suffixes of the sidecars: the files that SQLite keeps next to a database.
+package enum SidecarSuffixes {
+    /// The suffixes of files that may contain rows of the database.
+    package static let withRows = ["-wal", "-journal"]
+    package static let all = ["-wal", "-shm", "-journal"]
+}
+
 /// The tables that moult adds to databases. They are not part of a database's content or schema: a release can contain them if
 /// it was made from a database in a store.
 package let ownTables: Set<String> = ["moult_release", "moult_rejected"]

@@ -4,14 +4,20 @@ internal import MoultLibc
 package struct Backoff {
     private let deadline: ContinuousClock.Instant
     private var microseconds: UInt32 = 1_000
+    private let longest: UInt32
 
-    package init(_ limit: Duration) { deadline = .now + limit }
+    /// Creates pauses of at most `longest` milliseconds.
+    package init(_ limit: Duration, longest: UInt32 = 100) { self.init(until: .now + limit, longest: longest) }
+
+    package init(until deadline: ContinuousClock.Instant, longest: UInt32 = 100) {
+        (self.deadline, self.longest) = (deadline, longest * 1_000)
+    }
 
     /// Sleeps briefly and returns true; after the deadline, returns false without sleeping.
     package mutating func pause() -> Bool {
         guard ContinuousClock.now < deadline else { return false }
         usleep(microseconds)
-        microseconds = min(microseconds * 2, 100_000)
+        microseconds = min(microseconds * 2, longest)
         return true
     }
 }

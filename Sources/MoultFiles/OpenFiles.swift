@@ -12,6 +12,15 @@ package enum OpenFiles {
         }.map { ProcessFacts(pid: $0) }
     }
 
+    /// Returns who has one of the files open, for a message: `sqlite3 (pid 12) has it open`. Nil if no such process is visible to
+    /// this user. `here` is a file that this process may have open, too.
+    package static func users(of paths: [String], here path: String? = nil) throws -> String? {
+        var names = try holders(of: paths).map(\.description)
+        // If this process cannot list its own open files, the message omits it.
+        if let path, (try? isOpenHere(path)) ?? false { names.append("this process") }
+        return names.isEmpty ? nil : "\(names.joined(separator: ", ")) \(names.count == 1 ? "has" : "have") it open"
+    }
+
     /// Returns whether this process has the file open. If so, moult must not open and close the file independently of SQLite,
     /// because closing any descriptor of a file drops all POSIX locks that the process holds on the file.
     package static func isOpenHere(_ path: String) throws -> Bool {

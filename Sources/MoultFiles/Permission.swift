@@ -60,16 +60,19 @@ package enum Permission {
             .system, what: what, why: "user \(Files.userName(geteuid())) may not write to \(path)", now: advice)
     }
 
-    /// The advice if this process cannot access files that it creates itself; nil if it can.
-    static var umaskAdvice: String? {
+    /// The permissions that new files of this process do not get; nil if the system does not show them.
+    package static var umask: UInt32? {
         // Reading the umask with a system call would change it briefly.
         let status = Files.textForMessage("\(SystemFeatures.proc)/self/status")
         let line = status.split(separator: "\n").first { $0.hasPrefix("Umask:") }
-        guard let text = line?.split(separator: "\t").last, let mask = UInt32(text, radix: 8), mask & 0o700 != 0 else {
-            return nil
-        }
+        return line?.split(separator: "\t").last.flatMap { UInt32($0, radix: 8) }
+    }
+
+    /// The advice if this process cannot access files that it creates itself; nil if it can.
+    static var umaskAdvice: String? {
+        guard let mask = umask, mask & 0o700 != 0 else { return nil }
         return
-            "The umask of this shell, \(text), removes this user's own permissions from files that moult creates. "
+            "The umask of this shell, 0\(String(mask, radix: 8)), removes this user's own permissions from files that moult creates. "
             + "To change it: umask 022"
     }
 

@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultLibc
 
 /// A kernel lease on a file, granted only if no process has the file open. A process that opens the file afterwards has to
@@ -23,12 +23,9 @@ package final class WriteLease {
             throw SystemFeatures.unavailable(
                 "cannot replace \(path)", because: "cannot tell whether another process has a file open")
         }
-        let deadline = ContinuousClock.now + patience
-        while true {
-            if let lease = try takeNow(path) { return lease }
-            if ContinuousClock.now >= deadline { return nil }
-            usleep(500)
-        }
+        var backoff = Backoff(patience, longest: 1)
+        repeat { if let lease = try takeNow(path) { return lease } } while backoff.pause()
+        return nil
     }
 
     private static func takeNow(_ path: String) throws -> WriteLease? {
@@ -47,12 +44,5 @@ package final class WriteLease {
         do { return try Syscall.getLease(descriptor.number) == Int32(F_WRLCK) } catch {
             throw error.error("cannot query the lease on \(descriptor.path)")
         }
-    }
-
-    /// Returns the error for a file that a process has open.
-    package static func held(_ path: String) -> MoultError {
-        MoultError(
-            .system, .busy, what: "\(path) is in use", why: "another process has it open",
-            now: "Stop the program that uses it, and run the command again.")
     }
 }

@@ -25,6 +25,13 @@ extension Connection {
         return header
     }
 
+    /// Returns whether a database file is in WAL mode; false for a file that is not a database.
+    package static func isWAL(ofFileAt path: String) throws -> Bool {
+        do { return try header(ofFileAt: path).isWAL } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return false }
+    }
+
     /// Returns the text encoding of a database file that may be in use; nil if the file does not exist, or if nothing was
     /// created in the database yet.
     package static func encoding(ofFileAt path: String) throws -> DatabaseHeader.TextEncoding? {

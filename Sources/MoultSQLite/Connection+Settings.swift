@@ -24,7 +24,6 @@ package enum Switch: Int32, Sendable {
     case fts3Tokenizer = 1004
     case loadExtension = 1005
     case noCheckpointOnClose = 1006
-    case triggerEQP = 1008
     case defensive = 1010
     case writableSchema = 1011
     case doubleQuotedStringsInDML = 1013
@@ -69,24 +68,6 @@ extension Connection {
         let result = Result { try body() }
         try set(which, before)
         return try result.get()
-    }
-
-    /// Returns a number that changes when another connection, or a backup on this one, has changed the file.
-    package func dataVersion(of schema: String = "main") throws -> UInt32 {
-        var version: UInt32 = 0
-        try check(
-            sqlite3_file_control(try handle, schema, SQLITE_FCNTL_DATA_VERSION, &version),
-            doing: "ask for the data version of `\(schema)` of \(path)")
-        return version
-    }
-
-    /// Returns whether the file that this connection has open was moved, replaced or deleted.
-    package func hasMoved(_ schema: String = "main") throws -> Bool {
-        var moved: Int32 = 0
-        try check(
-            sqlite3_file_control(try handle, schema, SQLITE_FCNTL_HAS_MOVED, &moved),
-            doing: "ask whether `\(schema)` of \(path) was moved")
-        return moved != 0
     }
 
     /// Returns whether this connection can only read the database.

@@ -8,6 +8,11 @@ package struct DatabaseHeader: Equatable, Sendable {
     /// The offsets of the change counter, and of its copy, which shows that the page count is valid.
     package static let changeCounterOffsets = [24, 92]
 
+    private static let magic = "SQLite format 3\0".utf8
+
+    /// Returns whether a file with these first bytes is a database: 16 bytes are enough.
+    package static func begins(_ bytes: some Sequence<UInt8>) -> Bool { bytes.starts(with: magic) }
+
     package enum TextEncoding: UInt32, Sendable, CustomStringConvertible {
         case utf8 = 1
         case utf16LittleEndian = 2
@@ -48,7 +53,7 @@ package struct DatabaseHeader: Equatable, Sendable {
         guard bytes.count >= Self.byteCount else {
             throw reject(bytes.count == 1 ? "it has 1 byte" : "it has \(bytes.count) bytes")
         }
-        guard bytes.starts(with: "SQLite format 3\0".utf8) else {
+        guard Self.begins(bytes) else {
             throw reject("it does not start with the header of a SQLite database")
         }
         func number(_ offset: Int) -> UInt32 {

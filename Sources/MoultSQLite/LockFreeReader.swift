@@ -136,13 +136,10 @@ extension Connection {
         let file = try file(of: "main")
         // SQLite's busy timeout applies only to statements. The last process to close a WAL database briefly locks out all
         // others.
-        let end = ContinuousClock.now + .milliseconds(Int(milliseconds))
+        var backoff = Backoff(.milliseconds(Int(milliseconds)), longest: 1)
         while true {
             let code = file.pointee.pMethods?.pointee.xLock?(file, SQLITE_LOCK_SHARED) ?? SQLITE_MISUSE
-            if code == SQLITE_BUSY, ContinuousClock.now < end {
-                usleep(1000)
-                continue
-            }
+            if code == SQLITE_BUSY, backoff.pause() { continue }
             return try check(code, doing: "lock \(path) for reading")
         }
     }

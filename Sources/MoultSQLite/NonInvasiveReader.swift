@@ -19,15 +19,14 @@ package enum NonInvasiveReader {
             try connection.close()
             return result
         }
-        let end = ContinuousClock.now + .milliseconds(Int(busyTimeout))
+        var backoff = Backoff(.milliseconds(Int(busyTimeout)), longest: 1)
         while true {
             do { return try naming(path) { try attempt(path, deadline, busyTimeout, body) } } catch let error
                 as MoultError
             {
                 // A process opened the database or wrote to it at that moment. This is not a fault of the database, and the
                 // next attempt may succeed.
-                guard error.code == .databaseBusy, error.sqlite == nil, ContinuousClock.now < end else { throw error }
-                usleep(1000)
+                guard error.code == .databaseBusy, error.sqlite == nil, backoff.pause() else { throw error }
             }
         }
     }
@@ -35,11 +34,9 @@ package enum NonInvasiveReader {
     /// Adds to a lock error the processes that have the database open, as far as this user may see them.
     private static func naming<R>(_ path: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as MoultError where error.sqlite != nil && error.outcome == .busy {
-            let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)
-            guard !holders.isEmpty else { throw error }
+            guard let users = try OpenFiles.users(of: [path] + Sidecars.of(path).paths) else { throw error }
             error.what = "\(path) is in use"
-            error.why =
-                "it is locked, and \(holders.joined(separator: ", ")) \(holders.count == 1 ? "has" : "have") it open"
+            error.why = "it is locked, and \(users)"
             error.now = "Try again when the lock has been released, or stop the program that holds it."
             throw error
         }

@@ -14,7 +14,7 @@ package struct Sidecars: Equatable, Sendable {
     package var journal: Sidecar?
 
     /// Returns the paths of the sidecars that SQLite may create for a database.
-    package static func beside(_ path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
+    package static func beside(_ path: String) -> [String] { SidecarSuffixes.all.map { path + $0 } }
 
     /// Returns the existing sidecars. A database reached through symlinks has its sidecars next to the file itself.
     package static func of(_ path: String) throws -> Sidecars {

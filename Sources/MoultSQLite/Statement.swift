@@ -38,13 +38,6 @@ package struct Statement: ~Copyable {
     /// The text of the statement, without values.
     package var sql: String { sqlite3_sql(pointer).map { String(cString: $0) } ?? "" }
 
-    /// The text including bound values, which must not appear in errors or logs. Nil if it exceeds SQLite's limits.
-    package var expandedSQL: String? {
-        guard let text = sqlite3_expanded_sql(pointer) else { return nil }
-        defer { sqlite3_free(text) }
-        return String(cString: text)
-    }
-
     /// Whether the statement makes no direct change to a database file.
     package var isReadOnly: Bool { sqlite3_stmt_readonly(pointer) != 0 }
 

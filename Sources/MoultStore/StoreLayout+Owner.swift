@@ -1,4 +1,5 @@
 internal import MoultFiles
+internal import MoultLibc
 internal import StepKit
 
 extension StoreLayout {
@@ -11,12 +12,18 @@ extension StoreLayout {
         var root = directory
         while true {
             let layout = try StoreLayout(root: root)
-            if try Files.facts(layout.settings) != nil, let command = try layout.command(for: place) {
-                return (root, command)
-            }
+            if try layout.isOfOwner(), let command = try layout.command(for: place) { return (root, command) }
             if root == "/" { return nil }
             root = Files.directory(of: root)
         }
+    }
+
+    /// Returns whether there is a store that was made by root, this user, or the owner of the directory. In a directory such as
+    /// /tmp, any other user could pretend that a store manages the files below it.
+    private func isOfOwner() throws -> Bool {
+        guard let settings = try Files.facts(settings), let hidden = try Files.facts(hidden) else { return false }
+        let users = [0, geteuid(), try Files.factsThroughLinks(root)?.owner]
+        return users.contains(settings.owner) && users.contains(hidden.owner)
     }
 
     private func command(for place: String) throws -> [String]? {

@@ -20,11 +20,13 @@ package final class StoreSnapshot {
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// The store's settings. Throws if another user can change the directory for caches that they name.
+    /// The store's settings. Throws if they name a directory for caches and another user wrote them, or if another user can
+    /// change that directory.
     package var settings: Settings {
         get throws {
             try once(\.settingsRead) {
                 let settings = try Settings.read(layout)
+                if settings.cacheRoot != nil { try Custody(layout).checkSettings(allowsOtherOwner: false) }
                 try Custody(layout).check(cacheRoot: settings.cacheRoot)
                 return settings
             }

@@ -95,57 +95,22 @@ extension Effect {
     }
 
     /// The mark of the effect.
-    public var mark: Mark {
-        switch change {
-        case .confirm, .attach, .prove: .none
-        case .retire, .unlink, .quarantine: .removes
-        case .adopt, .restore, .switchCurrent, .replace, .migrate, .move, .restoreRows, .custom: .changes
-        case .seal, .keepTemplate, .linkInPlace, .installGeneration, .link, .create: .adds
-        case .keep, .postpone: .keeps
-        }
-    }
+    public var mark: Mark { change.traits.mark }
 
     /// Whether the effect changes the store.
-    public var changesStore: Bool {
-        switch change {
-        case .confirm, .keep, .postpone, .attach, .prove: false
-        case .retire, .unlink, .adopt, .seal, .keepTemplate, .linkInPlace, .restore, .installGeneration, .switchCurrent,
-            .link, .create, .quarantine,
-            .replace,
-            .migrate, .move, .restoreRows, .custom:
-            true
-        }
-    }
+    public var changesStore: Bool { mark != .none && mark != .keeps }
 
     /// Whether the effect only carries out a change that another line of the plan already shows.
-    public var isDetail: Bool {
-        switch change {
-        case .keepTemplate, .installGeneration, .switchCurrent, .link: true
-        default: false
-        }
-    }
+    public var isDetail: Bool { change.traits.isDetail }
 
     /// Whether only the step that planned the effect can apply it.
     public var isCustom: Bool { if case .custom = change { true } else { false } }
 
     /// The number of bytes that the effect stages on the store's file system.
-    public var stagedBytes: Int {
-        switch change {
-        case .seal(_, let size), .keepTemplate(_, let size), .create(_, let size), .replace(_, _, let size, _, _, _, _),
-            .restoreRows(_, _, _, let size, _):
-            size
-        default: 0
-        }
-    }
+    public var stagedBytes: Int { change.traits.stagedBytes }
 
     /// The members of the bundle that the effect needs.
-    public var members: [String] {
-        switch change {
-        case .seal(let member, _), .keepTemplate(let member, _): [member]
-        case .migrate(_, let members, _, _, _): members
-        default: []
-        }
-    }
+    public var members: [String] { change.traits.unpacked }
 
     /// The text of the effect in the plan, after the phase and the database.
     public var text: String {

@@ -177,7 +177,7 @@ extension PlanContext {
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
             why: "the installed release uses this file; its disk may not be mounted",
             now:
-                "Restore the file. To start with \(database.kind == .shared ? "the shipped content" : "an empty database") "
+                "Restore the file. To start with \(database.kind.freshContent) "
                 + "instead: moult reset \(database.name) --set-user-data-aside")
     }
 }

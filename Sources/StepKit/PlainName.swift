@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// The names that a manifest may give to files: short, ASCII, and without path separators.
 public enum PlainName {
     /// Returns why a file name is not allowed; nil if it is.
@@ -12,7 +14,7 @@ public enum PlainName {
         if name.hasPrefix(".") || name.hasPrefix("-") { return "begins with '\(name.prefix(1))'" }
         // SQLite would treat such a file as a sidecar of another database.
         let lower = name.lowercased()
-        for suffix in ["-wal", "-shm", "-journal"] where lower.hasSuffix(suffix) {
+        for suffix in SidecarSuffixes.all where lower.hasSuffix(suffix) {
             return "ends with \(suffix), which SQLite uses itself"
         }
         return reserved.contains(lower) ? "is a name that moult uses itself" : nil

@@ -27,9 +27,4 @@ public enum ReleaseMarker {
     public static let isThere = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'moult_release'"
     /// Selects the digest in the row.
     public static let digest = "SELECT digest FROM moult_release"
-    /// Creates the table of rejected rows.
-    public static let createRejects =
-        "CREATE TABLE IF NOT EXISTS moult_rejected(release TEXT, \"table\" TEXT, reason TEXT, row TEXT)"
-    /// Writes a rejected row: release, table, reason, row.
-    public static let insertReject = "INSERT INTO moult_rejected VALUES(?1, ?2, ?3, ?4)"
 }

@@ -6,6 +6,22 @@ public enum Staging {
         return "\(apart)/\(path[name(path)...])"
     }
 
+    /// Returns the path of an unpacked member of the bundle.
+    public static func unpacked(_ member: String, in staging: String) -> String { "\(unpacked(in: staging))/\(member)" }
+
+    /// Returns the directory of the unpacked members of the bundle.
+    public static func unpacked(in staging: String) -> String { "\(staging)/unpacked" }
+
+    /// Returns the directory of the files that are kept in quarantine with a damaged database: the rows that could be read, and
+    /// a report.
+    public static func salvaged(in staging: String) -> String { "\(staging)/salvaged" }
+
+    /// The name of the database with the rows that were read from a damaged one.
+    public static let salvagedRows = "salvaged.db"
+
+    /// The name of the report on these rows.
+    public static let salvageReport = "salvaged.json"
+
     /// Returns the path of the staged database with the rows to restore.
     public static func restoredRows(in staging: String) -> String { "\(staging)/restored.db" }
 

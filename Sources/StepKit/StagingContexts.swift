@@ -38,7 +38,7 @@ public struct PrepareContext: Sendable {
     }
 
     /// Returns the path of an unpacked member of the bundle; such a file is moved, not copied.
-    public func unpacked(_ member: String) -> String { "\(staging)/unpacked/\(member)" }
+    public func unpacked(_ member: String) -> String { Staging.unpacked(member, in: staging) }
 
     /// Returns the path of the staged file of a writable database, which is always on the file system of its destination.
     public func waiting(_ path: String) -> String { Staging.waiting(path, in: staging) }

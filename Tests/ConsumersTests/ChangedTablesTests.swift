@@ -87,4 +87,14 @@ import Testing
         try shop.store.updateBlocking(to: release(2, "CREATE INDEX i ON b(y);"))
         #expect(try changedTables(in: input) == tables)
     }
+
+    @Test(arguments: [false, true])
+    func `consumers get the names of the changed tables of a cache`(isElsewhere: Bool) throws {
+        if isElsewhere { try shop.set("cacheRoot", JSON.string(shop.scratch.directory("caches")).line) }
+        try shop.store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.cache("thumbs", Self.same)]))
+        let input = try listen()
+        let after = Self.same + "ALTER TABLE a ADD COLUMN z;"
+        try shop.store.updateBlocking(to: maker.make("2.0.0", sequence: 2, [.cache("thumbs", after)]))
+        #expect(try changedTables(in: input) == ["a"])
+    }
 }

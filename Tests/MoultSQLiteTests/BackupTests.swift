@@ -60,9 +60,7 @@ import Testing
             reader.run("assert c.execute('SELECT count(*) FROM t').fetchone()[0] == \(number)")
         }
         #expect(count(3) == "ok")
-        let before = try destination.dataVersion()
         try source.backup(to: destination)
-        #expect(try destination.dataVersion() != before)
         #expect(count(3) == "ok")
         reader.execute("COMMIT")
         #expect(count(1000) == "ok")

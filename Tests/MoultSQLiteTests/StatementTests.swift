@@ -74,7 +74,6 @@ import Testing
             #expect(statement.parameter(named: "$b") == 2)
             #expect(statement.parameter(named: "b") == nil)
             try statement.bind([.text("it's"), .integer(1)])
-            #expect(statement.expandedSQL == " SELECT 'it''s', 1 ;")
             #expect(statement.isReadOnly == true)
         }
         try connection.withStatement("CREATE TABLE t (a)") { #expect($0.isReadOnly == false) }

@@ -74,6 +74,29 @@ import Testing
         #expect(killed >= 4)
     }
 
+    /// A step may stage files of any name.
+    @Test func `the next command removes all staged files of a command that was killed while it removed them`() throws {
+        var killed = 0
+        for number in 1...80 {
+            let store = try CopiedStore.make(.idle, at: scratch.path("\(number)"), releases)
+            let hooks = try scratch.directory("\(number)/hooks")
+            let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+            let step: JSON = [
+                "executable": .string("\(root)/Examples/steps/notify"), "after": "verify",
+                "with": ["directory": .string(hooks)], "writable": [.string(hooks)],
+            ]
+            let settings: JSON = ["moult": 1, "product": "local.copies", "steps": ["example.notify": step]]
+            try Files.replace("\(store.path)/moult.json", with: Array(settings.pretty.utf8))
+            try store.must("steps", "trust", "example.notify", "-q")
+            guard try store.kill(at: ("unlinkat", number), "apply", releases.manifest(2)) else { break }
+            killed += 1
+            try store.must("recover")
+            let left = try Files.list("\(store.path)/.moult/transactions").filter { $0 != "CACHEDIR.TAG" }
+            #expect(left == [], "after a kill at call \(number)")
+        }
+        #expect(killed > 3)
+    }
+
     @Test func `the next command removes a history line that a crash left incomplete`() throws {
         let store = try CopiedStore.make(.twoGenerations, at: path, releases)
         let history = "\(path)/.moult/history.jsonl"

@@ -38,10 +38,9 @@ struct MigrationTrial {
             release.mayShrink(name, table: $0, from: $1, to: $2)
         }
         if let loss { throw Migrations.loses(loss, path: context.plan.store.path(path)) }
-        if let failure = report.failure { throw failure }
         let wanted = database.identity
-        if let fault = report.fault(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
-            throw release.migrationMisfit(fault, of: database)
+        try report.requireFit(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
+            release.migrationMisfit($0, of: database)
         }
     }
 

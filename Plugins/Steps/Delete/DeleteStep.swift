@@ -88,7 +88,7 @@ public struct DeleteStep: Step {
     /// created.
     private func strays(beside database: Database, _ context: PlanContext) throws -> String? {
         guard try context.store.look(database.path) == .nothing else { return nil }
-        for suffix in ["-journal", "-wal"] where try context.store.look(database.path + suffix) != .nothing {
+        for suffix in SidecarSuffixes.withRows where try context.store.look(database.path + suffix) != .nothing {
             return "the file is missing, and only \(database.path)\(suffix) is left"
         }
         return nil
@@ -250,7 +250,7 @@ public struct DeleteStep: Step {
         let file =
             database.place == .inPlace && context.purpose == .update
             ? "\(context.resources)/\(database.member)" : try Files.target(ofLink: member) ?? member
-        for suffix in ["-wal", "-journal", "-shm"] {
+        for suffix in SidecarSuffixes.all {
             if try context.store.look(path + suffix) != .nothing {
                 throw stray(context.store.path(path + suffix), next: path)
             }

@@ -16,8 +16,8 @@ struct RowSalvage {
         if try OpenFiles.isOpenHere(place) { return }
         try context.progress(.init("salvage the rows of \(database.name)", done: 0, total: 0))
         let scratch = "\(context.staging)/copies"
-        let directory = "\(context.staging)/salvaged"
-        let target = "\(directory)/\(Self.fileName)"
+        let directory = Staging.salvaged(in: context.staging)
+        let target = "\(directory)/\(Staging.salvagedRows)"
         var report: Salvage.Report
         // A failure does not stop the reset: the set itself stays in quarantine, and the salvage can be repeated.
         do {
@@ -32,7 +32,8 @@ struct RowSalvage {
         }
         try Files.removeTree(scratch)
         do {
-            try Files.writeNew(Array(report.json.pretty.utf8), to: "\(directory)/\(Self.reportName)", mode: 0o600)
+            let bytes = Array(report.json.pretty.utf8)
+            try Files.writeNew(bytes, to: "\(directory)/\(Staging.salvageReport)", mode: 0o600)
             try Files.syncDirectory(directory)
         } catch {
             guard Salvage.Report(failure: error).mayBeRepeated else { throw error }
@@ -40,7 +41,4 @@ struct RowSalvage {
             try Files.removeTree(directory)
         }
     }
-
-    private static let fileName = "salvaged.db"
-    private static let reportName = "salvaged.json"
 }

@@ -30,7 +30,7 @@ struct PostSwitchCheck {
         }
         // SQLite looks for sidecars next to the target of a link; older versions look next to the link.
         let beside = try Files.target(ofLink: proven) ?? proven
-        for suffix in ["-wal", "-shm", "-journal"] {
+        for suffix in SidecarSuffixes.all {
             for name in [path + suffix, beside + suffix] where try Files.facts(name) != nil {
                 throw failed("\(name) is next to the database and would change what SQLite reads")
             }

@@ -63,7 +63,6 @@ int moult_start_writeback(int fd, off64_t offset, off64_t length);
 // Swift does not import the macros for wait statuses, because they take an argument.
 int moult_exited(int status);
 int moult_exit_status(int status);
-int moult_signaled(int status);
 int moult_term_signal(int status);
 
 // Returns the width of the terminal in columns; 0 if fd is not a terminal.

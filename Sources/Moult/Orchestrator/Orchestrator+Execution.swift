@@ -144,12 +144,7 @@ extension Orchestrator {
     private func remember(_ plan: Plan) throws {
         let store = snapshot()
         guard let generation = try store.installed else { return }
-        let checked = plan.effects.filter { effect in
-            switch effect.change {
-            case .create, .replace: true
-            default: false
-            }
-        }
+        let checked = plan.effects.filter(\.change.traits.isStaged)
         try Assessment(of: generation, in: store).remember(checked: Set(checked.compactMap(\.database)))
     }
 

@@ -121,7 +121,7 @@ package struct Orchestrator: Sendable {
         }
         return try avoidingUnfitPatches(store) { planner in
             do {
-                return try locked(wait) { store, recovered in
+                return try locked(wait, after: store) { store, recovered in
                     try execute(in: store, recovered: recovered, announce) { try planner.locked($0).update(request) }
                 }
             } catch  where Files.isDenied(error) {
@@ -196,9 +196,10 @@ package struct Orchestrator: Sendable {
 
     /// Recovers interrupted work, even if earlier attempts failed. With `back`, undoes the work instead of finishing it.
     package func recover(back: Bool = false, wait: Int = 0) throws -> [CrashRecovery.Result] {
-        let recovery = try recovery(snapshot())
+        try snapshot().checkSettings()
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
+        let recovery = try recovery(snapshot())
         if let generation = try Generation.repairPointer(layout) {
             watcher.tell(.warning("\(layout.current) was recreated: \(generation) is in service"))
         }
@@ -227,8 +228,8 @@ package struct Orchestrator: Sendable {
 
     private func recovery(_ store: StoreSnapshot, mayRelease: Bool = true) throws -> CrashRecovery {
         CrashRecovery(
-            layout: layout, steps: try steps(store), tell: watcher.tell, consumers: try allConsumers(store),
-            forceAfter: consumers.forceAfter, mayRelease: mayRelease, patience: try store.settings.waitForApps)
+            store: store, steps: try steps(store), tell: watcher.tell, consumers: try allConsumers(store),
+            forceAfter: consumers.forceAfter, mayRelease: mayRelease)
     }
 
     func allConsumers(_ store: StoreSnapshot) throws -> [Consumer] {
@@ -266,16 +267,23 @@ package struct Orchestrator: Sendable {
 
     // MARK: parts
 
-    /// Takes the store's lock, recovers interrupted work, and runs `body` with the resulting state of the store.
-    func locked(_ wait: Int, _ body: (StoreSnapshot, [CrashRecovery.Result]) throws -> Result) throws -> Result {
-        let recovery = try recovery(snapshot())
+    /// Takes the store's lock, recovers interrupted work, and runs `body` with the resulting state of the store. `before` is the
+    /// state that the command has already read, if any.
+    func locked(
+        _ wait: Int, after before: StoreSnapshot? = nil,
+        _ body: (StoreSnapshot, [CrashRecovery.Result]) throws -> Result
+    ) throws -> Result {
+        // The lock's file is not created in a store whose settings are refused.
+        try (before ?? snapshot()).checkSettings()
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
+        let store = snapshot()
+        let recovery = try recovery(store)
         return try refusingDamage {
             let recovered = try recovery.recover()
             try LeaseFile.refresh(layout)
             try withdrawFailed(recovered)
-            return try body(snapshot(), recovered)
+            return try body(recovered.isEmpty ? store : snapshot(), recovered)
         }
     }
 

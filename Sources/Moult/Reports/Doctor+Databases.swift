@@ -34,7 +34,7 @@ extension Doctor {
     /// Reports a database in WAL mode whose sidecars readers cannot create: SQLite cannot open it, except with `immutable=1`.
     private func readOnlyWAL(_ name: String, _ path: String) throws -> [Finding] {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
-            try !OpenFiles.isOpenHere(path), try isWAL(path)
+            try !OpenFiles.isOpenHere(path), try Connection.isWAL(ofFileAt: path)
         else { return [] }
         let directory = Files.directory(of: try Files.target(ofLink: path) ?? path)
         // Checks the directory's mode, because root may write to every directory, but other readers may not.
@@ -65,20 +65,22 @@ extension Doctor {
                                 "find", try MountedFileSystem.of(path)?.mountPoint ?? "/", "-xdev", "-samefile", path))
                 )
             }
-            let journal = "\(path)-journal"
+            let sidecars = try Sidecars.of(path)
             let isWritten = holders.contains {
                 $0.uses.contains { $0.what == .database && $0.name == database.name && $0.how == .writing }
             }
-            if !isWritten, try isHot(journal) {
+            if !isWritten, let journal = sidecars.journal, journal.facts.kind == .file,
+                try sidecars.hasHotJournal() && sidecars.hasValidJournal(of: path)
+            {
                 findings.append(
                     Finding(
-                        kind: "hotJournal", path: journal, what: "a program ended during a transaction",
+                        kind: "hotJournal", path: journal.path, what: "a program ended during a transaction",
                         why:
                             "the database is complete only after SQLite has rolled the journal back, so never delete the journal",
                         fix: command("sqlite3", path, "SELECT count(*) FROM sqlite_schema")))
             }
             findings += try readOnlyWAL(database.name, path)
-            if try !OpenFiles.isOpenHere(path), try isWAL(path), SQLiteVersion.linked.hasWALResetBug {
+            if try !OpenFiles.isOpenHere(path), try Connection.isWAL(ofFileAt: path), SQLiteVersion.linked.hasWALResetBug {
                 findings.append(walReset(path))
             }
         }
@@ -103,25 +105,5 @@ extension Doctor {
             what: "it is in WAL mode, and SQLite \(SQLiteVersion.linked) has the WAL-reset bug",
             why: "in rare cases two processes that write and checkpoint at the same moment can corrupt the database",
             fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
-    }
-
-    /// Returns whether a journal is hot: an intact header starts with these eight bytes, which are zeroed once the transaction
-    /// ends.
-    private func isHot(_ journal: String) throws -> Bool {
-        guard let facts = try Files.facts(journal), facts.kind == .file, facts.size > 0 else { return false }
-        return try beginning(of: journal, 8) == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
-    }
-
-    /// Returns whether the database is in WAL mode: then bytes 18 and 19 of the header are 2.
-    private func isWAL(_ path: String) throws -> Bool {
-        let header = try beginning(of: path, 20)
-        return header.count == 20 && header.starts(with: "SQLite format 3\0".utf8) && header[18] == 2
-    }
-
-    private func beginning(of path: String, _ count: Int) throws -> [UInt8] {
-        let file = try Descriptor(path, .read)
-        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            filled = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
-        }
     }
 }

@@ -77,8 +77,6 @@ final class FrameRing: @unchecked Sendable {
     /// Lets the workers exit when all frames are done.
     func close() { monitor.locked { isClosed = true } }
 
-    var slotCount: Int { slots.count }
-
     // MARK: workers
 
     /// Returns the next frame to compress; nil after the last one or after an error.

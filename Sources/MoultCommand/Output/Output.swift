@@ -156,10 +156,14 @@ package struct Output: Sendable {
 
 /// Writes the output files of verbs.
 enum OutputFile {
-    /// Creates or replaces the file.
-    static func write(_ bytes: [UInt8], to path: String) throws {
+    /// Creates or replaces the file. An existing file keeps its mode; a new one gets `mode` without the permissions in the
+    /// umask.
+    static func write(_ bytes: [UInt8], to path: String, mode: UInt32 = 0o666) throws {
         let directory = try directory(of: path)
-        try withExtendedLifetime(directory) { try Files.replace(path, with: bytes) }
+        let before = try Files.factsThroughLinks(path).map { $0.mode & 0o777 }
+        try withExtendedLifetime(directory) {
+            try Files.replace(path, with: bytes, mode: before ?? mode & ~(Permission.umask ?? 0o077))
+        }
     }
 
     /// Opens the directory of the file, which keeps its path valid until the object is released. Throws if the directory is

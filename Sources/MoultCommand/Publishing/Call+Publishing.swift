@@ -27,7 +27,7 @@ extension Call {
 
 extension Call {
     /// Writes an HTML page. Only an empty file or an older page may be overwritten, so that a typo cannot destroy a database.
-    func save(_ html: [UInt8], asPage file: String) throws {
+    func save(_ html: [UInt8], asPage file: String, mode: UInt32 = 0o666) throws {
         if let facts = try Files.factsThroughLinks(file) {
             guard try facts.kind == .file && (facts.size == 0 || beginsLikeAPage(file)) else {
                 throw MoultError(
@@ -35,7 +35,7 @@ extension Call {
                     now: "Choose another file name.")
             }
         }
-        try OutputFile.write(html, to: file)
+        try OutputFile.write(html, to: file, mode: mode)
     }
 
     private func beginsLikeAPage(_ path: String) throws -> Bool {

@@ -161,7 +161,7 @@ struct StatusReport: Report {
             let new =
                 status.file != nil
                 ? "the content that replaced the old one"
-                : file.kind == .shared ? "the shipped content" : "an empty one"
+                : file.kind.freshContent
             lines.append("\(first) start with \(new): \(shellLine(remedy + storeWords), .heading)")
         }
         for file in status.databases where file.finding?.depth == .nothing {

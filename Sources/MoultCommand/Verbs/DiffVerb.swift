@@ -63,10 +63,9 @@ enum DiffVerb {
                 "diff needs OLD and NEW", why: "a single argument is compared with a store, and no store was found")
         }
         return try call.sandboxed(what) { scratch in
-            guard let file = call.value(html), let page = try Files.read("\(scratch)/\(page)", limit: 1 << 30) else {
-                return
-            }
-            try call.save(page, asPage: file)
+            let page = "\(scratch)/\(page)"
+            guard let file = call.value(html), let bytes = try Files.read(page, limit: 1 << 30) else { return }
+            try call.save(bytes, asPage: file, mode: Files.facts(page)?.mode ?? 0o600)
         } body: {
             try compare(call, first, second)
         }
@@ -83,13 +82,16 @@ enum DiffVerb {
         let diff = try call.compare(before, after, only: call.values(database), options)
         if let file {
             let bytes = Array(DiffPage(diff).html.utf8)
+            // The page contains rows, so only users who can read all databases can read the page.
+            let mode = try (before.parts + after.parts).compactMap(\.path).reduce(UInt32(0o666)) { mode, path in
+                try mode & ((Files.factsThroughLinks(path)?.mode ?? 0) | 0o600)
+            }
             if let scratch = SandboxedReexec.scratch {
-                // A sandboxed process cannot change modes, so the file gets its mode when it is created. No other user may read
-                // it.
-                let file = try Descriptor("\(scratch)/\(page)", .create, mode: 0o600)
+                // A sandboxed process cannot change modes, so the file gets its mode when it is created.
+                let file = try Descriptor("\(scratch)/\(page)", .create, mode: mode)
                 try file.write(bytes)
             } else {
-                try call.save(bytes, asPage: file)
+                try call.save(bytes, asPage: file, mode: mode)
             }
         }
         var shown = diff

@@ -215,12 +215,7 @@ extension Orchestrator.Result {
     /// Whether the file kept its content.
     fileprivate var changesNothing: Bool {
         plan.map { plan in
-            plan.effects.allSatisfy { effect in
-                switch effect.change {
-                case .create, .replace, .quarantine, .move, .adopt: false
-                default: true
-                }
-            }
+            plan.effects.map(\.change.traits).allSatisfy { !$0.isStaged && $0.handling != .drained }
         } ?? recovered.isEmpty
     }
 }

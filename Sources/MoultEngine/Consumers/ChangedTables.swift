@@ -26,7 +26,7 @@ struct ChangedTables {
         let layout = transaction.layout
         let old =
             before.kind.isSealed
-            ? "\(layout.generation(from.generation))/\(before.member)" : layout.file(before.path)
+            ? "\(layout.generation(from.generation))/\(before.member)" : layout.file(plan.path(of: before))
         let sizes = try [old, new].map { try Files.factsThroughLinks($0)?.size ?? 0 }
         guard sizes.reduce(0, +) <= Self.sizeLimit else { return nil }
         // A read-only connection would leave sidecars next to a writable file.
@@ -41,7 +41,7 @@ struct ChangedTables {
     /// Returns the path of the new file; nil if none is staged, as for a migration. Called during preparation.
     private func newFile(_ database: Database) throws -> String? {
         guard database.kind.isSealed else {
-            let path = "\(transaction.waiting)/\(database.path)"
+            let path = transaction.waiting(plan.path(of: database))
             return try Files.facts(path) == nil ? nil : path
         }
         let directories = [transaction.generation, transaction.layout.generation(plan.to.generation)]

@@ -29,25 +29,20 @@ struct ExclusiveAccess {
     /// Waits until the deadline for other processes to close the file; returns whether they have. Only then does the kernel
     /// grant a lease.
     private func isFree(by deadline: ContinuousClock.Instant) throws -> Bool {
-        while true {
+        var backoff = Backoff(until: deadline, longest: 10)
+        repeat {
             guard let facts = try Files.facts(path), facts.kind == .file else { return true }
             if try WriteLease.take(path, patience: .zero) != nil { return true }
-            if ContinuousClock.now >= deadline { return false }
             try stop()
-            usleep(10_000)
-        }
+        } while backoff.pause()
+        return false
     }
 
     private func held() -> MoultError {
         // Processes of other users may have the file open, and may be invisible to this process.
-        let holders = (try? OpenFiles.holders(of: [path]).map(\.description)) ?? []
-        // If this process cannot list its own open files, the message omits it.
-        let isOurs = (try? OpenFiles.isOpenHere(path)) ?? false
-        let who = holders + (isOurs ? ["this process"] : [])
+        let users = try? OpenFiles.users(of: [path], here: path)
         return MoultError(
-            .inUse, .busy, what: "\(path) is in use",
-            why:
-                "\(who.isEmpty ? "another process" : who.joined(separator: ", ")) \(who.count > 1 ? "have" : "has") it open",
+            .inUse, .busy, what: "\(path) is in use", why: users ?? "another process has it open",
             now: "Nothing was changed. Stop that program and try again, or let moult kill it: --force-after SECONDS")
     }
 }

@@ -60,13 +60,17 @@ extension Plan {
             if mine.isEmpty { return nil }
             let databases = mine.compactMap { name in
                 (release.database(name) ?? installed?.database(name)).map { database in
-                    let root = database.kind.isDisposable ? request.cacheRoot.map { "\($0)/" } : nil
-                    return Call.Database(
-                        name: name, kind: database.kind.rawValue, path: "\(root ?? "")\(database.path)")
+                    Call.Database(name: name, kind: database.kind.rawValue, path: path(of: database))
                 }
             }
             return Call(consumer, isReleased: mine.contains { requiresRelease($0) }, databases: databases)
         }
+    }
+
+    /// Returns the path of a database: relative to the store, or absolute if caches are in a separate directory.
+    func path(of database: Database) -> String {
+        guard database.kind.isDisposable, let root = request.cacheRoot else { return database.path }
+        return "\(root)/\(database.path)"
     }
 
     /// Returns the databases whose content changes, or that are added or removed. A read-only file whose content is the same in
@@ -95,38 +99,15 @@ extension Plan {
 
     /// Returns whether processes must close a database, because the plan adopts, moves, replaces or migrates its file.
     func requiresRelease(_ database: String) -> Bool {
-        effects.contains { $0.database == database && $0.takesOutOfUse }
+        effects.contains { $0.database == database && $0.change.traits.takesOutOfUse }
     }
 }
 
 extension Plan {
     /// The files that no other process may have open when the plan is applied.
     var exclusivePaths: [String] {
-        let live = Set(
-            effects.compactMap { effect -> String? in
-                if case .replace(let path, _, _, .live, _, _, _) = effect.change { path } else { nil }
-            })
-        return effects.compactMap { effect in
-            if case .adopt(let path, _) = effect.change { return live.contains(path) ? nil : path }
-            return effect.exclusivePath
-        }
-    }
-}
-
-extension Effect {
-    fileprivate var takesOutOfUse: Bool {
-        switch change {
-        case .adopt, .move, .quarantine, .replace, .migrate: true
-        default: false
-        }
-    }
-
-    /// The file that no other process may have open when the effect is applied; nil if other processes may have the file open.
-    fileprivate var exclusivePath: String? {
-        switch change {
-        case .quarantine(let path, _, _), .replace(let path, _, _, .exchange, _, _, _): path
-        case .move(let from, _): from
-        default: nil
-        }
+        // A database that is replaced in place is not moved when it is adopted, but copied.
+        let copied = effects.map(\.change.traits).filter { $0.isStaged && $0.handling == .written }.flatMap(\.paths)
+        return effects.compactMap(\.drainedPath).filter { !copied.contains($0) }
     }
 }

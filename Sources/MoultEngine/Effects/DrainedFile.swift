@@ -120,12 +120,10 @@ final class DrainedFile {
 enum InUse {
     static func error(_ path: String, advice: String, cause: (any Error)? = nil) -> MoultError {
         // Only root can see which files the processes of other users have open.
-        let holders = (try? OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)) ?? []
+        let users = try? OpenFiles.users(of: [path] + Sidecars.of(path).paths)
         return MoultError(
             .inUse, .busy, what: "\(path) is in use",
-            why: holders.isEmpty
-                ? "a process has it open or locked"
-                : "\(holders.joined(separator: ", ")) \(holders.count == 1 ? "has" : "have") it open",
+            why: users ?? "a process has it open or locked",
             now: advice, cause: cause)
     }
 }

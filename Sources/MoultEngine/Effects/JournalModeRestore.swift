@@ -69,23 +69,15 @@ struct JournalModeRestore {
 extension Effect {
     /// The paths of databases that the effect writes to with SQLite, or drains.
     var writtenPaths: [String] {
-        switch change {
-        case .replace(let path, _, _, _, _, _, _), .migrate(let path, _, _, _, _), .adopt(let path, _),
-            .quarantine(let path, _, _), .restoreRows(let path, _, _, _, _):
-            [path]
-        case .move(let from, let path): [from, path]
-        default: []
-        }
+        let traits = change.traits
+        return traits.handling == .written || traits.handling == .drained ? traits.paths : []
     }
-
-    fileprivate var setsAside: KeptReason? { if case .quarantine(_, _, let reason) = change { reason } else { nil } }
 
     /// The path of a database that the effect drains, so that the app's journal mode must be restored.
     var drainedPath: String? {
-        switch change {
-        case .replace(let path, _, _, .exchange, _, _, _), .adopt(let path, _), .quarantine(let path, _, _): path
-        case .move(let from, _): from
-        default: nil
-        }
+        let traits = change.traits
+        return traits.handling == .drained ? traits.paths.first : nil
     }
+
+    fileprivate var setsAside: KeptReason? { if case .quarantine(_, _, let reason) = change { reason } else { nil } }
 }

@@ -79,7 +79,7 @@ final class MoveFile: WritableEffect {
         // drained, because draining changes the journal mode.
         if newcomer?.kind == .file, try WriteLease.take(from) == nil { throw DrainedFile(from).inUse() }
         // An app may have opened the file at the new path, and have rows in a WAL there.
-        let isWAL = try isWAL()
+        let isWAL = try Connection.isWAL(ofFileAt: place)
         let moved = DrainedFile(place)
         try moved.hold(read: { _ in })
         if newcomer?.kind == .file { try keepNewcomer() }
@@ -97,12 +97,6 @@ final class MoveFile: WritableEffect {
         try Files.syncDirectory(Files.directory(of: from))
         moved.release()
         try JournalModeRestore(path: from, wasWAL: isWAL).restore()
-    }
-
-    private func isWAL() throws -> Bool {
-        do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
-            where error.code == .databaseCorrupt
-        { return false }
     }
 
     func isCommitted() throws -> Bool { false }

@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultStore
@@ -15,7 +16,7 @@ extension SetAside {
         if try !isOriginalInPlace(), try isOriginalKept() { try restoreOriginal() }
         try cleanUpExchangedFile()
         if !keepsSidecars {
-            for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil
+            for suffix in SidecarSuffixes.all where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil
             {
                 try Files.rename(kept(suffix), to: place + suffix)
             }
@@ -79,7 +80,7 @@ extension SetAside {
         let name = "\(set)/\(QuarantineRecord.keptName(of: place))"
         let isLinked = try isDrained && newDigest == nil && Files.hardLinkIfPossible(place, at: name)
         if !isLinked {
-            for suffix in Self.suffixes + [""] where try Files.facts(place + suffix) != nil {
+            for suffix in SidecarSuffixes.all + [""] where try Files.facts(place + suffix) != nil {
                 try Files.rename(place + suffix, to: name + suffix)
             }
         }
@@ -111,7 +112,7 @@ extension SetAside {
 
     /// Removes the set if all its files were restored. Otherwise the remaining files stay, with the record.
     private func removeIfEmpty() throws {
-        for suffix in [""] + Self.suffixes {
+        for suffix in [""] + SidecarSuffixes.all {
             if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }
         }
         let record = QuarantineRecord.fileName

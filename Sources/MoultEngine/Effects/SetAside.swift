@@ -43,7 +43,6 @@ package final class SetAside: WritableEffect {
 
     /// The metadata of the new file when it was put in place.
     var placed: FileFacts?
-    static let suffixes = ["-journal", "-wal", "-shm"]
 
     init(
         _ effect: Effect, place: String, directory: String, newFile: String, record: QuarantineRecord, salvaged: String,
@@ -218,7 +217,7 @@ package final class SetAside: WritableEffect {
                 _ = try addHardLink(place, kept(""))
                 if try hasChanged() { try separateStaleSidecars() }
             }
-            let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
+            let left = try SidecarSuffixes.all.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
             try syncQuarantine()
             for (sidecar, name) in left { try setAside(sidecar, name) }
             if !left.isEmpty { try Files.syncDirectory(Files.directory(of: place)) }
@@ -301,7 +300,7 @@ package final class SetAside: WritableEffect {
     /// same as that of the sidecar in place.
     private func separateStaleSidecars() throws {
         guard try isSameContent(place, kept("")) else { return }
-        for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil {
+        for suffix in SidecarSuffixes.all where try Files.facts(kept(suffix)) != nil {
             if try !isSameContent(kept(suffix), place + suffix) { try Files.rename(kept(suffix), to: freeName(suffix)) }
         }
     }

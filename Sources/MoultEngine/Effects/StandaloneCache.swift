@@ -80,7 +80,6 @@ package struct StandaloneCache {
     private let path: String
     private let policy: Policy
 
-    private static let suffixes = ["-journal", "-wal", "-shm"]
     /// How many seconds to wait for another process that creates the same cache.
     private static let patience = 30
 
@@ -113,7 +112,7 @@ package struct StandaloneCache {
 
     private func fault(_ expected: Expected) throws -> String? {
         if let inode = try Files.facts(path)?.inode,
-            try Self.suffixes.contains(where: { try Files.facts(old(inode, $0)) != nil })
+            try SidecarSuffixes.all.contains(where: { try Files.facts(old(inode, $0)) != nil })
         {
             return "a process was killed while it replaced the file"
         }
@@ -141,7 +140,7 @@ package struct StandaloneCache {
             MoultError(.notACache, .refused, what: "\(name) cannot be used as a cache", why: why, now: now)
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", Files.moveAway(name)) }
-        for suffix in Self.suffixes {
+        for suffix in SidecarSuffixes.all {
             if let facts = try Files.facts(path + suffix), facts.kind != .file {
                 throw refusal("\(name)\(suffix) is not a regular file", Files.moveAway(name + suffix))
             }
@@ -176,7 +175,7 @@ package struct StandaloneCache {
     private func exchange(_ held: WriteLease?) throws {
         // The sidecars are renamed first: otherwise another process could read the new file with the rows of the old `-wal`.
         let inode = try Files.facts(path)?.inode ?? 0
-        let sidecars = try Self.suffixes.filter { try Files.facts(path + $0) != nil }
+        let sidecars = try SidecarSuffixes.all.filter { try Files.facts(path + $0) != nil }
         do {
             for suffix in sidecars { try Files.rename(path + suffix, to: old(inode, suffix)) }
             if !sidecars.isEmpty { try Files.syncDirectory(directory) }
@@ -211,7 +210,7 @@ package struct StandaloneCache {
 
     /// Ensures that no process has the file open, and checkpoints it into one file if SQLite can read it.
     private func hold() throws -> WriteLease? {
-        let files = [path] + Self.suffixes.map { path + $0 }
+        let files = [path] + SidecarSuffixes.all.map { path + $0 }
         guard try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
         guard try Files.facts(path) != nil else { return nil }
         let drained = DrainedFile(path)
@@ -236,7 +235,7 @@ package struct StandaloneCache {
     }
 
     private func removeNewFile() throws {
-        for suffix in Self.suffixes + [""] { try Files.removeTree(newFile + suffix) }
+        for suffix in SidecarSuffixes.all + [""] { try Files.removeTree(newFile + suffix) }
     }
 
     // MARK: locking
@@ -254,8 +253,8 @@ package struct StandaloneCache {
     /// Locks a separate file, because the file itself is replaced. Returns nil if this user cannot create files in the directory,
     /// and therefore cannot replace the cache either.
     private func lock() throws -> FileLock? {
-        let until = Timestamp.now.seconds + Self.patience
-        while true {
+        var backoff = Backoff(.seconds(Self.patience), longest: 10)
+        repeat {
             do { if let lock = try FileLock.take(lockFile, .exclusive, isTemporary: true) { return lock } } catch let
                 error as MoultError
             {
@@ -263,9 +262,7 @@ package struct StandaloneCache {
                 // The lock of another user who may also write to the directory is waited for.
                 if try Files.facts(lockFile) == nil || !Files.isWritable(directory) { return nil }
             }
-            if Timestamp.now.seconds >= until { break }
-            usleep(10_000)
-        }
+        } while backoff.pause()
         let holders = try LockHolders.of(lockFile).map(\.description).joined(separator: ", ")
         throw MoultError(
             .locked, .busy, what: "the cache \(path) is being created",

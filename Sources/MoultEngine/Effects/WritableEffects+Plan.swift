@@ -146,7 +146,7 @@ extension WritableEffects {
         guard case .quarantine(let path, _, _) = effect.change else { return nil }
         return SetAside(
             effect, place: place(path), directory: try shelf(effect, path), newFile: transaction.waiting(path),
-            record: try record(effect, place(path)), salvaged: "\(transaction.directory)/salvaged",
+            record: try record(effect, place(path)), salvaged: Staging.salvaged(in: transaction.directory),
             recorded: inodes[SetAside.key(path)], recordedMark: inodes[MadeFile.key(path)],
             recordedContent: inodes[SetAside.contentKey(path)],
             newDigest: digests.map {

@@ -90,10 +90,9 @@ final class WritableEffects {
         if let adoption = effect as? Adoption, adoption.isLive { return }
         guard let path = effect.effect.drainedPath.map(place), try Files.facts(path)?.kind == .file else { return }
         let files = try [path] + Sidecars.of(path).paths
-        let deadline = ContinuousClock.now + .seconds(2)
+        var backoff = Backoff(.seconds(2), longest: 20)
         while try OpenFiles.isOpenHere(path) || !OpenFiles.holders(of: files).isEmpty {
-            if ContinuousClock.now >= deadline { throw InUse.error(path, advice: "Stop that program, and try again.") }
-            usleep(20_000)
+            if !backoff.pause() { throw InUse.error(path, advice: "Stop that program, and try again.") }
         }
     }
 
@@ -122,9 +121,7 @@ final class WritableEffects {
 
     private func isWAL(_ place: String) throws -> Bool {
         // A file that this user may not read is set aside unchanged, so its journal mode does not matter.
-        do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
-            where error.code == .databaseCorrupt || !Files.isReadable(place)
-        { return false }
+        try Files.isReadable(place) && Connection.isWAL(ofFileAt: place)
     }
 
     /// Returns the facts that the decision records for recovery.

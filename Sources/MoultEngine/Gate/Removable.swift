@@ -183,7 +183,7 @@ package struct Removable {
         }
         guard let facts = try Files.facts(place), facts.kind == .file else { return }
         // Rows that are still in a sidecar are not kept with the file.
-        let hasRowsBeside = try ["-wal", "-journal"].contains {
+        let hasRowsBeside = try SidecarSuffixes.withRows.contains {
             try Files.facts(place + $0).map { $0.size > 0 } ?? false
         }
         if try hasRowsBeside || !isKept(place, path, transaction, plan, facts) {
@@ -201,7 +201,7 @@ package struct Removable {
         try Files.ensureDirectory(root)
         try Files.ensureDirectory(directory, mode: 0o700)
         try QuarantineRecord.leftBehind(at: place).write(to: directory)
-        for suffix in ["-wal", "-shm", "-journal", ""] where try Files.facts(waiting + suffix) != nil {
+        for suffix in SidecarSuffixes.all + [""] where try Files.facts(waiting + suffix) != nil {
             try Files.rename(waiting + suffix, to: "\(directory)/\(name)\(suffix)")
         }
         try Files.syncDirectory(directory)

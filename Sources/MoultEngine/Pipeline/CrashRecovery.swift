@@ -6,25 +6,24 @@ internal import StepKit
 /// Finishes or undoes interrupted updates. If no decision was recorded, the staged files are discarded. Otherwise the update is
 /// finished, or undone if the operator requests that.
 package struct CrashRecovery {
-    let layout: StoreLayout
+    /// The store once its lock is taken.
+    let store: StoreSnapshot
     let steps: StepSet
     let tell: @Sendable (Event) -> Void
     let consumers: [Consumer]
     let forceAfter: Int?
     /// Whether consumers may be asked to release their databases if that is needed to finish an update.
     let mayRelease: Bool
-    /// How many seconds to wait for programs that have a database locked.
-    let patience: Int
 
     package init(
-        layout: StoreLayout, steps: StepSet, tell: @escaping @Sendable (Event) -> Void, consumers: [Consumer],
-        forceAfter: Int?, mayRelease: Bool, patience: Int
+        store: StoreSnapshot, steps: StepSet, tell: @escaping @Sendable (Event) -> Void, consumers: [Consumer],
+        forceAfter: Int?, mayRelease: Bool
     ) {
-        (self.layout, self.steps, self.tell) = (layout, steps, tell)
-        (self.consumers, self.forceAfter, self.mayRelease, self.patience) = (
-            consumers, forceAfter, mayRelease, patience
-        )
+        (self.store, self.steps, self.tell) = (store, steps, tell)
+        (self.consumers, self.forceAfter, self.mayRelease) = (consumers, forceAfter, mayRelease)
     }
+
+    var layout: StoreLayout { store.layout }
 
     /// After this many consecutive crashes, an operator must investigate: recovery itself may be the cause.
     static let maxAttempts = 3
@@ -40,7 +39,7 @@ package struct CrashRecovery {
         try sweep()
         let results = try Transaction.unfinished(layout).map { transaction in
             var transaction = transaction
-            transaction.patience = patience
+            transaction.patience = try store.settings.waitForApps
             let result = try recover(transaction, ignoringLimit: ignoringLimit, back: back)
             tell(.recovered(result))
             return result
@@ -50,8 +49,8 @@ package struct CrashRecovery {
 
     /// Removes files that killed commands left behind and that no unfinished update needs.
     private func sweep() throws {
-        let settings = try Settings.read(layout)
-        try QuarantineShelf(layout: layout, settings: settings).sweep(except: Transaction.unfinished(layout).map(\.id))
+        try QuarantineShelf(layout: layout, settings: store.settings).sweep(
+            except: Transaction.unfinished(layout).map(\.id))
         for file in [
             layout.settings, layout.links, layout.checks, layout.holds, layout.history, ReplayGuard.path(layout),
         ] {
@@ -62,7 +61,7 @@ package struct CrashRecovery {
 
     private func recover(_ transaction: Transaction, ignoringLimit: Bool, back: Bool) throws -> Result {
         let state = try transaction.journal.read()
-        try JournalCheck(transaction: transaction, cacheRoot: Settings.read(layout).cacheRoot).check(state)
+        try JournalCheck(transaction: transaction, cacheRoot: store.settings.cacheRoot).check(state)
         func complete(_ ending: Result.Ending) throws -> Result {
             var result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
@@ -74,7 +73,7 @@ package struct CrashRecovery {
                 // This comes before the history, because an update counts as over once the history has it.
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 if ending != .cleaned {
-                    let shelf = QuarantineShelf(layout: layout, settings: try Settings.read(layout))
+                    let shelf = QuarantineShelf(layout: layout, settings: try store.settings)
                     result.kept = try shelf.sets(of: plan.id)
                 }
                 try record(plan, result)
@@ -159,7 +158,7 @@ package struct CrashRecovery {
             again.append(effect)
             // The staged copy is removed with its sidecars: if a crash in the middle of a write left them, SQLite would apply
             // them to the new copy.
-            for suffix in ["-journal", "-wal", "-shm", ""] {
+            for suffix in SidecarSuffixes.all + [""] {
                 try Removable(staged: path, suffix: suffix, transaction, state)?.remove()
             }
         }
@@ -235,7 +234,7 @@ package struct CrashRecovery {
         }
         var policy = Policy(
             follow: .match, allowDowngrade: true, moultVersion: moultVersion,
-            cacheRoot: try Settings.read(layout).cacheRoot)
+            cacheRoot: try store.settings.cacheRoot)
         policy.checkTime.fixed = plan.request.checkTimeout
         policy.alwaysAdopts = layout.onlyFile != nil && plan.purpose == .update
         var context = PlanContext(

@@ -14,7 +14,7 @@ struct JournalCheck {
     func check(_ state: Journal.State) throws {
         guard let plan = state.plan else { return }
         if let before = plan.request.cacheRoot, before != cacheRoot,
-            plan.effects.contains(where: { $0.change.paths.contains { $0.hasPrefix("\(before)/") } })
+            plan.effects.contains(where: { $0.change.traits.paths.contains { $0.hasPrefix("\(before)/") } })
         {
             throw MoultError(
                 .stuck, .stuck,
@@ -28,11 +28,12 @@ struct JournalCheck {
             if let fault = effect.database.flatMap(PlainName.databaseFault) {
                 throw try invalid("the name of a database in its plan \(fault)")
             }
-            for path in effect.change.paths { try check(path) }
-            for member in effect.change.checkedMembers {
+            let traits = effect.change.traits
+            for path in traits.paths { try check(path) }
+            for member in traits.members {
                 if let fault = PlainName.fault(path: member) { throw try invalid("\(member) in its plan \(fault)") }
             }
-            for name in effect.change.directories where name.contains("/") || name.hasPrefix(".") {
+            for name in traits.directories where name.contains("/") || name.hasPrefix(".") {
                 throw try invalid("its plan has the directory \(name)")
             }
         }
@@ -56,45 +57,5 @@ struct JournalCheck {
             .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
             now: "Find out who created \(transaction.journal.path). To discard the update, move its directory away: "
                 + shellLine(["mv", directory, try Files.firstFree("\(directory).old")]))
-    }
-}
-
-extension Change {
-    /// The paths of files that the change replaces, moves or removes.
-    fileprivate var paths: [String] {
-        switch self {
-        case .unlink(let path), .adopt(let path, _), .link(let path, _), .create(let path, _),
-            .quarantine(let path, _, _),
-            .replace(let path, _, _, _, _, _, _), .migrate(let path, _, _, _, _), .restoreRows(let path, _, _, _, _),
-            .postpone(let path, _):
-            [path]
-        case .move(let from, let path): [from, path]
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .installGeneration, .switchCurrent, .keep,
-            .attach, .prove, .custom:
-            []
-        }
-    }
-
-    /// The files in generations that the change uses.
-    fileprivate var checkedMembers: [String] {
-        switch self {
-        case .seal(let member, _), .keepTemplate(let member, _), .link(_, let member),
-            .replace(_, let member, _, _, _, _, _):
-            [member]
-        case .migrate(_, let members, _, _, _): members
-        default: []
-        }
-    }
-
-    /// The names of directories in the store's own directory: generations, and sets in quarantine.
-    fileprivate var directories: [String] {
-        switch self {
-        case .retire(let generation), .adopt(_, let generation), .restore(let generation),
-            .installGeneration(let generation):
-            [generation]
-        case .switchCurrent(let to, let from): [to] + (from.map { [$0] } ?? [])
-        case .restoreRows(_, _, let set, _, let generations): [set] + generations
-        default: []
-        }
     }
 }

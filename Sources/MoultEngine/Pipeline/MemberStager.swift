@@ -10,6 +10,7 @@ internal import StepKit
 /// and otherwise from the bundle. Nothing is used before its digest is verified.
 struct MemberStager {
     let transaction: Transaction
+    let store: StoreSnapshot
     let plan: Plan
     let release: Manifest
     /// The databases covered by the publisher's proof.
@@ -53,7 +54,6 @@ struct MemberStager {
 
     /// Throws unless the base file has the metadata in its seal, or the digest in the manifest of its generation.
     private func verify(_ path: String, _ base: Plan.Reuse.Base) throws {
-        let store = StoreSnapshot(transaction.layout)
         let generation = try store.generation(base.generation)
         guard let content = generation.manifest.content(of: base.member) else { return }
         if try store.seal(of: generation).entry(base.member)?.standing(of: path) == .confirmed { return }

@@ -252,8 +252,6 @@ enum MadeFile {
 }
 
 extension Plan {
-    var adoptsAny: Bool { effects.contains { if case .adopt = $0.change { true } else { false } } }
-
     func adopts(_ path: String) -> Bool {
         effects.contains { if case .adopt(path, _) = $0.change { true } else { false } }
     }

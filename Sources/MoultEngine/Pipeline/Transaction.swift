@@ -8,7 +8,7 @@ internal import StepKit
 extension Transaction {
     package var journal: Journal { Journal(in: directory) }
     /// The directory into which members are unpacked.
-    var unpacked: String { "\(directory)/unpacked" }
+    var unpacked: String { Staging.unpacked(in: directory) }
     /// Returns the path at which a member is staged, and creates its directory, because the names of migrations include
     /// directories.
     func place(of member: String) throws -> String {

@@ -31,7 +31,7 @@ package struct MigrationForecast {
             let origin = try template(of: database, plan)
             let (rows, items) = try Files.withScratchDirectory { scratch in
                 let report = try runTrial(database, path, members, bundle.path, scratch)
-                let template = origin ?? Self.unpacked(database.member, scratch)
+                let template = origin ?? Staging.unpacked(database.member, in: scratch)
                 return (
                     report.losses.sorted { $0.key < $1.key }.map { RowFate(table: $0.key.text, kept: $0.value) },
                     try Migration.ofApp(report.lostItems, template: template)
@@ -53,19 +53,17 @@ package struct MigrationForecast {
         return try Files.facts(path) == nil ? nil : path
     }
 
-    private static func unpacked(_ member: String, _ scratch: String) -> String { "\(scratch)/unpacked/\(member)" }
-
     private func runTrial(
         _ database: Database, _ path: String, _ members: [String], _ bundle: String, _ scratch: String
     ) throws -> TrialReport {
         let place: @Sendable (String) throws -> String = { member in
-            var directory = "\(scratch)/unpacked"
+            var directory = Staging.unpacked(in: scratch)
             try Files.ensureDirectory(directory, mode: 0o700)
             for part in member.split(separator: "/").dropLast() {
                 directory += "/\(part)"
                 try Files.ensureDirectory(directory, mode: 0o700)
             }
-            return Self.unpacked(member, scratch)
+            return Staging.unpacked(member, in: scratch)
         }
         try Unpacker(
             place: place, release: release, bundle: bundle, members: members + [database.member], progress: { _ in }
@@ -81,10 +79,9 @@ package struct MigrationForecast {
         trial.countsLosses = true
         let report = try Validator.available().try(trial, scratch: "\(scratch)/exam") {}
         // A release with a failing migration would be refused when it is applied, so the plan fails already.
-        if let failure = report.failure { throw failure }
         let wanted = database.identity
-        if let fault = report.fault(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
-            throw release.migrationMisfit(fault, of: database)
+        try report.requireFit(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
+            release.migrationMisfit($0, of: database)
         }
         return report
     }

@@ -1,6 +1,7 @@
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import StepKit
 
 /// Recognizes other files that are given instead of a release's manifest, and names the command to use for them.
@@ -24,7 +25,7 @@ package enum MistakenManifest {
             "Install the release from its manifest: \(shellLine(["moult", "apply", $0]))"
         }
     ) throws {
-        if start.starts(with: "SQLite format 3\0".utf8) {
+        if DatabaseHeader.begins(start) {
             throw MoultError(
                 .manifest, what: "\(path) is a database, not the manifest of a release",
                 now: "Pack a release from it: \(shellLine(["moult", "pack", path]))")

@@ -155,12 +155,7 @@ package struct Plan: Sendable, Equatable {
 
     /// The paths at which writable files are created, or get new content.
     package var stagedPaths: [String] {
-        effects.compactMap { effect in
-            switch effect.change {
-            case .create(let path, _), .replace(let path, _, _, _, _, _, _): path
-            default: nil
-            }
-        }
+        effects.map(\.change.traits).filter(\.isStaged).compactMap(\.paths.last)
     }
 
     /// The paths where another file replaces the old one, which is then in the staging directory.
@@ -205,20 +200,10 @@ package struct Plan: Sendable, Equatable {
     }
 
     package var counts: Counts {
-        var (outgoing, incoming, changed, kept) = (Set<String>(), Set<String>(), Set<String>(), Set<String>())
-        for effect in effects {
-            guard let database = effect.database else { continue }
-            switch effect.change {
-            case .retire, .adopt, .quarantine: outgoing.insert(database)
-            case .seal, .linkInPlace, .restore, .create: incoming.insert(database)
-            case .replace:
-                outgoing.insert(database)
-                incoming.insert(database)
-            case .migrate, .move, .restoreRows: changed.insert(database)
-            case .keep, .postpone: kept.insert(database)
-            default: break
-            }
+        func names(_ count: ChangeTraits.Count) -> Set<String> {
+            Set(effects.filter { $0.change.traits.counts.contains(count) }.compactMap(\.database))
         }
+        let (outgoing, incoming, changed, kept) = (names(.leaves), names(.arrives), names(.changes), names(.stays))
         let replaced = incoming.intersection(outgoing)
         return Counts(
             replaced: replaced.count, added: incoming.subtracting(outgoing).count, changed: changed.count,

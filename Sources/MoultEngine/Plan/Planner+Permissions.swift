@@ -9,26 +9,12 @@ extension Planner {
     func requireWritable(_ effects: [Effect]) throws {
         guard Files.isWritable(layout.hidden) else { return }
         for effect in effects {
-            guard let change = effect.changedFile else { continue }
-            let place = layout.file(change.path)
-            if change.isInPlace { try Permission.write(place).require("cannot write to \(place)") }
+            let traits = effect.change.traits
+            guard let handling = traits.handling, let path = traits.paths.last else { continue }
+            let (place, isInPlace) = (layout.file(path), handling == .written)
+            if isInPlace { try Permission.write(place).require("cannot write to \(place)") }
             // In place, SQLite creates its journal next to the file itself.
-            try Permission.name(change.isInPlace ? Files.resolved(place) : place).require("cannot change \(place)")
-        }
-    }
-}
-
-extension Effect {
-    /// The file of the store that the effect writes to, creates, renames or removes; nil if it changes none.
-    fileprivate var changedFile: (path: String, isInPlace: Bool)? {
-        switch change {
-        case .migrate(let path, _, _, _, _), .restoreRows(let path, _, _, _, _),
-            .replace(let path, _, _, .live, _, _, _):
-            (path, true)
-        case .replace(let path, _, _, .exchange, _, _, _), .quarantine(let path, _, _), .unlink(let path),
-            .link(let path, _), .create(let path, _), .adopt(let path, _), .move(let path, _):
-            (path, false)
-        default: nil
+            try Permission.name(isInPlace ? Files.resolved(place) : place).require("cannot change \(place)")
         }
     }
 }

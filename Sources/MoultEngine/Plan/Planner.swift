@@ -126,7 +126,7 @@ package struct Planner {
             }
             let advice =
                 if case .reset? = finding.remedy {
-                    "To set it aside and start with \(database.kind == .shared ? "the shipped content" : "an empty database"): "
+                    "To set it aside and start with \(database.kind.freshContent): "
                         + "moult reset \(database.name) --set-user-data-aside"
                 } else {
                     "To check it: moult verify \(database.name)"

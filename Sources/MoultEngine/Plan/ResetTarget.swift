@@ -26,7 +26,7 @@ struct ResetTarget {
             throw MoultError(
                 .refused, .refused, what: "\(name) contains user data",
                 why: "a reset sets all of it aside and starts with "
-                    + (database.kind == .shared ? "the shipped content" : "an empty database"),
+                    + database.kind.freshContent,
                 now: "If you want that: moult reset \(name) --set-user-data-aside")
         }
     }

@@ -52,7 +52,7 @@ struct Evolution {
                 now: "Specify the database file of a release.")
         }
         guard try Files.factsThroughLinks(old)?.kind == .file else { throw reject("no such file") }
-        for suffix in ["-wal", "-journal"] where try Files.facts(old + suffix) != nil {
+        for suffix in SidecarSuffixes.withRows where try Files.facts(old + suffix) != nil {
             throw reject("\(old)\(suffix) is next to the file")
         }
         let connection = try Connection(path: old, access: .immutable)

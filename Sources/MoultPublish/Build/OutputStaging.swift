@@ -62,7 +62,7 @@ struct OutputStaging {
                 }
             }
         }
-        for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(output + suffix) != nil {
+        for suffix in SidecarSuffixes.all where try Files.facts(output + suffix) != nil {
             throw reject(
                 "\(output)\(suffix) belongs to the existing database, and would corrupt the new one",
                 "Close the programs that use the database, or remove both files.")
@@ -87,7 +87,7 @@ struct OutputStaging {
                 .output, .refused, what: "cannot write \(output)", why: "the script reads this file",
                 now: "Choose another file with -o.")
         }
-        for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(sealed + suffix) != nil {
+        for suffix in SidecarSuffixes.all where try Files.facts(sealed + suffix) != nil {
             throw MoultError(
                 .output, what: "\(sealed)\(suffix) still exists", why: "the database is not complete without it")
         }

@@ -65,7 +65,7 @@ extension ReleaseDiff {
             let isAsked = old.kind.holdsAppData && !new.kind.continues(old.kind)
             return [isAsked ? "\(change); stores refuse that without --take-over \(name)" : change]
         }
-        guard new.kind == .shared, new.unpreserved == .refuse else { return [] }
+        guard new.kind.isReplaced, new.unpreserved == .refuse else { return [] }
         let kept = Set(new.preserve.map { SQLName($0.table) })
         return Set(old.preserve.map { SQLName($0.table) }).subtracting(kept).sorted().map {
             "\(name): rows of \($0) are no longer preserved; stores with such rows refuse that without --accept-unpreserved"

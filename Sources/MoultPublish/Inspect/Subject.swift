@@ -1,6 +1,7 @@
 internal import MoultArchive
 package import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import MoultSandbox
 package import StepKit
 
@@ -73,7 +74,7 @@ extension Subject {
                 now: "Specify a database, a bundle, the manifest of a release, or a store.")
         }
         let start = try Files.beginning(of: path, count: 16)
-        if start.starts(with: "SQLite format 3\0".utf8) {
+        if DatabaseHeader.begins(start) {
             return Subject(.database, path, parts: [Part(name: Files.name(of: path), path: path)])
         }
         if path.hasSuffix(".json") { return try release(path, progress) }

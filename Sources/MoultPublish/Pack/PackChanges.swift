@@ -31,11 +31,11 @@ package struct PackChanges: Sendable {
         var diff = try compare(old, new)
         diff.new.path = place
         self.diff = diff
-        migrations = manifest.databases.filter { $0.kind == .user }.flatMap { database in
+        migrations = manifest.databases.filter { $0.kind.isMigrated }.flatMap { database in
             let known = older.database(database.name)?.migrations.map(\.member) ?? []
             return database.migrations.filter { !known.contains($0.member) }.map { (database.name, $0.member) }
         }
-        unpreserved = try manifest.databases.filter { $0.kind == .shared }.flatMap { database in
+        unpreserved = try manifest.databases.filter { $0.kind.isReplaced }.flatMap { database in
             let preserved = Set(database.preserve.map { SQLName($0.table) })
             let inspected = try new.part(database.name).flatMap {
                 try DatabaseInspection($0, isWritableCopy: false, counting: { _ in })

@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 package import StepKit
 
 /// The draft of a release that consists of database files, for publishers who have not written one. Values that are not given
@@ -16,12 +17,7 @@ package struct ReleaseDraft {
 
     /// Returns whether a file is a database, and not a draft.
     package static func isDatabase(_ path: String) throws -> Bool {
-        guard try Files.factsThroughLinks(path)?.kind == .file else { return false }
-        let magic = Array("SQLite format 3\0".utf8)
-        var start = [UInt8](repeating: 0, count: magic.count)
-        let file = try Descriptor(path, .read)
-        let count = try start.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
-        return count == magic.count && start == magic
+        try Files.factsThroughLinks(path)?.kind == .file && DatabaseHeader.begins(Files.beginning(of: path, count: 16))
     }
 
     /// Returns why a file can be neither a database nor a draft; nil if it may be one.

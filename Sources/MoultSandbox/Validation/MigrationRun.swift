@@ -62,8 +62,15 @@ package struct TrialReport: Sendable {
 }
 
 extension TrialReport {
+    /// Throws the failure of the migrations, or an error made by `misfit` if the migrated database differs from the release's
+    /// template.
+    package func requireFit(userVersion: Int?, applicationID: Int?, misfit: (String) -> MoultError) throws {
+        if let failure { throw failure }
+        if let fault = fault(userVersion: userVersion, applicationID: applicationID) { throw misfit(fault) }
+    }
+
     /// Returns how the migrated database differs from the release's template; nil if it does not.
-    package func fault(userVersion wanted: Int?, applicationID: Int?) -> String? {
+    private func fault(userVersion wanted: Int?, applicationID: Int?) -> String? {
         if let wanted, wanted != userVersion {
             return "they end at user_version \(userVersion), and the database of the release has \(wanted)"
         }

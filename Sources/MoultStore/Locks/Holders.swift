@@ -69,11 +69,6 @@ package struct Holders: Sendable {
         unseen = table.unseen
     }
 
-    /// Returns the processes that have one of these databases open, in any generation.
-    package func using(_ databases: Set<String>) -> [ProcessFacts] {
-        holders.filter { $0.uses.contains { $0.what == .database && databases.contains($0.name) } }.map(\.process)
-    }
-
     /// Returns the processes that have files of an older release open without a lease, so they do not follow the store. For
     /// instance, a server that keeps a stable path open reads old data until it opens the path again. The kernel's lock table,
     /// which is long on a large machine, is read only if a process may be outdated: a lease taken by an older version of moult

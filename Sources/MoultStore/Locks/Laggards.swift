@@ -15,11 +15,10 @@ package struct Laggard: Sendable, Equatable {
     /// the wait, because the update is complete.
     package static func wait(_ layout: StoreLayout, seconds: Int, shouldStop: () -> Bool) throws -> [Laggard] {
         guard seconds > 0 else { return [] }
-        let deadline = ContinuousClock.now + .seconds(seconds)
+        var backoff = Backoff(.seconds(seconds), longest: 20)
         while true {
             let laggards = try find(layout)
-            if laggards.isEmpty || ContinuousClock.now >= deadline || shouldStop() { return laggards }
-            usleep(20_000)
+            if laggards.isEmpty || shouldStop() || !backoff.pause() { return laggards }
         }
     }
 

@@ -5,8 +5,9 @@ package import StepKit
 /// The record of a set in quarantine, in a file in the set's directory.
 package struct QuarantineRecord: Sendable, Equatable {
     package static let fileName = "set.json"
-    /// The database with the rows of a damaged one, and the report about them.
-    package static let (salvaged, salvageReport, salvageScratch) = ("salvaged.db", "salvaged.json", "salvage.tmp")
+    /// The database with the rows of a damaged one, the report about them, and the directory for reading them again.
+    package static let (salvaged, salvageReport) = (Staging.salvagedRows, Staging.salvageReport)
+    package static let salvageScratch = "salvage.tmp"
 
     /// Returns the name that a set gives to the file of a path. A set has files of moult, which use some names.
     package static func keptName(of path: String) -> String {

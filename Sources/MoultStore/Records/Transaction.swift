@@ -27,26 +27,11 @@ package struct Transaction {
     }
     package var isTrash: Bool { id.hasPrefix("trash-") }
 
-    /// Returns whether moult created the directory: it has a journal, or only files that an update creates before its journal
-    /// or removes after it.
-    private func isOurs() throws -> Bool {
-        guard try Files.facts(directory)?.kind == .directory else { return false }
-        // Only the user who runs an update may read its directory; other users learn that it exists.
-        if !Files.isReadable(directory), Permission.read(directory).advice != nil { return true }
-        if try isTrash || Files.facts("\(directory)/\(Self.journalName)") != nil { return true }
-        let names = [
-            "unpacked", "waiting", "generation", "adopted", "before", "held", "trial", "copies", "salvaged",
-            "manifest.json", "link", "restored.db",
-        ]
-        return try Files.list(directory).allSatisfy {
-            names.contains($0) || $0.hasPrefix("exam") || $0.hasPrefix("step-")
-        }
-    }
-
-    /// Returns the transactions of updates, and generations that are being removed.
+    /// Returns the transactions of updates, and generations that are being removed. A directory with such a name is moult's,
+    /// whatever it contains: steps may stage any files, and a crash may leave the directory without its journal.
     package static func all(_ layout: StoreLayout) throws -> [Transaction] {
         try Files.list(layout.transactions).map { Transaction(layout: layout, id: $0) }
-            .filter { try (isID($0.id) || $0.isTrash) && $0.isOurs() }
+            .filter { try (isID($0.id) || $0.isTrash) && Files.facts($0.directory)?.kind == .directory }
     }
 
     /// Returns the transactions that need recovery.

@@ -230,7 +230,10 @@ package struct Custody {
                 now: "Restore its owner and mode: chown root \(list); chmod 644 \(list)")
         }
         let lines = String(decoding: try Files.read(list, limit: 1 << 20) ?? [], as: UTF8.self).split(separator: "\n")
-        let paths = [layout.root, try Files.resolved(layout.root)]
-        return lines.contains { line in paths.contains { $0 == line } }
+        if lines.contains(where: { $0 == layout.root }) { return true }
+        let resolved = try Files.resolved(layout.root)
+        guard lines.contains(where: { $0 == resolved }) else { return false }
+        // A link of another user could lead to the trusted store now, and to another store later.
+        return try Self.faults(ofPath: layout.root).allSatisfy { resolved == $0.path || resolved.hasPrefix("\($0.path)/") }
     }
 }

@@ -44,6 +44,8 @@ public struct Database: Sendable, Equatable {
         /// Whether the app can recreate the database at any time. Such a database is set aside if it does not match the
         /// release, and it may be in a separate directory.
         public var isDisposable: Bool { traits.contains(.disposable) }
+        /// The content of a database after a reset, for messages.
+        package var freshContent: String { isReplaced ? "the shipped content" : "an empty database" }
         /// Returns whether a database of this kind may continue to use the file of a database of the kind `before`.
         public func continues(_ before: Self) -> Bool { self == before || (before.isReplaced && isMigrated) }
     }

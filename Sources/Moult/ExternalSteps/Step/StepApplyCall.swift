@@ -14,11 +14,14 @@ struct StepApplyCall {
         do {
             let writes = try step.writes(of: effect)
             let grants = try grants(for: writes, remembering: message == "apply")
-            let before = try Footprint(grants.around)
+            // The step may change everything in the paths that it planned.
+            func footprint() throws -> Footprint {
+                try Footprint(grants.around) { path in writes.contains { PathRules.isInside(path, $0) } }
+            }
+            let before = try footprint()
             try converse(message, executable, writes, grants: grants.themselves + grants.around)
-            for changed in try Footprint(grants.around).changes(since: before) {
-                let isPlanned = grants.around.contains(changed) || writes.contains { PathRules.isInside(changed, $0) }
-                if !isPlanned { throw StepConversation.Misbehaving(.outsideThePlan("\(changed) was changed")) }
+            for changed in try footprint().changes(since: before) where !grants.around.contains(changed) {
+                throw StepConversation.Misbehaving(.outsideThePlan("\(changed) was changed"))
             }
         } catch let error as StepConversation.Misbehaving { throw error.what.error(step.name, message) }
     }
@@ -84,15 +87,22 @@ struct StepApplyCall {
 struct Footprint: Equatable {
     private(set) var entries: [String: FileFacts] = [:]
 
-    /// Files beyond this number are not compared; only the kernel rules protect them.
+    /// More files would take too long to compare.
     private static let maxFiles = 20_000
 
     init(_ paths: [String], skipping isSkipped: (String) -> Bool = { _ in false }) throws {
-        for path in paths { try walk(path, isSkipped) }
+        for path in paths {
+            try walk(path, isSkipped)
+            guard entries.count <= Self.maxFiles else {
+                throw MoultError(
+                    .step, .refused, what: "cannot check what a step changes in \(path)",
+                    why: "it has more than \(Self.maxFiles) files", now: "Give the step a separate directory (\"writable\" in moult.json).")
+            }
+        }
     }
 
     private mutating func walk(_ path: String, _ isSkipped: (String) -> Bool) throws {
-        guard !isSkipped(path), entries.count < Self.maxFiles, let facts = try Files.facts(path) else { return }
+        guard !isSkipped(path), entries.count <= Self.maxFiles, let facts = try Files.facts(path) else { return }
         entries[path] = facts
         guard facts.kind == .directory else { return }
         for name in try Files.list(path) { try walk("\(path)/\(name)", isSkipped) }

@@ -1,0 +1,99 @@
+/// Everything about a change except how it is applied, as one value: the plan, its summary, the checks and the recovery
+/// ask this value, so a new change is described in one place.
+package struct ChangeTraits: Sendable, Equatable {
+    /// How a database with such a change counts in the summary of a plan.
+    package enum Count: Sendable { case leaves, arrives, changes, stays }
+
+    /// What happens to the file at the path of the change.
+    package enum Handling: Sendable {
+        /// Only the name changes: the file is created, or a link is put there or removed.
+        case named
+        /// SQLite writes to the file. Other processes may keep it open.
+        case written
+        /// The file is first drained: its sidecars are emptied, and no other process has it open. Then it is moved or replaced.
+        case drained
+    }
+
+    package var mark: Effect.Mark
+    package var counts: [Count] = []
+    /// Whether the change only carries out one that another line of the plan already shows.
+    package var isDetail = false
+    /// The paths of the files that the change concerns: the old path first, the new one last.
+    package var paths: [String] = []
+    package var handling: Handling?
+    /// Whether apps are asked to close the database first.
+    package var takesOutOfUse = false
+    /// Whether the new content is staged as a separate file, from which it gets to the path.
+    package var isStaged = false
+    /// The number of bytes that are staged on the store's file system.
+    package var stagedBytes = 0
+    /// The members of the bundle that the change needs.
+    package var unpacked: [String] = []
+    /// The files in generations that the change uses.
+    package var members: [String] = []
+    /// The names of directories that the change uses: generations, and sets in quarantine.
+    package var directories: [String] = []
+
+    fileprivate init(_ mark: Effect.Mark, _ counts: Count...) { (self.mark, self.counts) = (mark, counts) }
+
+    fileprivate func with(_ change: (inout ChangeTraits) -> Void) -> ChangeTraits {
+        var traits = self
+        change(&traits)
+        return traits
+    }
+
+    fileprivate func file(_ handling: Handling?, _ paths: String..., takesOutOfUse: Bool = false) -> ChangeTraits {
+        with { ($0.handling, $0.paths, $0.takesOutOfUse) = (handling, paths, takesOutOfUse) }
+    }
+
+    fileprivate func staging(_ bytes: Int, asFile: Bool = true) -> ChangeTraits {
+        with { ($0.stagedBytes, $0.isStaged) = (bytes, asFile) }
+    }
+
+    fileprivate func unpacking(_ members: [String]) -> ChangeTraits {
+        with { ($0.unpacked, $0.members) = (members, members) }
+    }
+
+    fileprivate func using(_ member: String) -> ChangeTraits { with { $0.members = [member] } }
+    fileprivate func directories(_ names: [String]) -> ChangeTraits { with { $0.directories = names } }
+    fileprivate var detail: ChangeTraits { with { $0.isDetail = true } }
+}
+
+extension Change {
+    /// The traits of the change.
+    package var traits: ChangeTraits {
+        switch self {
+        case .confirm, .attach, .prove: ChangeTraits(.none)
+        case .retire(let generation): ChangeTraits(.removes, .leaves).directories([generation])
+        case .unlink(let path): ChangeTraits(.removes).file(.named, path)
+        case .adopt(let path, let generation):
+            ChangeTraits(.changes, .leaves).file(.drained, path, takesOutOfUse: true).directories([generation])
+        case .quarantine(let path, _, _):
+            ChangeTraits(.removes, .leaves).file(.drained, path, takesOutOfUse: true)
+        case .move(let from, let path):
+            ChangeTraits(.changes, .changes).file(.drained, from, path, takesOutOfUse: true)
+        case .seal(let member, let size):
+            ChangeTraits(.adds, .arrives).unpacking([member]).staging(size, asFile: false)
+        case .keepTemplate(let member, let size):
+            ChangeTraits(.adds).unpacking([member]).staging(size, asFile: false).detail
+        case .linkInPlace: ChangeTraits(.adds, .arrives)
+        case .restore(let generation): ChangeTraits(.changes, .arrives).directories([generation])
+        case .installGeneration(let generation): ChangeTraits(.adds).directories([generation]).detail
+        case .switchCurrent(let to, let from):
+            ChangeTraits(.changes).directories([to] + (from.map { [$0] } ?? [])).detail
+        case .link(let path, let member): ChangeTraits(.adds).file(.named, path).using(member).detail
+        case .create(let path, let size): ChangeTraits(.adds, .arrives).file(.named, path).staging(size)
+        case .replace(let path, let member, let size, let way, _, _, _):
+            ChangeTraits(.changes, .leaves, .arrives).using(member).staging(size)
+                .file(way == .live ? .written : .drained, path, takesOutOfUse: true)
+        case .migrate(let path, let members, _, _, _):
+            ChangeTraits(.changes, .changes).unpacking(members).file(.written, path, takesOutOfUse: true)
+        case .restoreRows(let path, _, let set, let size, let generations):
+            ChangeTraits(.changes, .changes).file(.written, path).staging(size, asFile: false)
+                .directories([set] + generations)
+        case .keep: ChangeTraits(.keeps, .stays)
+        case .postpone(let path, _): ChangeTraits(.keeps, .stays).file(nil, path)
+        case .custom: ChangeTraits(.changes)
+        }
+    }
+}
