@@ -177,7 +177,10 @@ package struct FileReplacement {
     {
         let packed = try Manifest(
             parsing: Files.read(request.manifest, limit: Manifest.largest) ?? [], as: .sealed, source: request.manifest)
-        if let killed = draft.killed, killed.databases == packed.databases, killed.checks == packed.checks {
+        // The user may have put another file in place since, for instance a backup.
+        if let killed = draft.killed, killed.databases == packed.databases, killed.checks == packed.checks,
+            try ReleaseMarker.digest(in: path) == killed.databases.first?.sha256
+        {
             return Orchestrator.Result(generation: try Generation.currentName(layout))
         }
         return try orchestrator.update(request, wait: wait)

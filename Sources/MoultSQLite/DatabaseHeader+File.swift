@@ -13,6 +13,13 @@ extension DatabaseHeader {
         try file.close()
     }
 
+    /// Returns whether a file that this process does not have open is a database in WAL mode. Its sidecars are not examined.
+    package static func isWAL(unopened path: String) throws -> Bool {
+        do { return try DatabaseHeader(ofOwnFile: path).isWAL } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return false }
+    }
+
     /// Reads the header through a descriptor, which stays open, and checks that the file's size matches its page count.
     package init(of file: borrowing Descriptor) throws {
         let facts = try file.facts()

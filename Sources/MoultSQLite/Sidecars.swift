@@ -107,13 +107,19 @@ package struct Sidecars: Equatable, Sendable {
         return count == 1 && first != 0
     }
 
+    /// The first bytes of a journal with content. They are zeroed once the transaction ends.
+    private static let journalMagic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+
+    /// Returns whether a journal starts like one that SQLite would roll back.
+    package func hasJournalHeader() throws -> Bool {
+        try journal.map { try Self.start(of: $0, 8) == Self.journalMagic } ?? false
+    }
+
     /// Returns whether a hot journal has a valid header that fits the database; true without a hot journal.
     package func hasValidJournal(of path: String) throws -> Bool {
         guard let journal, try hasHotJournal() else { return true }
         let bytes = try Self.start(of: journal, 28)
-        guard bytes.count == 28, bytes.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]) else {
-            return false
-        }
+        guard bytes.count == 28, bytes.starts(with: Self.journalMagic) else { return false }
         func number(at offset: Int) -> Int { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } }
         // Other access would require that all sidecars are valid.
         let connection = try Connection(path: path, access: .immutable)

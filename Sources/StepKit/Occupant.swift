@@ -45,11 +45,18 @@ extension PlanContext {
                 if let owner = try owner(at: path), owner.holdsAppData, !database.kind.continues(owner.kind) {
                     return .claimed(owner)
                 }
-                return try database.kind.isReplaced && store.marker(path) == database.sha256 ? .own : .foreign
+                return try isReleased(path, as: database) ? .own : .foreign
             }
             if database.kind.continues(before.kind) { return .own }
             return before.kind.isDisposable ? .cache : .claimed(before)
         }
+    }
+
+    /// Returns whether the file at a path is a shared database from this release or a kept one: an update to a release without
+    /// the database leaves the file in place.
+    private func isReleased(_ path: String, as database: Database) throws -> Bool {
+        guard database.kind.isReplaced, let digest = try store.marker(path) else { return false }
+        return try digest == database.sha256 || store.releasedDatabase(digest: digest) != nil
     }
 
     private func installedDatabase(at path: String) -> Database? {

@@ -90,6 +90,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func `consumers get the names of the changed tables of a cache`(isElsewhere: Bool) throws {
+        try Shell.must([BuiltMoult.path(), "init", "-q", shop.root, "--product", "org.example.test"])
         if isElsewhere { try shop.set("cacheRoot", JSON.string(shop.scratch.directory("caches")).line) }
         try shop.store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.cache("thumbs", Self.same)]))
         let input = try listen()

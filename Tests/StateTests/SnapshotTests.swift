@@ -23,15 +23,15 @@ import Testing
         #expect(reads.filter { $0.value > 1 } == [:])
     }
 
-    /// The second time is under the store's lock, because an update may have ended in between. Only the update itself changes
-    /// the records after that.
-    @Test func `an update reads each record twice at most`() throws {
+    /// Before it has the store's lock, under the lock, and after the new release is installed, when the results of its checks are
+    /// recorded. The update itself changes some records in between.
+    @Test func `an update reads each record three times at most`() throws {
         let (scratch, releases) = (try Scratch(), try CopiedStore.Releases())
         let store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
         try begin(store)
         let changed: Set = ["links.json", "checks.json", "history.jsonl", "current", "holds.json"]
         let reads = try reads(by: ["apply", releases.manifest(2)], store, scratch)
-        #expect(reads.filter { $0.value > 2 && !changed.contains(Files.name(of: $0.key)) } == [:])
+        #expect(reads.filter { $0.value > 3 && !changed.contains(Files.name(of: $0.key)) } == [:])
     }
 
     /// Without a record of holds, the history must show that none was lost.

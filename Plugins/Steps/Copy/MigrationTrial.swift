@@ -33,15 +33,11 @@ struct MigrationTrial {
     /// Throws unless the result of the migrations matches the release's template; additional tables or indexes of an app are
     /// allowed.
     private func verify(_ report: TrialReport, path: String) throws {
-        let (release, name) = (context.plan.release, database.name)
-        let loss = RowCounts(report.after).loss(since: RowCounts(report.before)) {
-            release.mayShrink(name, table: $0, from: $1, to: $2)
-        }
-        if let loss { throw Migrations.loses(loss, path: context.plan.store.path(path)) }
-        let wanted = database.identity
-        try report.requireFit(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
-            release.migrationMisfit($0, of: database)
-        }
+        let (release, wanted) = (context.plan.release, database.identity)
+        try report.requireFit(
+            path: context.plan.store.path(path), userVersion: wanted.userVersion, applicationID: wanted.applicationID,
+            mayShrink: { release.mayShrink(database.name, table: $0, from: $1, to: $2) },
+            misfit: { release.migrationMisfit($0, of: database) })
     }
 
     private func makeDurable(_ members: [String]) throws {

@@ -57,7 +57,7 @@ struct RowForecast {
 
     /// Throws if the release no longer preserves a table whose rows the installed release preserves.
     func refuseUnpreserved(_ live: Connection) throws {
-        guard let before = try installed() else { return }
+        guard let before = try origin() else { return }
         for rule in rules(before) where rule.placement == nil {
             guard try RowSelection.hasTable(rule.table, in: live) else { continue }
             let count = try RowSelection(table: rule.table, conditions: rule.conditions).count(in: live)

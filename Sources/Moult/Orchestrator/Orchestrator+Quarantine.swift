@@ -10,16 +10,11 @@ extension Orchestrator {
     /// Returns the sets in quarantine, oldest first.
     package func quarantine() throws -> [QuarantineShelf.Set] { try shelf().sets() }
 
-    /// Returns the set with this identifier, or, given the name of a database, the newest set of that database, preferably one
-    /// with rows.
+    /// Returns the set with this identifier, or, given the name of a database, the newest set of that database that has content.
     package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
         let sets = try quarantine()
         let own = sets.filter { $0.record?.database == name }
-        // Restoring an older set may have put an empty database into quarantine, which a user who specifies only the database
-        // does not want.
-        if let set = sets.first(where: { $0.id == name }) ?? own.last(where: { !$0.isWithoutRows }) ?? own.last {
-            return set
-        }
+        if let set = sets.first(where: { $0.id == name }) ?? own.last(where: \.hasContent) ?? own.last { return set }
         let names = sets.compactMap { $0.record?.database } + sets.map(\.id)
         throw MoultError(
             .quarantine, .refused, what: "quarantine has no set or database named \"\(name)\"",
@@ -115,7 +110,18 @@ extension Orchestrator {
         let names = try RowCounts(of: old).tables.keys.sorted().filter { !ReleaseMarker.isOwn($0.text) }
         let isThere =
             try RowSelection.hasTable(table, in: old) && !ReleaseMarker.isOwn(table)
+        let isVirtual =
+            try old.int(
+                "SELECT count(*) FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%' AND name = ?1 COLLATE NOCASE",
+                [.text(table)]) > 0
         try old.close()
+        if isVirtual {
+            throw MoultError(
+                .quarantine, .refused, what: "the rows of \(table) cannot be restored alone",
+                why: "\(table) is a virtual table",
+                now: "Restore the whole database: moult quarantine --restore \(set.id). "
+                    + "Or export it: moult quarantine --export FILE \(set.id)")
+        }
         if isThere { return names.first { $0 == SQLName(table) }?.text ?? table }
         throw MoultError(
             .quarantine, .refused, what: "\(set.id) has no table \"\(table)\"",
@@ -166,19 +172,32 @@ extension Orchestrator {
 
     /// Returns the database of the installed release that a set belongs to: the one with the recorded name, or if no database
     /// has this name, the one at the recorded path. The path to write to comes from the manifest, never from the record.
+    /// Throws if these are two databases, because a release may have given the name to another file, or moved the file.
     private func writable(_ set: QuarantineShelf.Set) throws -> Database {
         guard let installed = try snapshot().installed?.manifest else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) cannot be restored", why: "no release is installed",
                 now: "Install a release first, or export the data: moult quarantine --export FILE \(set.id)")
         }
-        let named = set.record.flatMap { installed.database($0.database) }
-        let database = try named ?? installed.databases.first { try snapshot().place(of: $0) == set.record?.path }
-        guard let database, !database.kind.isSealed else {
-            throw MoultError(
-                .quarantine, .refused, what: "\(set.id) cannot be restored",
-                why: "release \(installed.version) has no writable database for it",
+        func refusal(_ why: String) -> MoultError {
+            MoultError(
+                .quarantine, .refused, what: "\(set.id) cannot be restored", why: why,
                 now: "Export the data instead: moult quarantine --export FILE \(set.id)")
+        }
+        let store = snapshot()
+        let named = set.record.flatMap { installed.database($0.database) }
+        let placed = try installed.databases.first { try store.place(of: $0) == set.record?.path }
+        guard let database = named ?? placed, !database.kind.isSealed else {
+            throw refusal("release \(installed.version) has no writable database for it")
+        }
+        if let named, let placed, named.name != placed.name, !placed.kind.isSealed {
+            throw refusal(
+                "in release \(installed.version), \(named.name) is at \(named.path), and \(placed.path) belongs to "
+                    + "\(placed.name)")
+        }
+        if database.kind.isDisposable, set.record?.kind.isDisposable == false {
+            throw refusal(
+                "in release \(installed.version), \(database.name) is a cache, which moult replaces without keeping its rows")
         }
         return database
     }

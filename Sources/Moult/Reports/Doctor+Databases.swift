@@ -34,7 +34,7 @@ extension Doctor {
     /// Reports a database in WAL mode whose sidecars readers cannot create: SQLite cannot open it, except with `immutable=1`.
     private func readOnlyWAL(_ name: String, _ path: String) throws -> [Finding] {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
-            try !OpenFiles.isOpenHere(path), try Connection.isWAL(ofFileAt: path)
+            try !OpenFiles.isOpenHere(path), try DatabaseHeader.isWAL(unopened: path)
         else { return [] }
         let directory = Files.directory(of: try Files.target(ofLink: path) ?? path)
         // Checks the directory's mode, because root may write to every directory, but other readers may not.
@@ -69,9 +69,7 @@ extension Doctor {
             let isWritten = holders.contains {
                 $0.uses.contains { $0.what == .database && $0.name == database.name && $0.how == .writing }
             }
-            if !isWritten, let journal = sidecars.journal, journal.facts.kind == .file,
-                try sidecars.hasHotJournal() && sidecars.hasValidJournal(of: path)
-            {
+            if !isWritten, let journal = sidecars.journal, try sidecars.hasJournalHeader() {
                 findings.append(
                     Finding(
                         kind: "hotJournal", path: journal.path, what: "a program ended during a transaction",
@@ -80,7 +78,7 @@ extension Doctor {
                         fix: command("sqlite3", path, "SELECT count(*) FROM sqlite_schema")))
             }
             findings += try readOnlyWAL(database.name, path)
-            if try !OpenFiles.isOpenHere(path), try Connection.isWAL(ofFileAt: path), SQLiteVersion.linked.hasWALResetBug {
+            if try !OpenFiles.isOpenHere(path), try DatabaseHeader.isWAL(unopened: path), SQLiteVersion.linked.hasWALResetBug {
                 findings.append(walReset(path))
             }
         }

@@ -26,7 +26,7 @@ struct ContentTransfer {
     /// Whether the new content is a file from before moult.
     private let restoresFile: Bool
     /// Returns the shipped file and the rules for content whose digest is not that of the installed release; nil if no kept
-    /// release has that digest. A set restored from quarantine, for example, may have the content of an earlier release.
+    /// release has that digest, or if the whole content is kept. A set restored from quarantine, for example, may have the content of an earlier release.
     let contentOf: (_ digest: String) throws -> (file: String, rules: [Preservation.Rule])?
 
     init(
@@ -57,7 +57,7 @@ struct ContentTransfer {
     /// Carries the rows over. The caller has begun a transaction in the new database; the old database is not changed.
     func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
         var transfer = self
-        if case .shipped = old, try live.int(ReleaseMarker.isThere) == 1,
+        if !isForeign, try live.int(ReleaseMarker.isThere) == 1,
             case .text(let digest)? = try live.scalar(ReleaseMarker.digest), let content = try contentOf(digest)
         {
             (transfer.old, transfer.rules) = (.shipped(content.file), content.rules)

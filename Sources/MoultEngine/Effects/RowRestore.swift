@@ -13,8 +13,8 @@ final class RowRestore: WritableEffect {
     var waitsForOthers: Bool { true }
     private(set) var fates: [RowFate] = []
     private let table: String
-    /// The new name of each column that has been renamed, by its name in the set.
-    private let columns: [String: String]
+    /// The rule with the columns that have been renamed since the set was kept; nil if none has.
+    private let rule: Preservation.Rule?
     /// The database in the set.
     private let source: String
     /// Databases of releases: rows that they contain do not belong to the app, and are not restored.
@@ -27,12 +27,12 @@ final class RowRestore: WritableEffect {
     private let patience: Int
 
     init(
-        _ effect: Effect, place: String, table: String, columns: [String: String], source: String,
+        _ effect: Effect, place: String, table: String, rule: Preservation.Rule?, source: String,
         shipped: [(file: String, isInstalled: Bool)],
         patience: Int
     ) {
         (self.effect, self.place, self.table, self.source, self.shipped) = (effect, place, table, source, shipped)
-        (self.columns, self.patience) = (columns, patience)
+        (self.rule, self.patience) = (rule, patience)
     }
 
     func hold() throws {
@@ -60,9 +60,12 @@ final class RowRestore: WritableEffect {
         let before = try rows(of: live)
         // The present table may lack a column of the set, even under another name.
         let known = try ContentTransfer.columns(of: table, in: live)
-        let columns = columns.filter { known.contains(SQLName($0.value)) }
+        let columns = rule?.placement?.columns.filter { known.contains(SQLName($0.value)) } ?? [:]
+        let own = RowRule(
+            table: table, columns: columns, earlierRenames: rule?.earlierRenames ?? [:], onConflict: .keepNew,
+            onReject: .record)
         let transfer = RowTransfer(
-            rules: [RowRule(table: table, columns: columns, onConflict: .keepNew, onReject: .record)],
+            rules: [own],
             rejects: RejectTable(name: ReleaseMarker.rejects, label: "restored", isRepeatable: true),
             shipped: pristine.map(\.connection), ownShipped: pristine.first(where: \.isInstalled)?.connection,
             isLive: true)

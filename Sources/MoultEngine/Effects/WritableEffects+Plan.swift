@@ -109,7 +109,7 @@ extension WritableEffects {
         let origin = zip(generations, origins).first { $0.0 != plan.to.generation }?.1.database
         return RowRestore(
             effect, place: place(path), table: table,
-            columns: record.map { renamed(table, from: origin, $0, to: database) } ?? [:],
+            rule: record.flatMap { rule(of: table, from: origin, $0, to: database) },
             source: Staging.restoredRows(in: transaction.directory),
             shipped: zip(generations, origins).map { ($1.file, $0 == plan.to.generation) },
             patience: transaction.patience)
@@ -130,16 +130,16 @@ extension WritableEffects {
         return (entry, "\(transaction.layout.generation(generation))/\(member)")
     }
 
-    /// Returns the present name of each renamed column of a table in a set, by its name in the set. The set may come from an
+    /// Returns the rule with the renamed columns of a table in a set; nil if no column has been renamed. The set may come from an
     /// older or a newer release.
-    private func renamed(
-        _ table: String, from origin: Database?, _ record: QuarantineRecord, to database: Database
-    ) -> [String: String] {
-        guard let version = Version(record.release) else { return [:] }
+    private func rule(
+        of table: String, from origin: Database?, _ record: QuarantineRecord, to database: Database
+    ) -> Preservation.Rule? {
+        guard let version = Version(record.release) else { return nil }
         let isBack = release.version.precedes(version)
-        guard isBack || version.precedes(release.version) else { return [:] }
+        guard isBack || version.precedes(release.version) else { return nil }
         let rules = Preservation(from: origin, to: database, isBack: isBack).rules
-        return rules.first { SQLName($0.table) == SQLName(table) }?.placement?.columns ?? [:]
+        return rules.first { SQLName($0.table) == SQLName(table) }
     }
 
     private func setAside(_ effect: Effect) throws -> SetAside? {
@@ -240,7 +240,7 @@ extension WritableEffects {
             acceptsUnpreserved: mayLeave || database.unpreserved == .keep, keepsUnselectableRows: mayLeave,
             restoresFile: restoresPlainFile,
             contentOf: { [unowned self] digest in
-                guard !restoresPlainFile, digest != before?.sha256,
+                guard !restoresPlainFile, reason != .takenOver, digest != before?.sha256,
                     let origin = try StoreSnapshot(transaction.layout).releasedDatabase(digest: digest)
                 else { return nil }
                 return (file(origin), rules(origin, database))

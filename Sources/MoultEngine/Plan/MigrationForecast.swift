@@ -80,9 +80,10 @@ package struct MigrationForecast {
         let report = try Validator.available().try(trial, scratch: "\(scratch)/exam") {}
         // A release with a failing migration would be refused when it is applied, so the plan fails already.
         let wanted = database.identity
-        try report.requireFit(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
-            release.migrationMisfit($0, of: database)
-        }
+        try report.requireFit(
+            path: layout.file(path), userVersion: wanted.userVersion, applicationID: wanted.applicationID,
+            mayShrink: { release.mayShrink(database.name, table: $0, from: $1, to: $2) },
+            misfit: { release.migrationMisfit($0, of: database) })
         return report
     }
 }

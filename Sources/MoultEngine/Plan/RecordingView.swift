@@ -36,15 +36,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
     }
 
     func marker(_ path: String) throws -> String? {
-        guard try Files.factsThroughLinks(layout.file(path))?.kind == .file else { return nil }
-        do {
-            return try NonInvasiveReader.into(layout.file(path)) { connection in
-                guard try connection.int(ReleaseMarker.isThere) == 1,
-                    case .text(let digest)? = try connection.scalar(ReleaseMarker.digest)
-                else { return nil }
-                return digest
-            }
-        } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
+        try ReleaseMarker.digest(in: layout.file(path))
     }
 
     func earlierDatabases() throws -> [Database] {
@@ -126,5 +118,20 @@ extension Plan.Fact {
         default: value = "unknown"
         }
         return Plan.Fact(path: path, field: field, value: value)
+    }
+}
+
+extension ReleaseMarker {
+    /// Returns the digest of the release's file from which a database was created; nil if the file has no marker.
+    package static func digest(in path: String) throws -> String? {
+        guard try Files.factsThroughLinks(path)?.kind == .file else { return nil }
+        do {
+            return try NonInvasiveReader.into(path) { connection in
+                guard try connection.int(isThere) == 1, case .text(let digest)? = try connection.scalar(digest) else {
+                    return nil
+                }
+                return digest
+            }
+        } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
     }
 }

@@ -62,9 +62,15 @@ package struct TrialReport: Sendable {
 }
 
 extension TrialReport {
-    /// Throws the failure of the migrations, or an error made by `misfit` if the migrated database differs from the release's
-    /// template.
-    package func requireFit(userVersion: Int?, applicationID: Int?, misfit: (String) -> MoultError) throws {
+    /// Throws if the migrations failed or lost rows, or if the migrated database differs from the release's template: then the
+    /// error is made by `misfit`.
+    package func requireFit(
+        path: String, userVersion: Int?, applicationID: Int?, mayShrink: (String, Int, Int) -> Bool,
+        misfit: (String) -> MoultError
+    ) throws {
+        if let loss = RowCounts(after).loss(since: RowCounts(before), mayShrink: mayShrink) {
+            throw Migrations.loses(loss, path: path)
+        }
         if let failure { throw failure }
         if let fault = fault(userVersion: userVersion, applicationID: applicationID) { throw misfit(fault) }
     }

@@ -29,7 +29,10 @@ package struct QuarantineShelf {
         package var isCache: Bool { record.map { $0.kind.isDisposable && $0.reason != .takenOver } ?? false }
 
         /// Whether the set has no rows that are missing from the new content; false if they were not counted.
-        package var isWithoutRows: Bool { record?.rows.map { $0.values.allSatisfy { $0 == 0 } } ?? false }
+        package var hasContent: Bool {
+            guard let record, let rows = record.rows, rows.values.allSatisfy({ $0 == 0 }) else { return true }
+            return [.replaced, .rolledBack, .migrated].contains(record.reason)
+        }
 
         /// The path of the main file.
         package var file: String? { record.map { "\(directory)/\($0.keptName)" } }
