@@ -31,6 +31,15 @@ import Testing
 
     // MARK: Values
 
+    /// SQLite's `quote` writes infinity as a word that is not valid in SQL.
+    @Test(arguments: ["9e999", "-9e999"])
+    func `a column of the app whose default is infinite does not prevent an update`(value: String) throws {
+        let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY, mine INT DEFAULT 1"
+        let app = "ALTER TABLE item ADD COLUMN best REAL DEFAULT \(value); INSERT INTO item(id) VALUES(1);"
+        try must(try update("\(schema));", app: app, "\(schema), z);"))
+        #expect(try shop.read("app.db", "SELECT id, mine FROM item") == "1|1\n")
+    }
+
     static let values = [
         "CAST(x'C4E4FF' AS TEXT)", "CAST(x'61006200' AS TEXT)", "CAST(x'EDA080' AS TEXT)", "9e999", "-9e999", "x''",
         "''",

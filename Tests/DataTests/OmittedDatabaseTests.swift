@@ -197,4 +197,34 @@ import Testing
         #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
         #expect(try shop.read("new.db", "SELECT t FROM note") == "")
     }
+
+    @Test func `a release that has an omitted shared database again does not leave its rows behind without consent`() throws {
+        try begin("shared")
+        try shop.pack("3.0.0", [.shared(Self.note + "CREATE TABLE z(x);"), Self.food])
+        let before = try shop.tree()
+        #expect(try shop.plan("3.0.0").status == 3)
+        let ended = try shop.apply("3.0.0")
+        #expect(ended.status == 3 && ended.errors.contains("does not preserve 1 row of app.note"), "\(ended)")
+        #expect(try shop.tree() == before)
+        try shop.install("3.0.0", "--accept-unpreserved")
+        #expect(try shop.onlyKept("app").sql("app.db", "SELECT t FROM note") == "DIARY\n")
+    }
+
+    /// The counts are exact, because the rows that the kept release shipped are known.
+    @Test(arguments: ["app.db", "moved.db"])
+    func `only the app's rows in an omitted shared database count`(path: String) throws {
+        let note = Self.note + "INSERT INTO note VALUES('SHIPPED', 0);"
+        let first = Shipped.shared(note, [Self.own])
+        try shop.pack("1.0.0", [first, Self.food])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO note VALUES('DIARY', 1), ('LEFT', 0)")
+        try shop.pack("2.0.0", [Self.food])
+        try shop.install("2.0.0")
+        try shop.pack(
+            "3.0.0", [.shared(note + "CREATE TABLE z(x);", [Self.own], more: [.init("path", .string(path))]), Self.food])
+        #expect(try shop.plan("3.0.0").output.contains("1 row of note not carried over"))
+        let ended = try shop.apply("3.0.0")
+        #expect(ended.output.contains("app: 1 row of note carried over, 1 row of note not carried over"), "\(ended)")
+        #expect(try shop.read(path, "SELECT t FROM note ORDER BY t") == "DIARY\nSHIPPED\n")
+    }
 }

@@ -1,5 +1,6 @@
 import MoultBasics
 import MoultFiles
+import MoultStore
 import TestSupport
 import Testing
 
@@ -98,5 +99,58 @@ import Testing
         try restoreContentOfTheFirst()
         try #require(shop.moult("rollback", "--to", "2.0.0").status == 0)
         #expect(try row() == "1|one\n")
+    }
+
+    // MARK: Content of unknown or earlier origin
+
+    private static let swap: [JSON.Member] = [.init("a", "b"), .init("b", "a")]
+
+    /// Installs two releases, the second of which exchanges the names of two columns, and lets the app write.
+    private func beginSwapped() throws {
+        try release("1.0.0", "a, b")
+        try release("2.0.0", "a, b", Self.swap)
+        try release("4.0.0", "a, b", Self.swap)
+        try shop.install("1.0.0")
+        try shop.install("2.0.0")
+        try shop.sql("app.db", "INSERT INTO t(id, a, b) VALUES(1, 'A', 'B')")
+    }
+
+    @Test func `columns are not exchanged again if a release omits the database in between`() throws {
+        try beginSwapped()
+        try shop.pack("3.0.0", [.reference("CREATE TABLE food(x);")])
+        for version in ["3.0.0", "4.0.0"] { try shop.install(version) }
+        #expect(try row() == "1|A|B\n")
+    }
+
+    @Test func `columns are not exchanged in a backup that is put into a new store`() throws {
+        try beginSwapped()
+        let new = try Shop()
+        try Files.copy(shop.path("app.db"), to: new.path("app.db"), mode: 0o644)
+        try #require(new.moult("apply", shop.manifest("4.0.0")).status == 0)
+        #expect(try new.read("app.db", "SELECT * FROM t WHERE id < 900") == "1|A|B\n")
+    }
+
+    @Test func `a column that is renamed in a backup keeps its values in a new store`() throws {
+        try release("1.0.0", "a")
+        try release("2.0.0", "b", [.init("a", "b")])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO t(id, a) VALUES(1, 'A')")
+        let new = try Shop()
+        try Files.copy(shop.path("app.db"), to: new.path("app.db"), mode: 0o644)
+        try #require(new.moult("apply", shop.manifest("2.0.0")).status == 0)
+        #expect(try new.read("app.db", "SELECT * FROM t WHERE id < 900") == "1|A\n")
+    }
+
+    /// The set has columns of both names. Whether its release is still kept makes no difference.
+    @Test(arguments: [9, 1]) func `an old rename is not applied to a restored table that has both columns`(keep: Int) throws {
+        try Settings.rewrite(StoreLayout(root: shop.store), "keep", .size(keep))
+        try Settings.rewrite(StoreLayout(root: shop.store), "minimumAge", 0)
+        for version in ["3.0.0", "4.0.0"] { try release(version, "note, descr", [.init("descr", "note")]) }
+        try shop.install("3.0.0")
+        try shop.sql("app.db", "INSERT INTO t(id, note, descr) VALUES(1, 'NOTE', 'DESCR')")
+        try #require(shop.moult("reset", "app", "--set-user-data-aside").status == 0)
+        try shop.install("4.0.0")
+        try #require(shop.moult("quarantine", "--restore", "app", "--table", "t").status == 0)
+        #expect(try row() == "1|NOTE|DESCR\n")
     }
 }

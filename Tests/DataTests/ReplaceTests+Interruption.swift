@@ -235,4 +235,23 @@ extension ReplaceTests {
         try scratch.must("moult replace --undo app.db")
         #expect(try content() == "old\n")
     }
+
+    /// The user sees that the command was killed, restores a backup, and runs the command again.
+    @Test func `a killed replacement is done again if the file was restored in between`() throws {
+        try scratch.must("mkdir pristine && mv app.db pristine")
+        let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
+        var (number, replaced) = (1, 0)
+        while true {
+            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
+            let ended: Shell.Ended = try scratch.run(
+                "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db"
+            )
+            if ended.status == 0 { break }
+            if try content() == "new1\n" { replaced += 1 }
+            try scratch.must("cp pristine/app.db app.db && moult replace app.db new1.db")
+            #expect(try content() == "new1\n", "call \(number)")
+            number += 2
+        }
+        #expect(replaced > 1 && number > 30, "\(number) \(replaced)")
+    }
 }

@@ -185,6 +185,20 @@ import Testing
         #expect(try Files.facts(scratch.path("evil")) == nil)
     }
 
+    /// In such a directory, a change that the step did not plan could go unnoticed.
+    @Test func `a step may create no file in a directory with more files than can be compared`() throws {
+        let program = try Programs.shell(
+            Scratch(), plan: Programs.planned("x", writes: ["GRANTED/file"]),
+            apply: "echo changed > GRANTED/1; touch GRANTED/file; \(Self.result)")
+        let world = try StepWorld(program)
+        try world.adapt(program)
+        try Shell.must(["sh", "-c", "cd \"$0\" && seq 20001 | xargs touch", world.granted])
+        let error = try #require(try world.failure())
+        #expect(error.outcome == .undone, "\(error)")
+        #expect(error.why?.contains("cannot check what a step changes in \(world.granted)") == true, "\(error)")
+        #expect(try Files.facts("\(world.granted)/1")?.size == 0)
+    }
+
     /// The running process uses a sealed copy of the program, so it cannot change the program.
     @Test func `a step cannot rewrite its own program`() throws {
         let scratch = try Scratch()

@@ -67,6 +67,14 @@ import Testing
         #expect(run.out.split(separator: "\n").count == 1)
     }
 
+    /// The page contains rows of the databases.
+    @Test(arguments: [("644", "022", "644"), ("644", "077", "600"), ("600", "022", "600"), ("640", "022", "640")])
+    func `only users who can read both databases can read the page`(mode: String, umask: String, page: String) throws {
+        let script = "chmod \(mode) new.db; umask \(umask); moult diff -q --html page.html old.db new.db; stat -c %a page.html"
+        #expect(try scratch.moult(script).out == "\(page)\n")
+        #expect(try scratch.moult("chmod 604 page.html; \(script)").out == "604\n")
+    }
+
     @Test func `diff --html replaces only a page that diff has written`() throws {
         let run = try scratch.moult("moult diff --html page.html old.db new.db")
         #expect((run.status, run.err) == (2, ""))

@@ -251,4 +251,12 @@ import Testing
         #expect(try cache().status == 2)
         #expect(try names() == ["thumbs.db"])
     }
+
+    /// A file that is not a database would be replaced.
+    @Test(arguments: ["schema.sql", "./link.sql"]) func `the script is not used as the cache`(name: String) throws {
+        try Files.symlink(to: "schema.sql", at: scratch.path("link.sql"))
+        let ended = try Shell.run([BuiltMoult.path(), "cache", name, "--schema", "schema.sql"], in: scratch.path)
+        #expect(ended.status == 64 && ended.errors.contains("are the same file"), "\(ended)")
+        #expect(try Files.read(scratch.path("schema.sql"), limit: 4096) == Array(Self.schema.utf8))
+    }
 }

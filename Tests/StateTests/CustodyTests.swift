@@ -199,4 +199,45 @@ import Testing
         let ended = try Shell.run(["timeout", "10", "flock", home, BuiltMoult.path()] + words)
         #expect(ended.status == 2, "\(ended)")
     }
+
+    /// In a directory in which an app may create files, the app could exchange a directory behind its link at any moment.
+    @Test func `root opens no database through a link of an app, not even to a file of the app`() throws {
+        #expect(try moult(["apply", manifest]).status == 0)
+        let data = try scratch.directory("data")
+        try Shell.must(["chmod", "1777", path])
+        try Shell.must(["mv", "\(path)/diary.db", "\(data)/diary.db"])
+        try Files.symlink(to: "\(data)/diary.db", at: "\(path)/diary.db")
+        try Shell.must(["chown", "-hR", "65534", data, "\(path)/diary.db"])
+        let why = "the symbolic link \(path)/diary.db belongs to user nobody"
+        for words in [["sql", "SELECT * FROM diary.note"], ["sql", "--write", "INSERT INTO diary.note VALUES(1)"]] {
+            let ended = try moult(words)
+            #expect(ended.status == 3 && ended.errors.contains(why), "\(words): \(ended)")
+        }
+        for words in [["verify"], ["verify", "--deep"], ["status"]] {
+            let ended = try moult(words)
+            #expect(ended.output.contains(/✗ +diary/), "\(words): \(ended)")
+        }
+        #expect(try Files.list(data) == ["diary.db"])
+    }
+
+    /// The link could lead to the other store after the check.
+    @Test func `a link of another user to a trusted store is not trusted`() throws {
+        #expect(try moult(["apply", manifest]).status == 0)
+        try Shell.must(["chown", "-R", "65533", path])
+        let home = try scratch.directory("home")
+        try Files.symlink(to: path, at: "\(home)/store")
+        try Shell.must(["chown", "-hR", "65534", home])
+        func status(_ store: String) throws -> Shell.Ended {
+            try Shell.run([
+                "unshare", "-m", "sh", "-c",
+                #"mkdir -p /etc/moult && mount -t tmpfs none /etc/moult && echo "$1" > /etc/moult/trusted-stores && exec "$0" status --store "$2""#,
+                BuiltMoult.path(), path, store,
+            ])
+        }
+        #expect(try status(path).status == 0)
+        let ended = try status("\(home)/store")
+        #expect(ended.status == 3 && ended.errors.contains("root does not use the store \(home)/store"), "\(ended)")
+        try Shell.must(["chown", "-h", "0", home, "\(home)/store"])
+        #expect(try status("\(home)/store").status == 0)
+    }
 }

@@ -118,6 +118,34 @@ import Testing
         #expect(ended.errors.contains("\(store)/moult.json belongs to user #4002"), "\(ended)")
     }
 
+    @Test(
+        .enabled(if: geteuid() == 0, "only root may give files away"),
+        arguments: [
+            ["status"], ["verify"], ["attach"], ["sql", "SELECT * FROM cache.n"], ["sql", "--write", "DELETE FROM cache.n"],
+            ["inspect"], ["doctor"],
+        ])
+    func `no command opens a cache of this user that another user's settings name`(words: [String]) throws {
+        let releases = try ReleaseMaker(in: scratch.path("cache"))
+        try releases.make("3.0.0", sequence: 3, [.cache("cache", "CREATE TABLE n(x)")])
+        try must(["apply", "-q", "--store", store, scratch.path("cache/test-3.0.0.json")])
+        let caches = try scratch.directory("caches")
+        try Shell.must(["sqlite3", "\(caches)/cache.db", "CREATE TABLE n(x); INSERT INTO n VALUES('private')"])
+        let settings = "{\"moult\": 1, \"product\": \"org.example.test\", \"cacheRoot\": \"\(caches)\"}"
+        try Files.replace("\(store)/moult.json", with: Array(settings.utf8), mode: 0o644)
+        try Shell.must(["chown", "-hR", "4002", store])
+        try Shell.must(["chmod", "-R", "a+rwX", store])
+        try Shell.must(["chown", "-R", "4001", caches])
+        try Shell.must(["chmod", "700", caches])
+        let ended =
+            words == ["inspect"]
+            ? try Shell.run([
+                "setpriv", "--reuid=4001", "--regid=4001", "--clear-groups", BuiltMoult.path(), "inspect", store,
+            ]) : try moult(words, as: 4001)
+        #expect(!(ended.output + ended.errors).contains("private"), "\(ended)")
+        #expect(ended.status != 0, "\(ended)")
+        #expect(try Shell.must(["sqlite3", "\(caches)/cache.db", "SELECT x FROM n"]) == "private\n")
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
     func `a journal of another user is moved away, and the healthy database next to it is not set aside`() throws {
         let releases = try ReleaseMaker(in: scratch.path("user"))
