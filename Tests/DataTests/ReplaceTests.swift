@@ -373,7 +373,7 @@ import Testing
     func `replace and cache do not follow another user's link to a directory`() throws {
         try scratch.must(
             """
-            chmod 1777 . && mkdir mine && cp app.db mine && chown -R 4711 mine && ln -s mine link && chown -h 65534 link
+            chmod 1777 .; mkdir mine; cp app.db mine; chown -R 4711 mine; ln -s mine link; chown -h 65534 link
             echo 'CREATE TABLE other(x);' > other.sql
             """)
         for line in ["replace link/app.db new2.db", "cache link/app.db --schema other.sql"] {
@@ -386,8 +386,8 @@ import Testing
         let names = ["app.db.new", "app.db.own", "app.db.old", "app.patch.new", "page.html.new", "moult.json.new"]
         for name in names { try scratch.must("echo '\(name)' > \(name)") }
         try scratch.must("ln app.db other.db && moult replace app.db new1.db && moult replace --undo app.db")
-        try scratch.must(
-            "moult delta new1.db new2.db -o app.patch && moult diff new1.db new2.db --html page.html || true")
+        try scratch.must("moult delta new1.db new2.db -o app.patch")
+        try scratch.must("moult diff new1.db new2.db --html page.html", status: 2)
         try scratch.must("moult init -q . --product local.names")
         for name in names { #expect(try scratch.must("cat \(name)") == "\(name)\n") }
     }

@@ -17,8 +17,8 @@ final class Bench: Sendable {
     }
 
     @discardableResult
-    func must(_ line: String) throws -> String {
-        try scratch.must(line)
+    func must(_ line: String, status: Int32 = 0) throws -> String {
+        try scratch.must(line, status: status)
     }
 
     /// Runs a command and returns its error: one line, and a second one if the error has advice. If the command exits with a

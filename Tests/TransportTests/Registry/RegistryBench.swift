@@ -18,8 +18,8 @@ struct RegistryBench {
     }
 
     @discardableResult
-    func must(_ line: String, environment: [String: String] = [:]) throws -> String {
-        try scratch.must(line, environment: environment)
+    func must(_ line: String, status: Int32 = 0, environment: [String: String] = [:]) throws -> String {
+        try scratch.must(line, status: status, environment: environment)
     }
 
     /// Creates a release with about this many bytes of random content; returns the path of its manifest.
