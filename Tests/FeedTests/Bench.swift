@@ -11,7 +11,6 @@ final class Bench: Sendable {
     func path(_ name: String) -> String { scratch.path(name) }
 
     /// Runs a shell command in the directory, with `moult` as the built command.
-    @discardableResult
     func run(_ line: String, environment: [String: String] = [:]) throws -> Shell.Ended {
         try scratch.run(line, environment: environment)
     }

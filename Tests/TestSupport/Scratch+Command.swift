@@ -3,7 +3,6 @@ import MoultFiles
 
 extension Scratch {
     /// Runs a shell script in the directory, with `moult` as the built command.
-    @discardableResult
     package func run(_ script: String, environment: [String: String] = [:]) throws -> Shell.Ended {
         try run(script, options: [], environment: environment)
     }

@@ -18,7 +18,6 @@ package enum Shell {
     /// Runs a program by its name in PATH, in a directory, and returns its output. The status is 127 if the program
     /// does not exist. The directory is not `/tmp`, because Python imports modules from its working directory, and files of
     /// other processes are in `/tmp`.
-    @discardableResult
     package static func run(
         _ arguments: [String], in directory: String = "/", environment: [String: String] = [:], input: String = ""
     ) throws -> Ended {

@@ -105,7 +105,6 @@ struct Shop {
 
     // MARK: The command
 
-    @discardableResult
     func moult(_ arguments: String...) throws -> Shell.Ended { try moult(arguments) }
 
     func moult(_ arguments: [String]) throws -> Shell.Ended {
@@ -119,7 +118,6 @@ struct Shop {
     }
 
     /// Applies a release, named by its version or by the path of its manifest.
-    @discardableResult
     func apply(_ release: String, _ more: String...) throws -> Shell.Ended {
         try moult(["apply", release.hasSuffix(".json") ? release : manifest(release)] + more)
     }

@@ -138,7 +138,6 @@ struct CopiedStore {
         var isInterrupted: Bool { self == .interruptedEarly || self == .interruptedLate }
     }
 
-    @discardableResult
     func moult(_ arguments: [String]) throws -> Shell.Ended {
         try Shell.run([BuiltMoult.path()] + arguments + ["--store", path])
     }

@@ -36,7 +36,6 @@ struct ReleasesStore {
     }
 
     /// Runs a shell script in the parent directory of the store, `./store`, with the built `moult`.
-    @discardableResult
     func run(_ script: String) throws -> Shell.Ended { try scratch.run(script) }
 
     /// Runs a shell script, in which each command must succeed, and returns its output.

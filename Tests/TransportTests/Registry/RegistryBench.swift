@@ -12,7 +12,6 @@ struct RegistryBench {
         try must("moult keygen a --no-password -q")
     }
 
-    @discardableResult
     func run(_ line: String, environment: [String: String] = [:]) throws -> Shell.Ended {
         try scratch.run(line, environment: environment)
     }
