@@ -58,7 +58,7 @@ import Testing
 
     @Test func `a hot journal is reported, and the suggested command rolls it back`() throws {
         // The program is killed in a transaction that has already written to the file.
-        try Shell.run([
+        let writer = try Shell.run([
             "python3", "-c",
             """
             import os, sqlite3, sys
@@ -68,12 +68,13 @@ import Testing
             os.kill(os.getpid(), 9)
             """, shop.pantry,
         ])
+        #expect(writer.status == -9, "\(writer)")
         let found = try examine()
         #expect(found.map(\.kind) == ["hotJournal"])
         let said = try BuiltMoult.run("doctor", "--store", shop.root, "--json")
         #expect(said.status == 1)
         #expect(try JSON(parsing: Array(said.output.utf8), source: "doctor")["sound"]?.bool == false)
-        try Shell.must(["sh", "-c", found[0].fix])
+        try Shell.must(["sh", "-ec", found[0].fix])
         #expect(try examine() == [])
         #expect(try shop.value(shop.pantry, "SELECT count(*) FROM pantry") == "1")
     }
@@ -103,7 +104,7 @@ import Testing
         try Files.symlink(to: ".moult/current/gone.db", at: "\(shop.root)/gone.db")
         let found = try examine()
         #expect(found.map(\.kind) == ["dangling"])
-        try Shell.must(["sh", "-c", found[0].fix])
+        try Shell.must(["sh", "-ec", found[0].fix])
         #expect(try examine() == [])
     }
 
@@ -111,7 +112,7 @@ import Testing
         try Files.setMode("\(shop.root)/moult.json", 0o666)
         let found = try examine()
         #expect(found.map(\.kind) == ["writable"])
-        try Shell.must(["sh", "-c", found[0].fix])
+        try Shell.must(["sh", "-ec", found[0].fix])
         #expect(try examine() == [])
     }
 
@@ -124,7 +125,7 @@ import Testing
         #expect(found.first?.fix == "moult clean --store \(shop.root)")
         for finding in found {
             let command = finding.fix.replacing("moult ", with: "\(try BuiltMoult.path()) ")
-            try Shell.must(["sh", "-c", "cd / && \(command)"])
+            try Shell.must(["sh", "-ec", "cd / && \(command)"])
         }
         #expect(try examine() == [])
         #expect(try Files.list(shop.root).contains("it's mine.moved"))
@@ -159,7 +160,7 @@ import Testing
 
     @Test(arguments: ["rm", "cp --remove-destination .moult/current/food.db"])
     func `a path that does not lead to the release is reported`(deed: String) throws {
-        try Shell.must(["bash", "-c", "\(deed) food.db"], in: shop.root)
+        try Shell.must(["bash", "-ec", "\(deed) food.db"], in: shop.root)
         let found = try examine()
         #expect(found.map(\.what) == ["it is not a symlink through .moult/current"])
         #expect(found.first?.path == "\(shop.root)/food.db")

@@ -49,7 +49,7 @@ import Testing
         let said = ended.errors.replacing("\n", with: " ")
         #expect(said.contains("the table moult_rejected in \(path) does not belong to moult"), "\(ended)")
         #expect(said.contains(rename), "\(ended)")
-        try Shell.must(["sh", "-c", rename])
+        try Shell.must(["sh", "-ec", rename])
         try shop.install("2.0.0")
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT why FROM app_rejected") == "APP\n")
     }

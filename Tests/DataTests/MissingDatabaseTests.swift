@@ -45,7 +45,7 @@ import Testing
         #expect(ended.errors.contains("\(place) is a symbolic link to"), "\(ended.errors)")
         #expect(!ended.errors.contains("moult reset"), "\(ended.errors)")
         let command = try #require(ended.errors.split(separator: "or remove the link: ").last)
-        try Shell.must(["sh", "-c", command.trimmed])
+        try Shell.must(["sh", "-ec", command.trimmed])
         try shop.install("1.0.0")
     }
 
@@ -61,7 +61,7 @@ import Testing
         #expect(ended.status == 3)
         #expect(ended.errors.contains("or reset it: moult reset \(name) --set-user-data-aside"), "\(ended)")
         let command = try #require(ended.errors.split(separator: "To move it away: ").last)
-        try Shell.must(["sh", "-c", command.trimmed])
+        try Shell.must(["sh", "-ec", command.trimmed])
         #expect(try shop.moult("reset", name, "--set-user-data-aside").status == 0)
         try shop.install("2.0.0")
     }

@@ -53,7 +53,7 @@ import Testing
         try rollback()
         try Files.rename(shop.path("new-diary.db"), to: shop.path("diary.db"))
         try shop.sql("diary.db", "INSERT INTO note VALUES('BACK')")
-        try shop.moult("unhold", "2.0.0")
+        try shop.must("unhold", "2.0.0")
         try shop.install("2.0.0")
         #expect(try shop.read("new-diary.db", "SELECT t FROM note") == "DIARY\nBACK\n")
         #expect(try Files.facts(shop.path("diary.db")) == nil)
@@ -62,7 +62,7 @@ import Testing
     @Test func `an update from the adopted files names rows that it leaves at the old path`() throws {
         try rollback()
         try shop.sql("app.db", "INSERT INTO item VALUES('BACK', 1)")
-        try shop.moult("unhold", "2.0.0")
+        try shop.must("unhold", "2.0.0")
         let ended = try shop.apply("2.0.0")
         try #require(ended.status == 0, "\(ended.errors)")
         let warnings = warnings(ended)
@@ -76,7 +76,7 @@ import Testing
     @Test func `an update from the adopted files names a user database that the old app has created again`() throws {
         try rollback()
         try shop.sql("diary.db", "CREATE TABLE note(t); INSERT INTO note VALUES('BACK'); PRAGMA user_version = 1;")
-        try shop.moult("unhold", "2.0.0")
+        try shop.must("unhold", "2.0.0")
         let warnings = try warnings(shop.apply("2.0.0"))
         #expect(warnings.contains { $0.contains(shop.path("diary.db")) && $0.contains("stays") }, "\(warnings)")
         #expect(try shop.read("new-diary.db", "SELECT t FROM note") == "DIARY\n")
@@ -90,7 +90,7 @@ import Testing
         for name in try Files.list(shop.path(".moult/generations")) where name.hasPrefix("1.0.0") {
             try Files.removeTree(shop.path(".moult/generations/\(name)"))
         }
-        try shop.moult("unhold", "2.0.0")
+        try shop.must("unhold", "2.0.0")
         let warnings = try warnings(shop.apply("2.0.0"))
         #expect(warnings.contains { $0.contains("\(shop.path("new-diary.db")) is missing") }, "\(warnings)")
         #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")

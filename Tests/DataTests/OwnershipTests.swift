@@ -89,7 +89,7 @@ import Testing
 
     @Test func `a reset of a damaged database keeps the file mode`() throws {
         try setMode("600")
-        try Shell.must(["sh", "-c", "echo damaged > '\(shop.path("diary.db"))'"])
+        try Shell.must(["sh", "-ec", "echo damaged > '\(shop.path("diary.db"))'"])
         #expect(try shop.moult("reset", "diary", "--set-user-data-aside").status == 0)
         #expect(try Files.facts(shop.path("diary.db"))?.mode == 0o600)
     }

@@ -70,7 +70,7 @@ import Testing
         let page = try shop.sql("app.db", "SELECT rootpage - 1 FROM sqlite_schema WHERE name = 'own'")
         let place =
             shop.path("app.db") + " bs=4096 seek=\(page.filter(\.isNumber)) count=1 conv=notrunc status=none"
-        try Shell.must(["sh", "-c", "tr '\\0' '\\377' < /dev/zero | dd iflag=fullblock of=\(place)"])
+        try Shell.must(["sh", "-ec", "tr '\\0' '\\377' < /dev/zero | dd iflag=fullblock of=\(place)"])
         try shop.pack("2.0.0", [.shared(sql, [Self.own()])])
         let ended = try shop.apply("2.0.0", "--take-over", "app")
         #expect(ended.status == 0, "\(ended)")

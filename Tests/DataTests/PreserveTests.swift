@@ -281,7 +281,7 @@ import Testing
         try beginSecond()
         #expect(try shop.moult("rollback").status == 0)
         try shop.sql("app.db", "INSERT INTO item VALUES('LATER', 1)")
-        try shop.moult("unhold")
+        try shop.must("unhold")
         try shop.install("2.0.0")
         #expect(try shop.read("app.db", "SELECT name FROM item ORDER BY name") == "LATER\nMINE\nTWO\n")
         #expect(try shop.databases(with: "FAV").count == 1)

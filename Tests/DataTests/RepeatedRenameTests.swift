@@ -89,7 +89,7 @@ import Testing
     func `a restored table gets the new column names even if its release was removed`(isRemoved: Bool) throws {
         try restoreContentOfTheFirst()
         if isRemoved {
-            try Shell.must(["sh", "-c", "cd '\(shop.store)/.moult/generations' && chmod -R u+w 1.0.0* && rm -r 1.0.0*"])
+            try Shell.must(["sh", "-ec", "cd '\(shop.store)/.moult/generations'; chmod -R u+w 1.0.0*; rm -r 1.0.0*"])
         }
         try shop.install("4.0.0")
         #expect(try row() == "1|one\n")

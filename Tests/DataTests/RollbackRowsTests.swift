@@ -92,7 +92,7 @@ import Testing
         #expect(try items() == all)
         #expect(try rollback() == ["item": Counts(carried: 2)])
         #expect(try shop.read("app.db", "SELECT name, desc, mine FROM item ORDER BY name") == all)
-        try shop.moult("unhold", "--all")
+        try shop.must("unhold", "--all")
         try shop.install("2.0.0", "--allow-downgrade")
         #expect(try shop.read("app.db", "SELECT name, note, mine FROM item ORDER BY name") == all)
         #expect(try shop.kept().isEmpty)

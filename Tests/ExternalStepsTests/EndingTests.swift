@@ -22,17 +22,8 @@ import Testing
                 """)
         let world = try StepWorld(program)
         let before = try world.world.visible()
-        let moult = try BuiltMoult.path()
-        let ended = try Shell.run([
-            "bash", "-c",
-            """
-            '\(moult)' apply -q --store '\(world.store)' '\(world.world.second)' & pid=$!
-            until [ -d '\(world.store)'/.moult/transactions/*/steps/test.step ]; do sleep 0.02; done
-            kill -KILL $pid; wait $pid
-            """,
-        ])
-        #expect(ended.status == 137)
-        let settled = try Shell.run([moult, "recover", "--store", world.store])
+        try killWhilePreparing(world)
+        let settled = try BuiltMoult.run("recover", "--store", world.store)
         #expect(settled.status == 0)
         #expect(
             settled.errors.contains("warning: the step test.step failed during clean: the ending is failed"),
@@ -41,20 +32,25 @@ import Testing
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
     }
 
-    @Test func `recovery only warns if the program of a step was removed`() throws {
-        let program = try Programs.shell(scratch, prepare: "exec sleep 60")
-        let world = try StepWorld(program)
-        let moult = try BuiltMoult.path()
-        try Shell.run([
+    /// Kills an update while its step prepares.
+    private func killWhilePreparing(_ world: StepWorld) throws {
+        let ended = try Shell.run([
             "bash", "-c",
             """
-            '\(moult)' apply -q --store '\(world.store)' '\(world.world.second)' & pid=$!
+            '\(try BuiltMoult.path())' apply -q --store '\(world.store)' '\(world.world.second)' & pid=$!
             until [ -d '\(world.store)'/.moult/transactions/*/steps/test.step ]; do sleep 0.02; done
             kill -KILL $pid; wait $pid
             """,
         ])
+        #expect(ended.status == 137)
+    }
+
+    @Test func `recovery only warns if the program of a step was removed`() throws {
+        let program = try Programs.shell(scratch, prepare: "exec sleep 60")
+        let world = try StepWorld(program)
+        try killWhilePreparing(world)
         try Files.remove(program)
-        let settled = try Shell.run([moult, "recover", "--store", world.store])
+        let settled = try BuiltMoult.run("recover", "--store", world.store)
         #expect(settled.status == 0, "\(settled.errors)")
         #expect(settled.errors.contains("\(program) cannot be used as a step"))
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
@@ -86,7 +82,7 @@ import Testing
         // From here on, the step fails on every message.
         let silent = try Programs.write("#!/bin/sh\nexit 9\n", program)
         try world.adapt(silent)
-        try Shell.must(["sh", "-c", "echo broken > \(world.store)/user.db"])
+        try Shell.must(["sh", "-ec", "echo broken > \(world.store)/user.db"])
         let ended = try Shell.run([
             try BuiltMoult.path(), "reset", "user", "--set-user-data-aside", "--reason", "a test", "--store",
             world.store,

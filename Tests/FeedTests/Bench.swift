@@ -11,14 +11,13 @@ final class Bench: Sendable {
     func path(_ name: String) -> String { scratch.path(name) }
 
     /// Runs a shell command in the directory, with `moult` as the built command.
-    @discardableResult
     func run(_ line: String, environment: [String: String] = [:]) throws -> Shell.Ended {
         try scratch.run(line, environment: environment)
     }
 
     @discardableResult
-    func must(_ line: String) throws -> String {
-        try scratch.must(line)
+    func must(_ line: String, status: Int32 = 0) throws -> String {
+        try scratch.must(line, status: status)
     }
 
     /// Runs a command and returns its error: one line, and a second one if the error has advice. If the command exits with a

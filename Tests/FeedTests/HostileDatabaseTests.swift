@@ -23,7 +23,7 @@ import Testing
             let checks: [JSON.Member] =
                 query.map { [.init("checks", [["on": "food", "sql": .string($0), "expect": "= 1"]])] } ?? []
             let path = try maker.make("2.0.0", sequence: 2, [source(table + sql)], format: .tar, top: checks)
-            try bench.must("cd rel/2.0.0.work && DB=food.db && { \(spoil); } && tar -cf ../test-2.0.0.tar food.db")
+            try bench.must("cd rel/2.0.0.work; DB=food.db; \(spoil); tar -cf ../test-2.0.0.tar food.db")
             var manifest = try JSON(parsing: try Files.read(path, limit: 1 << 20) ?? [], source: "m")
             func facts(_ name: String) throws -> (JSON, JSON) {
                 let file = bench.path("rel/\(name)")

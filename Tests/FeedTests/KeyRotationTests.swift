@@ -113,7 +113,7 @@ import Testing
                 moult publish public -q \(options)
                 """)
             try bench.must(
-                "moult check -q; chmod -R u+w new; rm -rf new; moult init new --product org.example.test --key a.pub -q"
+                "moult check -q; mkdir -p new; chmod -R u+w new; rm -rf new; moult init new --product org.example.test --key a.pub -q"
             )
             try bench.must("moult apply -q --store new --feed public/feed.json")
             if ended.status == 0 { break }
@@ -131,7 +131,8 @@ import Testing
         var kills = 0
         for number in 1...40 {
             try bench.must(
-                "chmod -R u+w new; rm -rf first new; moult init new --product org.example.test --key a.pub -q")
+                "mkdir -p new; chmod -R u+w new; rm -rf first new; moult init new --product org.example.test --key a.pub -q"
+            )
             let ended = try bench.run(
                 """
                 strace -f -qq -o /dev/null -e trace=rename,renameat2 -e inject=rename,renameat2:signal=SIGKILL:when=\(number) \

@@ -150,14 +150,17 @@ import Testing
     @Test func `if publish is killed while it removes files, the next publish removes the rest`() throws {
         for number in 1...3 { try publish("\(number).0.0", number) }
         try bench.must("cp -r public before")
+        var killed = 0
         for number in 1...8 {
             try bench.must("rm -rf public; cp -r before public")
-            try bench.run(
+            let ended = try bench.run(
                 "strace -f -qq -o /dev/null -e trace=unlink,unlinkat -e inject=unlink,unlinkat:signal=SIGKILL:when=\(number) moult publish public -q -k a.key --keep-releases 1"
             )
+            if ended.status != 0 { killed += 1 }
             try bench.must("moult publish public -q -k a.key --keep-releases 1 && moult publish public -q --check")
             #expect(try versions() == ["3.0.0"])
             #expect(try Files.list(bench.path("public")).filter { $0.hasSuffix(".zst") } == ["test-3.0.0.tar.zst"])
         }
+        #expect(killed > 3)
     }
 }

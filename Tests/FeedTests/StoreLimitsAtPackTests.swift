@@ -11,7 +11,7 @@ import Testing
     private func draft(_ count: Int, query: String = "SELECT 1", more: String = "") throws {
         try bench.must(
             """
-            for i in $(seq \(count)); do sqlite3 d$i.db "CREATE TABLE t\\$i(a)"; done
+            rm -f d*.db; for i in $(seq \(count)); do sqlite3 d$i.db "CREATE TABLE t$i(a)"; done
             python3 - <<'END'
             import json
             json.dump({"manifest": 1, "product": "org.example.test", "version": "1.0.0",

@@ -32,7 +32,7 @@ import Testing
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
         let reader = try reader(Self.small)
-        try Shell.must(["sh", "-c", "cat \(new) > \(path)"])
+        try Shell.must(["sh", "-ec", "cat \(new) > \(path)"])
         #expect(try reader.rest() == "error: database disk image is malformed\n")
     }
 

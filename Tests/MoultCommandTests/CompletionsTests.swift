@@ -11,7 +11,7 @@ import Testing
         try scratch.write("moult.bash", BashCompletions(commands: SampleCommands.commands).script)
         try scratch.write("moult.fish", FishCompletions(commands: SampleCommands.commands).script)
         try scratch.write("release.json", "{}")
-        _ = try scratch.moult("mkdir releases")
+        try scratch.directory("releases")
     }
 
     /// The typed words, and the suggestions of a shell for the last word.

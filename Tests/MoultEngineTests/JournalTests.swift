@@ -11,7 +11,7 @@ import Testing
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)
         try journal.attempt()
-        try Shell.must(["sh", "-c", "printf %s \"$1\" >> \"$2\"", "sh", torn, journal.path])
+        try Shell.must(["sh", "-ec", "printf %s \"$1\" >> \"$2\"", "sh", torn, journal.path])
         try journal.attempt()
         try journal.attempt()
         let state = try journal.read()
@@ -24,7 +24,7 @@ import Testing
     @Test func `a journal with a lost page is not used`() throws {
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)
-        try Shell.must(["sh", "-c", "head -c 4096 /dev/zero > \"$1\"; echo '\"}' >> \"$1\"", "sh", journal.path])
+        try Shell.must(["sh", "-ec", "head -c 4096 /dev/zero > \"$1\"; echo '\"}' >> \"$1\"", "sh", journal.path])
         try journal.releasing("app")
         #expect(try journal.read().plan == nil)
         try journal.attempt()

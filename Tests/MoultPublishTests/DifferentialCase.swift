@@ -88,7 +88,7 @@ extension DifferentialCase {
     }
 
     private func dump(_ scratch: Scratch) throws -> [UInt8] {
-        try Shell.must(["sh", "-c", "sqlite3 made.db .dump > dump"], in: scratch.path)
+        try Shell.must(["sh", "-ec", "sqlite3 made.db .dump > dump"], in: scratch.path)
         return try scratch.bytes("dump")
     }
 

@@ -62,12 +62,12 @@ import Testing
         #expect(try Files.list(scratch.path) == ["one.db", "s.sql", "two.db"])
         // The database has the same content as with the shell, is sound, and is as small as after VACUUM, except for
         // the ends of pages.
-        try Shell.must(["sh", "-c", "sqlite3 shell.db < s.sql && sqlite3 shell.db VACUUM"], in: scratch.path)
+        try Shell.must(["sh", "-ec", "sqlite3 shell.db < s.sql && sqlite3 shell.db VACUUM"], in: scratch.path)
         for database in ["one.db", "shell.db"] {
             #expect(try Shell.must(["sqlite3", database, "PRAGMA integrity_check"], in: scratch.path) == "ok\n")
         }
         let dumps = try ["one.db", "shell.db"].map {
-            try Shell.must(["sh", "-c", "sqlite3 \($0) .dump | sha256sum"], in: scratch.path)
+            try Shell.must(["sh", "-ec", "sqlite3 \($0) .dump | sha256sum"], in: scratch.path)
         }
         #expect(dumps[0] == dumps[1])
         let (ours, vacuumed) = (try scratch.bytes("one.db").count, try scratch.bytes("shell.db").count)

@@ -10,7 +10,7 @@ import Testing
     private static let dump = "sqlite3 \"$1\" .dump && echo \"-- $(sqlite3 \"$1\" 'PRAGMA journal_mode')\""
 
     private func dump(_ database: String, in scratch: Scratch) throws -> [UInt8] {
-        try Shell.must(["sh", "-c", "{ \(Self.dump); } > dump", "sh", database], in: scratch.path)
+        try Shell.must(["sh", "-ec", "{ \(Self.dump); } > dump", "sh", database], in: scratch.path)
         return try scratch.bytes("dump")
     }
 

@@ -58,9 +58,9 @@ import Testing
         if suffix == "-journal" { try Files.writeNew(Array("precious".utf8), to: victim) }
         // Without the files that another connection has open, the database would look as after a crash.
         if !isOpen {
-            try Shell.must(["sh", "-c", "cd '\(scratch.path)' && mkdir aside && cp b.db* aside"])
+            try Shell.must(["sh", "-ec", "cd '\(scratch.path)' && mkdir aside && cp b.db* aside"])
             try other.close()
-            try Shell.must(["sh", "-c", "cd '\(scratch.path)' && cp aside/* ."])
+            try Shell.must(["sh", "-ec", "cd '\(scratch.path)' && cp aside/* ."])
         }
         try plantJournal(naming: victim)
         let connection = try Connection(path: path, access: .readWrite)
@@ -134,7 +134,7 @@ import Testing
         let advice = try #require(error.now)
         #expect(advice.hasPrefix("The sidecar may contain rows of the database."), "\(advice)")
         let command = try #require(advice.firstMatch(of: /run: (chown .*?)\. If another/)?.output.1)
-        try Shell.must(["sh", "-c", String(command)])
+        try Shell.must(["sh", "-ec", String(command)])
         let again = try Connection(path: copy, access: .readWrite)
         #expect(try again.int("SELECT sum(a) FROM t") == (suffix == "-wal" ? 3 : 1))
         try again.close()

@@ -215,9 +215,8 @@ import Testing
 
     /// The confined process cannot write the page, so the command does.
     @Test func `diff --html writes its page`() throws {
-        let ended = try run(
-            "ulimit -S -t 3; moult diff bomb.db bomb.db --html same.html; moult diff good.db bomb.db --html page; true")
-        #expect(ended.status == 0)
+        let ended = try run("ulimit -S -t 3; moult diff bomb.db bomb.db --html same.html")
+        #expect(ended.status == 0, "\(ended)")
         #expect(try Files.facts(scratch.path("same.html"))?.kind == .file)
     }
 }

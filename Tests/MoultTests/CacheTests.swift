@@ -117,7 +117,7 @@ import Testing
                 os._exit(0)
                 """,
             ], in: root)
-        try Shell.must(["sh", "-c", broken.make], in: root)
+        try Shell.must(["sh", "-ec", broken.make], in: root)
         let names = try Files.list(root).filter { $0.hasPrefix("thumbs.db") }
         let sizes = try names.map { try Files.facts("\(root)/\($0)")?.size }
         try store.updateBlocking(to: release("2.0.0", 2, Self.one))

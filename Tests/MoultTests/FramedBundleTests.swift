@@ -101,7 +101,7 @@ import Testing
 
     @Test func `a bundle with different frames is refused`() throws {
         try Shell.must(
-            ["sh", "-c", "cd 1.0.0.work && tar -cf x.tar food.db user.db && zstd -qf x.tar -o \(bundle)"],
+            ["sh", "-ec", "cd 1.0.0.work && tar -cf x.tar food.db user.db && zstd -qf x.tar -o \(bundle)"],
             in: scratch.path("releases"))
         let size = try #require(try Files.facts(bundle)?.size)
         try edit("m['bundle']['size']=\(size)")

@@ -153,7 +153,7 @@ import Testing
         let store = scratch.path("named-store")
         try Shell.must([BuiltMoult.path(), "apply", "-q", "--create", manifest, "--store", store])
         try Shell.must(["sqlite3", "\(store)/\(name)", "INSERT INTO note VALUES('ROW')"])
-        try Shell.must(["sh", "-c", "printf 'xx' | dd of=\(store)/\(name) bs=1 seek=28 conv=notrunc status=none"])
+        try Shell.must(["sh", "-ec", "printf 'xx' | dd of=\(store)/\(name) bs=1 seek=28 conv=notrunc status=none"])
         let damaged = try Files.read("\(store)/\(name)", limit: 1 << 20)
         try Shell.must([BuiltMoult.path(), "reset", "own", "--set-user-data-aside", "--store", store])
         let sets = try Files.list("\(store)/.moult/quarantine")

@@ -84,7 +84,7 @@ final class Btrfs {
         scratch = try Scratch()
         mount = try scratch.directory("mount")
         try Shell.must(["truncate", "-s", "128M", scratch.path("disk")])
-        try Shell.must(["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin; mkfs.btrfs -q '\(scratch.path("disk"))'"])
+        try Shell.must(["sh", "-ec", "PATH=$PATH:/usr/sbin:/sbin; mkfs.btrfs -q '\(scratch.path("disk"))'"])
         try Shell.must(["mount", "-o", "loop", scratch.path("disk"), mount])
         try Shell.must(["btrfs", "subvolume", "create", subvolume])
     }

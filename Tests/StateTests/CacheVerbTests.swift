@@ -132,7 +132,7 @@ import Testing
         "mkdir thumbs.db", "mkfifo thumbs.db", "sqlite3 other.db.sql 'CREATE TABLE t(x)'; ln -s other.db.sql thumbs.db",
     ])
     func `the cache verb replaces only a regular file`(_ line: String) throws {
-        try Shell.must(["sh", "-c", line], in: scratch.path)
+        try Shell.must(["sh", "-ec", line], in: scratch.path)
         let refused = try cache()
         #expect(refused.status == 3)
         #expect(refused.errors.hasSuffix("  Move it away: mv thumbs.db thumbs.db.old\n"), "\(refused.errors)")

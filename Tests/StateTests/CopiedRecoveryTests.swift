@@ -31,7 +31,7 @@ import Testing
         default:
             let food = "\(path)/.moult/current/food.db"
             try Shell.must(["chmod", "u+w", food])
-            try Shell.must(["sh", "-c", "printf x | dd of='\(food)' bs=1 seek=5000 conv=notrunc 2>/dev/null"])
+            try Shell.must(["sh", "-ec", "printf x | dd of='\(food)' bs=1 seek=5000 conv=notrunc 2>/dev/null"])
             arguments = ["apply", releases.manifest(2)]
         }
         return try store.kill(at: point, arguments) ? store : nil

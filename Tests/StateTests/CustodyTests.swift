@@ -103,7 +103,7 @@ import Testing
         let list = "/etc/moult/trusted-stores"
         let command = try #require(ended.errors.split(separator: "write there: ").last).split(separator: "\n")[0]
         let before = try Files.read(list, limit: 1 << 20)
-        try Shell.must(["sh", "-c", String(command)])
+        try Shell.must(["sh", "-ec", String(command)])
         defer {
             if let before { try? Files.replace(list, with: before, mode: 0o644) } else { try? Files.remove(list) }
         }

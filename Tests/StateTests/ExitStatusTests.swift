@@ -72,7 +72,7 @@ import Testing
     func `a command that needs a damaged writable database is refused, and verify fails`(
         _ name: String, _ damage: Damage
     ) throws {
-        try Shell.must(["sh", "-c", "DB=\(name).db; \(damage.rawValue)"], in: path)
+        try Shell.must(["sh", "-ec", "DB=\(name).db; \(damage.rawValue)"], in: path)
         let before = damage == .missing ? nil : try Files.read("\(path)/\(name).db", limit: 1 << 24)
         for words in [["plan", manifest(2)], ["plan", "--deep", manifest(2)]] {
             let ended = try Shell.run([BuiltMoult.path()] + words + ["--store", path])
@@ -104,7 +104,7 @@ import Testing
     {
         let generation = try Files.resolved("\(path)/.moult/current")
         try #require(try moult("apply", "-q", manifest(2)).status == 0)
-        try Shell.must(["sh", "-c", "chmod u+w . food.db; DB=food.db; \(damage.rawValue)"], in: generation)
+        try Shell.must(["sh", "-ec", "chmod u+w . food.db; DB=food.db; \(damage.rawValue)"], in: generation)
         let rollback = try moult("rollback")
         #expect(rollback.status == 3, "\(rollback)")
     }

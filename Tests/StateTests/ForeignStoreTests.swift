@@ -34,7 +34,8 @@ import Testing
     @discardableResult
     private func plant(_ change: JSON) throws -> String {
         let file = scratch.path("plan.json")
-        _ = try moult(["plan", "-q", "--output", file, scratch.path("rel/test-2.0.0.json")])
+        let ended = try moult(["plan", "-q", "--output", file, scratch.path("rel/test-2.0.0.json")])
+        try #require(ended.status == 2, "\(ended)")
         let plan = try JSON(parsing: try #require(try Files.read(file, limit: 1 << 20)), source: file)
         let effect: JSON = [
             "step": "delete", "phase": "delete", "database": "food", "mark": "~", "text": "", "change": change,
@@ -72,7 +73,7 @@ import Testing
             #expect(try Files.read(victim, limit: 100) == Array("precious".utf8))
         }
         let command = try #require(try moult(["clean"]).errors.split(separator: "move its directory away: ").last)
-        try Shell.must(["sh", "-c", String(command.split(separator: "\n")[0])])
+        try Shell.must(["sh", "-ec", String(command.split(separator: "\n")[0])])
         #expect(try moult(["sql", "SELECT 1"]).status == 0)
         #expect(try moult(["verify"]).status == 0)
     }
@@ -162,7 +163,7 @@ import Testing
             #expect(text.contains(command), "\(verb): \(text)")
             #expect(!text.contains("--set-user-data-aside"), "\(verb): \(text)")
         }
-        try Shell.must(["sh", "-c", command])
+        try Shell.must(["sh", "-ec", command])
         #expect(try moult(["verify"]).status == 0)
     }
 

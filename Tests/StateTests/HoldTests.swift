@@ -122,9 +122,12 @@ import Testing
 
     @Test func `a hold does not hide a failed update`() throws {
         let store = try ReleasesStore(2, installed: 1)
-        try store.must("rm store/food.db; mkdir store/food.db; touch store/food.db/x")
-        _ = try store.run("moult apply \(store.manifest("2.0.0"))")
-        let failure = try store.json("moult status --json")["failure"]
+        try store.must(
+            """
+            ! strace -f -o trace -e trace=renameat2 -e inject=renameat2:error=EIO:when=3 \
+            moult apply -q \(store.manifest("2.0.0"))
+            """)
+        let failure = try #require(try store.json("moult status --json")["failure"])
         try store.must("moult hold 7.0.0 --reason x -q")
         #expect(try store.json("moult status --json")["failure"] == failure)
     }

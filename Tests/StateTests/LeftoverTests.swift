@@ -101,9 +101,9 @@ import Testing
         let store = try CopiedStore.make(.twoGenerations, at: path, releases)
         let history = "\(path)/.moult/history.jsonl"
         let whole = try Files.read(history, limit: 1 << 20)
-        try Shell.must(["sh", "-c", "printf '{\"time\":\"2026' >> '\(history)'"])
+        try Shell.must(["sh", "-ec", "printf '{\"time\":\"2026' >> '\(history)'"])
         try Shell.must([
-            "sh", "-c",
+            "sh", "-ec",
             "touch '\(path)/.moult.json.moult-new' && mkdir -p '\(path)/.moult/quarantine/20261122000000-0a0a0a0a-diary'",
         ])
         try store.must("recover")

@@ -105,7 +105,7 @@ import Testing
         let words = ["setpriv", "--reuid=4001", "--regid=4001", "--clear-groups", moult, "replace", old, new]
         let ended = try Shell.run(words)
         let advice = try #require(ended.errors.firstMatch(of: /sudo (chown .*)/)?.output.1, "\(ended)")
-        try Shell.must(["sh", "-c", String(advice)])
+        try Shell.must(["sh", "-ec", String(advice)])
         #expect(try Shell.run(words).status == 0)
     }
 

@@ -40,8 +40,8 @@ import Testing
             let copy = CopiedStore(path: scratch.path("copy"))
             try CopyWay.archive.copy(store.path, to: copy.path)
             try Shell.must([
-                "sh", "-c",
-                "cd '\(copy.path)'; f=\(file); d=$(echo $(dirname $f)); f=$d/${f##*/}; mkdir -p $d; chmod u+w $d; chmod -Rf u+w $f; rm -rf $f; mkfifo $f",
+                "sh", "-ec",
+                "cd '\(copy.path)'; f=\(file); d=$(echo $(dirname $f)); f=$d/${f##*/}; mkdir -p $d; chmod u+w $d; [ ! -e $f ] || chmod -R u+w $f; rm -rf $f; mkfifo $f",
             ])
             for words in verbs {
                 let ended = try Shell.run(["timeout", "60", BuiltMoult.path()] + words + ["--store", copy.path])
@@ -60,7 +60,7 @@ import Testing
         let (old, new) = (scratch.path("old.db"), scratch.path("new.db"))
         for file in [old, new] { try Shell.must(["sqlite3", file, "CREATE TABLE t(x); INSERT INTO t VALUES(1)"]) }
         for piped in [old, new] {
-            try Shell.must(["sh", "-c", "\(kind.make) '\(piped)\(suffix)'"])
+            try Shell.must(["sh", "-ec", "\(kind.make) '\(piped)\(suffix)'"])
             let verbs = [
                 ["replace", old, new], ["inspect", piped], ["diff", old, new],
                 ["pack", piped, "--product", "org.example.piped", "--output", scratch.path("out")],

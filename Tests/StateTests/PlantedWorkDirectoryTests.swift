@@ -99,7 +99,7 @@ import Testing
         try work.add("feed.json", Array("new".utf8))
         #expect(try Files.facts("\(open)/stolen/ready/feed.json") != nil)
         try Files.setMode("\(work.path)/ready/feed.json", 0o600)
-        try? work.deliver(FileSet(.added, head: "feed.json"))
+        try work.deliver(FileSet(.added, head: "feed.json"))
         work.remove()
         #expect(try Tree(victim) == before)
         #expect(try Files.target(ofLink: "\(open)/.work.0") == "../victim")

@@ -27,7 +27,7 @@ import Testing
         let command = String(output[start...].prefix { $0 != "\n" })
             .replacing("moult ", with: "\(try BuiltMoult.path()) ")
             .replacing("RELEASE", with: releases.manifest(2))
-        try Shell.must(["sh", "-c", command])
+        try Shell.must(["sh", "-ec", command])
     }
 
     @Test(arguments: ["-wal", "-shm", "-journal"], [true, false])
@@ -67,7 +67,7 @@ import Testing
         try placed.must("apply", "\(app)/place-1.0.0.json")
         try Shell.must(["cp", "\(app)/words.db", "\(app)/sound"])
         try Shell.must(
-            ["sh", "-c", "chmod u+w words.db; printf X | dd of=words.db bs=1 seek=9000 conv=notrunc"], in: app)
+            ["sh", "-ec", "chmod u+w words.db; printf X | dd of=words.db bs=1 seek=9000 conv=notrunc"], in: app)
         for _ in 1...2 {
             let refused = try placed.moult(["apply", "\(app)/place-1.0.0.json"])
             #expect(refused.status == 3, "\(refused)")
@@ -92,7 +92,7 @@ import Testing
 
     @Test func `doctor does not suggest removing links of the release`() throws {
         let lost = try generation
-        try Shell.must(["sh", "-c", "chmod -R u+w \(lost); rm -r \(lost)"])
+        try Shell.must(["sh", "-ec", "chmod -R u+w \(lost); rm -r \(lost)"])
         let doctor = try store.moult(["doctor"])
         #expect(doctor.status == 1 && !doctor.output.contains("rm "), "\(doctor)")
         try Files.remove("\(store.path)/food.db")
@@ -123,7 +123,7 @@ import Testing
 
     @Test func `an update of a store without .moult adopts the databases`() throws {
         let copy = CopiedStore(path: try scratch.directory("copy"))
-        try Shell.must(["sh", "-c", "cp -a \(store.path)/* \(copy.path)/"])
+        try Shell.must(["sh", "-ec", "cp -a \(store.path)/* \(copy.path)/"])
         #expect(try copy.moult(["doctor"]).status == 1)
         try copy.must("apply", releases.manifest(2))
         #expect(try copy.moult(["verify", "--deep"]).status == 0)

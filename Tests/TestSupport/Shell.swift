@@ -5,6 +5,10 @@ import MoultLibc
 
 /// Runs real programs.
 package enum Shell {
+    /// Options of bash with which a script ends at the first command that fails, and fails itself. Without them, its status is
+    /// the status of its last command.
+    package static let strict = ["-e", "-o", "pipefail"]
+
     package struct Ended: Sendable {
         package let status: Int32
         package let output: String
@@ -12,10 +16,10 @@ package enum Shell {
     }
 
     /// Runs a program by its name in PATH, in a directory, and returns its output. The status is 127 if the program
-    /// does not exist.
-    @discardableResult
+    /// does not exist. The directory is not `/tmp`, because Python imports modules from its working directory, and files of
+    /// other processes are in `/tmp`.
     package static func run(
-        _ arguments: [String], in directory: String = "/tmp", environment: [String: String] = [:], input: String = ""
+        _ arguments: [String], in directory: String = "/", environment: [String: String] = [:], input: String = ""
     ) throws -> Ended {
         let scratch = try Scratch()
         let (out, err, inp) = (scratch.path("out"), scratch.path("err"), scratch.path("in"))
@@ -64,8 +68,7 @@ package enum Shell {
 
     /// Runs a command that must succeed.
     @discardableResult
-    package static func must(_ arguments: [String], in directory: String = "/tmp", input: String = "") throws -> String
-    {
+    package static func must(_ arguments: [String], in directory: String = "/", input: String = "") throws -> String {
         let ended = try run(arguments, in: directory, input: input)
         guard ended.status == 0 else {
             throw MoultError(

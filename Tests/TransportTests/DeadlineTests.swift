@@ -20,7 +20,7 @@ import Testing
     }
 
     private func run(_ line: String) throws -> Shell.Ended { try scratch.run(line) }
-    private func must(_ line: String) throws { try scratch.must(line) }
+    private func must(_ line: String, status: Int32 = 0) throws { try scratch.must(line, status: status) }
 
     private func follow(_ urls: [String], _ limits: [String: Int]) throws {
         try must("moult init -q --product org.example.test --key a.pub --feed \(urls[0])")
@@ -92,7 +92,7 @@ import Testing
         let later = try ScriptedServer(scratch.path("public"), .retryAfter("1", times: 1))
         try follow([later.url("feed.json")], [:])
         let start = ContinuousClock.now
-        try must("moult check || test $? = 2")
+        try must("moult check", status: 2)
         #expect(ContinuousClock.now - start >= .seconds(1))
         #expect(try later.requests().prefix(2).map(\.path) == ["/feed.json", "/feed.json"])
     }

@@ -1,5 +1,4 @@
 import MoultBasics
-import MoultFiles
 import MoultLibc
 import TestSupport
 
@@ -56,10 +55,8 @@ final class FaultyProxy {
 
     /// Returns the requests, in order.
     func requests() throws -> [Request] {
-        let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 24) ?? [], as: UTF8.self)
-        return text.split(separator: "\n").map { line in
-            let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map { String($0) }
-            return Request(path: parts[0], range: parts[1], status: Int(parts[2]) ?? 0, bytes: Int(parts[3]) ?? 0)
+        try scratch.requestLog().map {
+            Request(path: $0[0], range: $0[1], status: Int($0[2]) ?? 0, bytes: Int($0[3]) ?? 0)
         }
     }
 

@@ -1,5 +1,4 @@
 import MoultBasics
-import MoultFiles
 import MoultLibc
 import TestSupport
 
@@ -57,11 +56,7 @@ final class ScriptedServer {
     }
 
     func requests() throws -> [Request] {
-        let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 24) ?? [], as: UTF8.self)
-        return text.split(separator: "\n").map { line in
-            let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map { String($0) }
-            return Request(path: parts[0], authorization: parts[1])
-        }
+        try scratch.requestLog().map { Request(path: $0[0], authorization: $0[1]) }
     }
 
     private static let script = #"""

@@ -17,7 +17,7 @@ import Testing
         scratch = try Scratch()
         let directory = try scratch.directory("public")
         try Shell.must([
-            "sh", "-c", "head -c 1000000 /dev/urandom > \(directory)/file; printf hello > \(directory)/small",
+            "sh", "-ec", "head -c 1000000 /dev/urandom > \(directory)/file; printf hello > \(directory)/small",
         ])
         server = try WebServer(directory)
     }
@@ -166,7 +166,7 @@ import Testing
         let proxy = try FaultyProxy(before: server, .cut, at: 0.5)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
         try Shell.must([
-            "sh", "-c",
+            "sh", "-ec",
             "head -c 1000000 /dev/urandom > \(scratch.path("public/file")); touch -d @1 \(scratch.path("public/file"))",
         ])
         try download(proxy.url("file"))
@@ -208,7 +208,7 @@ import Testing
 
     @Test func `content from the wrong offset is not appended`() throws {
         let proxy = try FaultyProxy(before: server, .misplace, times: 9, only: "file")
-        try Shell.must(["sh", "-c", "head -c 5000 \(scratch.path("public/file")) > \(scratch.path("part"))"])
+        try Shell.must(["sh", "-ec", "head -c 5000 \(scratch.path("public/file")) > \(scratch.path("part"))"])
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
         #expect(error.what.hasSuffix("at the wrong offset"))
         #expect(try Files.facts(scratch.path("part"))?.size == 5000)

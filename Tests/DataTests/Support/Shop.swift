@@ -58,7 +58,7 @@ struct Shop {
         let ended = try Shell.run([Self.command(), "pack", "--allow-dirty", "\(work)/draft.json", "-o", made])
         guard ended.status == 0 else { return ended }
         try Files.ensureDirectories(directory)
-        try Shell.must(["sh", "-c", "mv \(made)/* \(directory)"])
+        try Shell.must(["sh", "-ec", "mv \(made)/* \(directory)"])
         return ended
     }
 
@@ -105,15 +105,19 @@ struct Shop {
 
     // MARK: The command
 
-    @discardableResult
     func moult(_ arguments: String...) throws -> Shell.Ended { try moult(arguments) }
 
     func moult(_ arguments: [String]) throws -> Shell.Ended {
         try Shell.run([Self.command()] + arguments + ["--store", store])
     }
 
+    /// Runs a command that must succeed.
+    func must(_ arguments: String...) throws {
+        let ended = try moult(arguments)
+        try #require(ended.status == 0, "\(arguments): exit \(ended.status): \(ended.errors)")
+    }
+
     /// Applies a release, named by its version or by the path of its manifest.
-    @discardableResult
     func apply(_ release: String, _ more: String...) throws -> Shell.Ended {
         try moult(["apply", release.hasSuffix(".json") ? release : manifest(release)] + more)
     }

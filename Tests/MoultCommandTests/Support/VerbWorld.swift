@@ -38,15 +38,9 @@ final class VerbWorld {
 
     func run(_ line: String) throws -> (status: Int32, out: String, err: String) { try scratch.moult(line) }
 
-    /// Runs a command that must succeed, and returns its output.
+    /// Runs a shell script, in which each command must succeed, and returns its output.
     @discardableResult
-    func must(_ line: String) throws -> String {
-        let ended = try run(line)
-        guard ended.status == 0 else {
-            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.err + ended.out)
-        }
-        return ended.out
-    }
+    func must(_ script: String, status: Int32 = 0) throws -> String { try scratch.mustMoult(script, status: status) }
 
     /// Runs a command, and returns the lines of its output as JSON.
     func json(_ line: String) throws -> [JSON] {

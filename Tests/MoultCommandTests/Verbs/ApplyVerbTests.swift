@@ -83,7 +83,7 @@ import Testing
 
     @Test func `a saved plan is applied once`() throws {
         try world.install()
-        _ = try world.run("moult plan -o p rel/test-1.0.0.json")
+        try world.must("moult plan -o p rel/test-1.0.0.json", status: 2)
         // The plan contains the path of its store, so it can be applied from any directory.
         #expect(try world.must("cd / && moult apply --plan $OLDPWD/p").contains("1.0.0 is installed ("))
         let id = try #require(JSON(parsing: world.scratch.text("p"), source: "p")["plan"]?.string)

@@ -44,7 +44,7 @@ import Testing
         try scratch.must("sed -i '2i \"checkTimeout\": 1,' store/moult.json")
         isRefused(try scratch.run("moult apply --store store \(release)"))
         // A saved plan keeps the option.
-        try scratch.must("moult plan --store store --check-timeout 600 --out plan.json \(release) || test $? = 2")
+        try scratch.must("moult plan --store store --check-timeout 600 --out plan.json \(release)", status: 2)
         try scratch.must("moult apply --store store --plan plan.json")
         isRefused(try scratch.run("moult verify --deep --store store"), status: 1)
         try scratch.must("moult verify --deep --check-timeout 600 --store store")

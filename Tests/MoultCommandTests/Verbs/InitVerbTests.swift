@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func `init keeps existing files`() throws {
-        _ = try scratch.moult("mkdir store; echo precious > store/food.db")
+        try scratch.mustMoult("mkdir store; echo precious > store/food.db")
         #expect(try scratch.moult("moult init --product a.b").status == 0)
         #expect(try scratch.text("store/food.db") == "precious\n")
     }

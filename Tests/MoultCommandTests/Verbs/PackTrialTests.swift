@@ -120,7 +120,7 @@ import Testing
             databases: note(2, "CREATE TABLE note(text, day); PRAGMA user_version = 2;", migration: sql))
         try isRefused(2, "over 1.0.0", why)
         // A release that is given with an option need not be in the output directory.
-        _ = try scratch.moult("mv rel old")
+        try scratch.mustMoult("mv rel old")
         let ended = try scratch.moult("moult pack 2.json -o rel --previous old/food-1.0.0.json")
         #expect(ended.status == 3 && ended.err.contains("over 1.0.0"), "\(ended.err)")
     }
@@ -219,7 +219,7 @@ import Testing
     @Test func `the error for a draft in Latin-1 names the line`() throws {
         try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
         let text = try draft(more: "\n\"requires\": { \"app\": \">=1\" }, // für alle\n")
-        try Shell.must(["sh", "-c", "iconv -f utf8 -t latin1 \(text) > \(text).l1 && mv \(text).l1 \(text)"])
+        try Shell.must(["sh", "-ec", "iconv -f utf8 -t latin1 \(text) > \(text).l1 && mv \(text).l1 \(text)"])
         let ended = try scratch.moult("moult pack draft.json -o rel")
         #expect(
             ended.status == 1 && ended.err.contains("draft.json is not in UTF-8: line 2 is not valid UTF-8"), "\(ended)"

@@ -65,8 +65,8 @@ import Testing
             state: "interrupted update",
             script: """
                 moult publish -q other rel/test-2.0.0.json --key k.key
-                strace -f -o trace -e trace=renameat2,renameat -e inject=renameat2,renameat:signal=KILL:when=3 \
-                  moult apply -q "$(find other -name test-2.0.0.json)" || true
+                ! strace -f -o trace -e trace=renameat2,renameat -e inject=renameat2,renameat:signal=KILL:when=3 \
+                  moult apply -q "$(find other -name test-2.0.0.json)"
                 """, alerts: ["MoultUpdateInterrupted"]),
         Case(state: "unreadable", script: "echo '{' > store/moult.json", alerts: ["MoultStoreUnreadable"]),
     ]

@@ -19,11 +19,7 @@ import Testing
     }
 
     @discardableResult
-    private func must(_ line: String) throws -> String {
-        let ended = try scratch.moult(line)
-        try #require(ended.status == 0, "\(line): \(ended.err)\(ended.out)")
-        return ended.out
-    }
+    private func must(_ line: String) throws -> String { try scratch.mustMoult(line) }
 
     private func names(_ prefix: String) throws -> [String] { try Files.list(store).filter { $0.hasPrefix(prefix) } }
 

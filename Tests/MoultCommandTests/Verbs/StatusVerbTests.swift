@@ -235,7 +235,9 @@ import Testing
         #expect(
             value("installed_timestamp_seconds")
                 == status["since"]?.string.flatMap { Timestamp($0) }.map { Int64($0.seconds) })
-        for generation in try #require(status["generations"]?.array) {
+        let generations = try #require(status["generations"]?.array)
+        #expect(generations.count == 2)
+        for generation in generations {
             let (name, current) = (generation["name"]?.string ?? "", generation["current"]?.bool ?? false)
             #expect(
                 value("generation_bytes", ",generation=\"\(name)\",current=\"\(current)\"")

@@ -70,12 +70,12 @@ import Testing
 
     /// Whatever bytes are damaged, the comparison ends, and reports no fault in the undamaged database.
     @Test(arguments: 1...60) func `a comparison of damaged files ends with a result or an error that names the file`(
-        _ seed: UInt64
+        _ seed: Int
     ) throws {
         let old = try scratch.database("old.db", rows)
         try Shell.must(["cp", old, scratch.path("new.db")])
         let new = scratch.path("new.db")
-        var random = Random(seed)
+        var random = SeededRandom(seed)
         let size = try #require(try Files.facts(new)).size
         let file = try Descriptor(new, .write)
         for _ in 0..<(1 + Int(random.next() % 6)) {

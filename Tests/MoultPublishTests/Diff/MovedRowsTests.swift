@@ -42,7 +42,7 @@ import Testing
         }
         let table = "CREATE TABLE t (\(shape.columns));"
         let old = try scratch.database("old.db", table + rows(1...12_500, order: "i * 7919 % 12503"))
-        var random = Random(7)
+        var random = SeededRandom(7)
         let new = try scratch.database(
             "new.db",
             """

@@ -37,7 +37,7 @@ import Testing
     ]
 
     @Test(arguments: shapes, [1, 2, 3]) func `a comparison of random changes agrees with SQL`(
-        _ shape: Shape, seed: UInt64
+        _ shape: Shape, seed: Int
     ) throws {
         let scratch = try Scratch()
         let old = scratch.path("old.db")
@@ -45,7 +45,7 @@ import Testing
         try Shell.must(["cp", old, scratch.path("new.db")])
         let new = scratch.path("new.db")
         let connection = try Connection(path: new, access: .readWrite)
-        var random = Random(seed)
+        var random = SeededRandom(seed)
         try connection.execute(
             """
             BEGIN;
@@ -69,8 +69,8 @@ import Testing
         #expect([back.removed, back.added, back.changed] == expected)
     }
 
-    private static func script(_ shape: Shape, seed: UInt64) -> String {
-        var random = Random(seed)
+    private static func script(_ shape: Shape, seed: Int) -> String {
+        var random = SeededRandom(seed)
         var sql = "PRAGMA page_size = \(shape.pageSize); BEGIN; CREATE TABLE t \(shape.table);"
         for row in 1...shape.rows {
             let length = Int(random.next() % UInt64(shape.longest))
@@ -102,15 +102,4 @@ import Testing
 
 extension String {
     fileprivate subscript(index: Int) -> Character { self[self.index(startIndex, offsetBy: index)] }
-}
-
-/// A generator with the same numbers in every run.
-struct Random: RandomNumberGenerator {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return state >> 33
-    }
 }

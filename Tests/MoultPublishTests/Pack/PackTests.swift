@@ -63,7 +63,7 @@ import Testing
         try git("add", "-A")
         try git("commit", "-q", "-m", "one")
         _ = try pack(draft, to: scratch.path("clean"))
-        try Shell.must(["sh", "-c", "echo '3|salt' >> food.csv"], in: directory)
+        try Shell.must(["sh", "-ec", "echo '3|salt' >> food.csv"], in: directory)
         let error = try #require(throws: MoultError.self) { try pack(draft, to: scratch.path("dirty")) }
         #expect(error.description.contains("--allow-dirty"), "\(error)")
         #expect(try Files.facts(scratch.path("dirty/shop-1.0.0.json")) == nil)
@@ -82,7 +82,7 @@ import Testing
         let begun = time(nil)
         while time(nil) == begun { usleep(10_000) }
         let later = try make(scratch.path("elsewhere"))
-        try Shell.must(["sh", "-c", "touch -d 2001-02-03 *"], in: scratch.path("elsewhere"))
+        try Shell.must(["sh", "-ec", "touch -d 2001-02-03 *"], in: scratch.path("elsewhere"))
         let two = try pack(later, to: scratch.path("out-two"))
         #expect(try Files.read(one.manifest, limit: 1 << 20) == Files.read(two.manifest, limit: 1 << 20))
         let bundles = [try #require(one.bundle), try #require(two.bundle)]
@@ -106,7 +106,7 @@ import Testing
     @Test func `pack --level sets the compression level`() throws {
         let path = try make(scratch.path("in"))
         try Shell.must(
-            ["sh", "-c", "seq 1 200000 | awk '{ print $1 \"|food \" $1 % 977 }' > food.csv"], in: scratch.path("in"))
+            ["sh", "-ec", "seq 1 200000 | awk '{ print $1 \"|food \" $1 % 977 }' > food.csv"], in: scratch.path("in"))
         var sizes: [Int] = []
         for level in [1, 19] {
             var options = PackOptions()
@@ -115,7 +115,7 @@ import Testing
             options.level = level
             let bundle = try #require(Packer(options).pack(draft: path).bundle)
             sizes.append(try #require(try Files.facts(bundle)).size)
-            try Shell.must(["sh", "-c", "zstd -dc \(bundle) | sha256sum > \(scratch.path("digest-\(level)"))"])
+            try Shell.must(["sh", "-ec", "zstd -dc \(bundle) | sha256sum > \(scratch.path("digest-\(level)"))"])
         }
         #expect(sizes[1] < sizes[0])
         #expect(try scratch.bytes("digest-1") == scratch.bytes("digest-19"))
@@ -129,7 +129,7 @@ import Testing
         let frames = try #require(bundle.frames)
         // The file consists of the frames and the seek table; the contents of the frames are the tar archive.
         #expect(frames.packed.reduce(0, +) < bundle.size)
-        let tar = try Shell.must(["sh", "-c", "zstd -dc \(try #require(report.bundle)) | wc -c"]).trimmed
+        let tar = try Shell.must(["sh", "-ec", "zstd -dc \(try #require(report.bundle)) | wc -c"]).trimmed
         #expect(String(frames.content.reduce(0, +)) == tar)
         #expect(manifest.database("food")?.identity.schema?.hasPrefix("sha256:") == true)
     }

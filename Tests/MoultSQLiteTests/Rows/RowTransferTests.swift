@@ -195,7 +195,9 @@ struct TransferCase {
             try RowTransfer(rules: [RowRule(table: "t")], rejects: RejectTable(label: "3")).run(
                 from: test.new, to: back.new)
         }
-        for row in try back.new.query("SELECT id, hex(CAST(a AS BLOB)) FROM t") {
+        let rows = try back.new.query("SELECT id, hex(CAST(a AS BLOB)) FROM t")
+        #expect(!rows.isEmpty)
+        for row in rows {
             #expect(try test.old.scalar("SELECT hex(CAST(a AS BLOB)) FROM t WHERE id = ?1", [row[0]]) == row[1])
         }
     }

@@ -18,7 +18,7 @@ struct ArchiveFixture {
         path = scratch.path(name)
         members = ["food.db": size, "notes/1.sql": 20]
         try scratch.must(
-            "mkdir -p in/notes && seq 1 800000 | head -c \(size) > in/food.db && seq 1 9 | head -c 20 > in/notes/1.sql")
+            "mkdir -p in/notes; head -c \(size) <(seq 1 800000) > in/food.db; head -c 20 <(seq 1 9) > in/notes/1.sql")
         // `seq` prints only 18 bytes, so the file is extended.
         try scratch.must("truncate -s 20 in/notes/1.sql && cd in && bsdtar -acf ../\(name) food.db notes/1.sql")
     }

@@ -52,7 +52,7 @@ enum CopyWay: String, CaseIterable {
         case .bytes: try Shell.must(["cp", "-r", store, copy])
         case .tar:
             try Files.ensureDirectory(copy)
-            try Shell.must(["sh", "-c", "tar -C '\(store)' -cf - . | tar -C '\(copy)' -xpf -"])
+            try Shell.must(["sh", "-ec", "tar -C '\(store)' -cf - . | tar -C '\(copy)' -xpf -"])
         case .rsync: try Shell.must(["rsync", "-aH", "\(store)/", copy])
         case .move:
             try Shell.must(["cp", "-a", store, "\(copy).before"])
@@ -74,7 +74,7 @@ enum CopyWay: String, CaseIterable {
                 btrfs -q subvolume snapshot -r from sent; mkdir to; btrfs -q send sent | btrfs -q receive to
                 btrfs property set -f to/sent ro false; mount --bind to/sent "$2"
                 """
-            try Shell.must(["sh", "-c", script, "sh", store, copy])
+            try Shell.must(["sh", "-ec", script, "sh", store, copy])
         }
     }
 }
@@ -138,7 +138,6 @@ struct CopiedStore {
         var isInterrupted: Bool { self == .interruptedEarly || self == .interruptedLate }
     }
 
-    @discardableResult
     func moult(_ arguments: [String]) throws -> Shell.Ended {
         try Shell.run([BuiltMoult.path()] + arguments + ["--store", path])
     }

@@ -35,21 +35,12 @@ struct ReleasesStore {
             version, sequence: sequence, [.reference("food", "CREATE TABLE food AS SELECT '\(version)' AS release;")])
     }
 
-    /// Runs a shell command in the parent directory of the store, `./store`, with the built `moult`.
-    @discardableResult
-    func run(_ line: String) throws -> Shell.Ended {
-        let built = Files.directory(of: try BuiltMoult.path())
-        return try Shell.run(
-            ["bash", "-c", line], in: scratch.path,
-            environment: ["PATH": "\(built):/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"])
-    }
+    /// Runs a shell script in the parent directory of the store, `./store`, with the built `moult`.
+    func run(_ script: String) throws -> Shell.Ended { try scratch.run(script) }
 
+    /// Runs a shell script, in which each command must succeed, and returns its output.
     @discardableResult
-    func must(_ line: String) throws -> String {
-        let ended = try run(line)
-        try #require(ended.status == 0, "\(line) ended with \(ended.status): \(ended.errors)\(ended.output)")
-        return ended.output
-    }
+    func must(_ script: String, status: Int32 = 0) throws -> String { try scratch.must(script, status: status) }
 
     /// Returns the last object that a command prints with `--json`.
     func json(_ line: String) throws -> JSON {

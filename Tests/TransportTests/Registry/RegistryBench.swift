@@ -12,14 +12,13 @@ struct RegistryBench {
         try must("moult keygen a --no-password -q")
     }
 
-    @discardableResult
     func run(_ line: String, environment: [String: String] = [:]) throws -> Shell.Ended {
         try scratch.run(line, environment: environment)
     }
 
     @discardableResult
-    func must(_ line: String, environment: [String: String] = [:]) throws -> String {
-        try scratch.must(line, environment: environment)
+    func must(_ line: String, status: Int32 = 0, environment: [String: String] = [:]) throws -> String {
+        try scratch.must(line, status: status, environment: environment)
     }
 
     /// Creates a release with about this many bytes of random content; returns the path of its manifest.

@@ -152,7 +152,7 @@ struct RegistryFeedTests {
         try bench.must("moult apply -q")
         try bench.must(
             """
-            mkdir next && cp store/food.db next/food.db && chmod u+w next/food.db
+            mkdir next; cp store/food.db next/food.db; chmod u+w next/food.db
             sqlite3 next/food.db "UPDATE food SET release = '2.0.0'"
             echo '{"manifest": 1, "product": "org.example.test", "version": "2.0.0", "sequence": 2,
               "databases": {"food": {"kind": "reference", "source": "next/food.db"}}}' > food.draft.json

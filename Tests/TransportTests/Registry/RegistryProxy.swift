@@ -90,11 +90,7 @@ final class RegistryProxy {
 
     /// Returns the requests since the last call of `inject` or `heal`.
     func requests() throws -> [Request] {
-        let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 24) ?? [], as: UTF8.self)
-        return text.split(separator: "\n").map { line in
-            let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map { String($0) }
-            return Request(line: parts[0], authorization: parts[1], isFaulty: parts[2] == "fault")
-        }
+        try scratch.requestLog().map { Request(line: $0[0], authorization: $0[1], isFaulty: $0[2] == "fault") }
     }
 
     private static let script = #"""

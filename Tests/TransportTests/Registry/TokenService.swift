@@ -1,5 +1,4 @@
 import MoultBasics
-import MoultFiles
 import MoultLibc
 import TestSupport
 
@@ -41,11 +40,7 @@ final class TokenService {
     }
 
     func requests() throws -> [Request] {
-        let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 24) ?? [], as: UTF8.self)
-        return text.split(separator: "\n").map { line in
-            let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map { String($0) }
-            return Request(method: parts[0], query: parts[1], authorization: parts[2])
-        }
+        try scratch.requestLog().map { Request(method: $0[0], query: $0[1], authorization: $0[2]) }
     }
 
     private static let script = #"""

@@ -29,4 +29,19 @@ import Testing
     func `a URL without secrets is shown unchanged`(_ text: String) {
         #expect(Address(text).description == text && !Address(text).hasSecrets && !Address(text).isRedacted)
     }
+
+    /// A library may quote only a part of the address.
+    @Test(arguments: [
+        ("cannot get https://a.org/f?token=secret: timeout", "cannot get https://a.org/f?***: timeout"),
+        ("bad parameter token=secret", "bad parameter ***"), ("no connection to a.org", "no connection to a.org"),
+    ])
+    func `a message that quotes an address or its query is shown without the secret`(_ text: String, _ shown: String) {
+        #expect(Address("https://a.org/f?token=secret").redacted(text) == shown)
+    }
+
+    @Test func `a message about a file or a URL without secrets is shown unchanged`() {
+        #expect(Address("/srv/f?x").redacted("cannot read /srv/f?x") == "cannot read /srv/f?x")
+        #expect(
+            Address("https://a.org/f").redacted("no answer from https://a.org/f") == "no answer from https://a.org/f")
+    }
 }
