@@ -70,7 +70,7 @@ test: test-deps lint
 
 # Runs the heavy tests: they build other packages, simulate power failures, kill the installed command at its system calls,
 # repeat an update many times, and run random stories with it. Run `make test` first.
-HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |a patch recreates the new file|survives crashes|truncated anywhere|faulty server|puts in place before recovery|put in place after a kill|never ends|any number of times|a pipe in place of a file|repairs its generation|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|LoadTests|FlipTests|LargeFeedTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
+HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |a patch recreates the new file|survives crashes|truncated anywhere|faulty server|puts in place before recovery|put in place after a kill|never ends|any number of times|a pipe in place of a file|waits for a locked database|waits for a database that is locked|repairs its generation|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|LoadTests|FlipTests|LargeFeedTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
 test-all: test-deps proof-deps release
 	swift build --build-tests $(DEBUG_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
@@ -116,12 +116,13 @@ test-sanitize: test-deps proof-deps
 # `make test-all` tries a sample.
 model: test-deps
 	swift build --build-tests $(DEBUG_FLAGS)
-	MOULT_MODEL=all swift test --skip-build --filter ModelTests
+	MOULT_MODEL=all scripts/test --only '^ModelTests' --limit 7200
 
-# Makes each system call of an update and of a reset fail, alone or with all later calls; `make test-all` tries a sample.
+# Makes each system call of an update and of a reset fail, alone or with all later calls, changes each byte of archives to each
+# other value, and kills an update of two databases at each call; `make test-all` tries a sample.
 faults: test-deps
 	swift build --build-tests $(DEBUG_FLAGS)
-	MOULT_FAULTS=all scripts/test --only 'FaultTests' --limit 7200
+	MOULT_FAULTS=all MOULT_LONG_TESTS=1 scripts/test --only 'FaultTests|ChangedByteTests|AllOrNoneTests' --limit 7200
 
 # Runs each reader of untrusted bytes for FUZZ_SECONDS under libFuzzer. Inputs that crash a reader are kept in .build/fuzz;
 # turn each of them into a test.

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// The modules of moult, lowest layer first. A target may only depend on targets above it in this file:
-// `scripts/check-arrows`, a part of `make lint`, fails if one does not.
+// The modules of moult, lowest layer first. `scripts/check-arrows`, a part of `make lint`, lists the layers, and fails if a
+// target depends on one in its own layer or above.
 
 /// Declares a C library from Debian; exactly one Swift target imports each.
 func system(_ name: String, pkgConfig: String? = nil, apt: [String]) -> Target {

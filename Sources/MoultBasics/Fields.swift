@@ -145,6 +145,15 @@ public struct Fields {
         return word
     }
 
+    /// Returns a time in RFC 3339 format; nil if the member is missing.
+    public func optionalTime(_ name: String) throws -> Timestamp? {
+        guard let text = try optionalString(name) else { return nil }
+        guard let time = Timestamp(text) else {
+            throw fail(name, "\"\(text)\" is not a time", now: "For example: 2026-11-20T10:00:00Z.")
+        }
+        return time
+    }
+
     /// The members that were never read, with their paths.
     public var unknown: [(name: String, path: String)] {
         members.filter { !known.names.contains($0.name) }.map { ($0.name, path($0.name)) }

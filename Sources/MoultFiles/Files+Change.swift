@@ -209,6 +209,13 @@ extension Files {
         return String(cString: real)
     }
 
+    /// Returns the path with all symlinks resolved; unchanged if nothing exists there, because opening the file reports that.
+    package static func resolvedIfThere(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
     /// Returns a path relative to the working directory as an absolute path; symlinks are not resolved.
     package static func absolute(_ path: String) throws -> String {
         if path.hasPrefix("/") { return path }

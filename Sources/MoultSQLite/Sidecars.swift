@@ -18,7 +18,7 @@ package struct Sidecars: Equatable, Sendable {
 
     /// Returns the existing sidecars. A database reached through symlinks has its sidecars next to the file itself.
     package static func of(_ path: String) throws -> Sidecars {
-        let base = resolved(path)
+        let base = Files.resolvedIfThere(path)
         func sidecar(_ suffix: String) throws -> Sidecar? {
             try Files.facts(base + suffix).map { Sidecar(path: base + suffix, facts: $0) }
         }
@@ -59,7 +59,7 @@ package struct Sidecars: Equatable, Sendable {
             }
             // The app's rows may be in it: a service that now runs as another user leaves such files behind.
             let files = all.filter { $0.facts.kind == .file }.map(\.path)
-            let give = (geteuid() == 0 ? [] : ["sudo"]) + ["chown", "--reference=\(resolved(path))"] + files
+            let give = (geteuid() == 0 ? [] : ["sudo"]) + ["chown", "--reference=\(Files.resolvedIfThere(path))"] + files
             return Intruder(
                 why: "\(sidecar.path) \(why)", command: nil,
                 advice:
@@ -151,13 +151,6 @@ package struct Sidecars: Equatable, Sendable {
 
     /// The paths of the existing sidecars.
     package var paths: [String] { [wal, sharedMemory, journal].compactMap { $0?.path } }
-
-    /// Returns the path with all symlinks resolved; unchanged if nothing exists there.
-    static func resolved(_ path: String) -> String {
-        guard let real = realpath(path, nil) else { return path }
-        defer { free(real) }
-        return String(cString: real)
-    }
 }
 
 extension Sidecars.Sidecar {

@@ -107,4 +107,16 @@ import Testing
         #expect(try shop.read("app.db", "SELECT name, price, own FROM item") == "MINE|7|1\n")
         #expect(try shop.kept().isEmpty)
     }
+
+    /// The installed release still selects the rows once; the release after that does not.
+    @Test func `diff says that a narrower condition leaves rows behind later`() throws {
+        let narrow: JSON = ["table": "item", "where": "mine = 2"]
+        let first = try shop.pack("1.0.0", [.shared(Self.schema, [Self.good])])
+        let second = try shop.pack("2.0.0", [.shared(Self.schema, [narrow])])
+        func notes(_ old: String, _ new: String) throws -> String {
+            try Shell.run([Shop.command(), "diff", old, new]).output.replacing("\n", with: " ")
+        }
+        #expect(try notes(first, second).contains("app: the condition of item changes; rows that only the old one selects"))
+        #expect(try !notes(first, first).contains("condition"))
+    }
 }

@@ -15,6 +15,7 @@ enum Keys {
                 now: "Specify the file of the secret key.\(similarKey(path)) To create a new key pair: "
                     + shellLine(["moult", "keygen", stem(of: path)]))
         }
+        // Any other file is read as a secret key below, which reports its fault.
         if (try? PublicKey(file: bytes, named: path)) != nil {
             throw MoultError(
                 .minisignForm, what: "\(path) is a public key", why: "only the secret key can sign",

@@ -84,6 +84,7 @@ package final class SetAside: WritableEffect {
             return try SHA256.digest(of: file)
         }
         guard try Files.facts(place)?.kind == .file else { return nil }
+        // A file that cannot be read has no digest, and is then not recognized by its content.
         let found: Digest?
         if let held {
             found = try? held.reading { try digest($0) }

@@ -13,12 +13,12 @@ package struct Removable {
 
     private init(_ path: String) { self.path = path }
 
-    /// Removes everything, the record of a set last, so that a crash leaves no content without a record.
+    /// Removes everything. The record of a set is removed last, so that a crash leaves no content without a record; so is the
+    /// directory by which the staged files of an update are recognized.
     func remove() throws {
+        let last = [QuarantineRecord.fileName, Transaction.waitingName]
         if try Files.facts(path)?.kind == .directory {
-            for name in try Files.list(path) where name != QuarantineRecord.fileName {
-                try Files.removeTree("\(path)/\(name)")
-            }
+            for name in try Files.list(path) where !last.contains(name) { try Files.removeTree("\(path)/\(name)") }
         }
         try Files.removeTree(path)
     }

@@ -21,7 +21,7 @@ extension Transaction {
     }
 
     /// The directory for staged writable files that will be in the store.
-    var waiting: String { "\(directory)/waiting" }
+    var waiting: String { "\(directory)/\(Self.waitingName)" }
     /// Returns the staged path of a writable file.
     func waiting(_ path: String) -> String { Staging.waiting(path, in: directory) }
     /// The staged generation.

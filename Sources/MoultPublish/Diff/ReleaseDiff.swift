@@ -66,9 +66,18 @@ extension ReleaseDiff {
             return [isAsked ? "\(change); stores refuse that without --take-over \(name)" : change]
         }
         guard new.kind.isReplaced, new.unpreserved == .refuse else { return [] }
-        let kept = Set(new.preserve.map { SQLName($0.table) })
-        return Set(old.preserve.map { SQLName($0.table) }).subtracting(kept).sorted().map {
-            "\(name): rows of \($0) are no longer preserved; stores with such rows refuse that without --accept-unpreserved"
+        func conditions(_ database: Database) -> [SQLName: Set<String?>] {
+            Dictionary(grouping: database.preserve) { SQLName($0.table) }.mapValues { Set($0.map(\.where)) }
+        }
+        let (before, after) = (conditions(old), conditions(new))
+        return before.keys.sorted().compactMap { table in
+            guard let now = after[table] else {
+                return "\(name): rows of \(table) are no longer preserved; stores with such rows refuse that without "
+                    + "--accept-unpreserved"
+            }
+            guard now != before[table], !now.contains(nil) else { return nil }
+            return "\(name): the condition of \(table) changes; rows that only the old one selects are carried over once more, "
+                + "and the release after this one leaves them in quarantine"
         }
     }
 

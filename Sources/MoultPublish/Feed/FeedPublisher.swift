@@ -178,6 +178,7 @@ package struct FeedPublisher {
         let roles = list.map { ($0.roles.feed.entries + $0.roles.release.entries).map(\.key) } ?? []
         let keys = options.keys.map(\.publicKey) + roles
         guard let bytes = try Files.read(path, limit: Feed.largest) else { return }
+        // A file that is not a signature belongs to no key.
         let known = try SignatureFiles.beside(path).filter { name, file in
             (try? Signature(file: file, named: name)).map { signature in keys.contains { $0.id == signature.keyID } }
                 ?? false

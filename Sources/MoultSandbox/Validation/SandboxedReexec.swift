@@ -91,20 +91,13 @@ package enum SandboxedReexec {
         tzset()
         let sizes = try databases.map { try Files.factsThroughLinks($0)?.size ?? 0 }.reduce(0, +)
         // SQLite's sidecars are next to the database itself, and may appear and disappear, so the whole directory can be read.
-        let files = try databases.map(realPath).filter { try Files.factsThroughLinks($0) != nil }
-        let directories = Set(databases.map { Files.directory(of: realPath($0)) })
+        let files = try databases.map(Files.resolvedIfThere).filter { try Files.factsThroughLinks($0) != nil }
+        let directories = Set(databases.map { Files.directory(of: Files.resolvedIfThere($0)) })
         try Guard(
             .examiner, reading: .only(directories.sorted() + files), writing: scratch.map { [$0] } ?? [],
             limits: .init(
                 memory: Validator.memory.map { 2 * $0 }, processor: 60 + sizes / 250_000,
                 fileSize: max(1 << 30, 4 * sizes))
         ).confineThisProcess()
-    }
-
-    /// Returns the path with all symlinks resolved; unchanged if it does not exist, because opening it reports that.
-    private static func realPath(_ path: String) -> String {
-        guard let real = realpath(path, nil) else { return path }
-        defer { free(real) }
-        return String(cString: real)
     }
 }

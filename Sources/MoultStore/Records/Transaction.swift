@@ -27,11 +27,32 @@ package struct Transaction {
     }
     package var isTrash: Bool { id.hasPrefix("trash-") }
 
-    /// Returns the transactions of updates, and generations that are being removed. A directory with such a name is moult's,
-    /// whatever it contains: steps may stage any files, and a crash may leave the directory without its journal.
+    /// The directory for staged writable files. It is removed last, so that what a crash leaves can be recognized even if steps
+    /// have staged files of any name.
+    package static let waitingName = "waiting"
+
+    /// Everything else that moult and its own steps stage.
+    private static let names: Set = [
+        "unpacked", "generation", "adopted", "before", "held", "trial", "copies", "salvaged", "steps", "manifest.json",
+        "link", "restored.db",
+    ]
+
+    /// Returns whether moult created the directory: it has a journal, or what an update creates before its journal or removes
+    /// after it.
+    private func isOurs() throws -> Bool {
+        guard try Files.facts(directory)?.kind == .directory else { return false }
+        // Only the user who runs an update may read its directory; other users learn that it exists.
+        if !Files.isReadable(directory), Permission.read(directory).advice != nil { return true }
+        if isTrash { return true }
+        let found = try Files.list(directory)
+        if found.contains(Self.journalName) || found.contains(Self.waitingName) { return true }
+        return found.allSatisfy { Self.names.contains($0) || $0.hasPrefix("exam") || $0.hasPrefix("step-") }
+    }
+
+    /// Returns the transactions of updates, and generations that are being removed.
     package static func all(_ layout: StoreLayout) throws -> [Transaction] {
         try Files.list(layout.transactions).map { Transaction(layout: layout, id: $0) }
-            .filter { try (isID($0.id) || $0.isTrash) && Files.facts($0.directory)?.kind == .directory }
+            .filter { try (isID($0.id) || $0.isTrash) && $0.isOurs() }
     }
 
     /// Returns the transactions that need recovery.

@@ -18,10 +18,10 @@ extension Feed {
         let serial = try fields.count("serial")
         guard serial >= 1 else { throw fields.fail("serial", "must be at least 1") }
         let keyList = try fields.optionalCount("keys")
-        guard let expires = try Self.time(fields, "expires") else { throw fields.fail("expires", "is missing") }
+        guard let expires = try fields.optionalTime("expires") else { throw fields.fail("expires", "is missing") }
         // Unknown fields of a newer feed are ignored, unless the feed lists them as critical.
         let critical = try fields.optionalStrings("critical") ?? []
-        let created = try Self.time(fields, "created")
+        let created = try fields.optionalTime("created")
         guard fields.json("releases") != nil else { throw fields.fail("releases", "is missing") }
         self.init(
             product: product, serial: serial, created: created, expires: expires,
@@ -35,14 +35,6 @@ extension Feed {
         throw fields.fail(
             field.name, "is not known to this version of moult, and the feed says that it is critical",
             now: "Install a newer moult.")
-    }
-
-    private static func time(_ fields: Fields, _ name: String) throws -> Timestamp? {
-        guard let text = try fields.optionalString(name) else { return nil }
-        guard let time = Timestamp(text) else {
-            throw fields.fail(name, "\"\(text)\" is not a time", now: "For example: 2026-11-20T10:00:00Z.")
-        }
-        return time
     }
 
     /// Throws if two releases have the same version or sequence.

@@ -38,8 +38,8 @@ struct ManifestReader {
             product: product,
             version: try version(fields, "version"),
             sequence: try sealed(fields, "sequence", orDraft: 0) { try $0.count($1) },
-            created: try timestamp(fields, "created"),
-            expires: try timestamp(fields, "expires"),
+            created: try fields.optionalTime("created"),
+            expires: try fields.optionalTime("expires"),
             sqlite: try fields.optionalString("sqlite"),
             critical: try fields.optionalStrings("critical") ?? [],
             requires: try requires(fields),
@@ -96,14 +96,6 @@ struct ManifestReader {
         // The version is part of the name of a generation, and file systems limit the length of names.
         guard text.utf8.count <= 128 else { throw fields.fail(name, "is longer than 128 characters") }
         return version
-    }
-
-    private func timestamp(_ fields: Fields, _ name: String) throws -> Timestamp? {
-        guard let text = try fields.optionalString(name) else { return nil }
-        guard let time = Timestamp(text) else {
-            throw fields.fail(name, "\"\(text)\" is not a time", now: "For example: 2026-11-20T10:00:00Z.")
-        }
-        return time
     }
 
     /// Returns a number of bytes. It is at most the maximum size of a SQLite database, so that sums never overflow.
