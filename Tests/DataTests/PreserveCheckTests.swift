@@ -84,10 +84,10 @@ import Testing
         #expect(try shop.read("app.db", "SELECT * FROM item ORDER BY name") == "MINE|7|1\nTWO|5|0\n")
     }
 
-    @Test func `a condition that ends in a comment carries the row over, or pack refuses it`() throws {
+    @Test func `a condition that ends in a comment carries the row over`() throws {
         let entry: JSON = ["table": "item", "where": "mine = 1 -- what users wrote"]
         let packed = try shop.tryToPack("1.0.0", [.shared(Self.schema, [entry])])
-        guard packed.status == 0 else { return #expect(packed.status == 3) }
+        #expect(packed.status == 0, "\(packed)")
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 7, 1)")
         try shop.pack("2.0.0", [.shared(Self.schema + "INSERT INTO item VALUES('TWO', 5, 0);", [entry])])

@@ -5,9 +5,8 @@ import Testing
 
 @testable import MoultFiles
 
-/// Functions that wait: for changes of a directory, and for other processes. One test after the other, because a test counts
-/// the descriptors of this process.
-@Suite(.serialized) struct WaitingTests {
+/// Functions that wait: for changes of a directory, and for other processes.
+@Suite struct WaitingTests {
     private let scratch: Scratch
     private let directory: String
 
@@ -68,11 +67,14 @@ import Testing
         }
         let before = try watches()
         let file = try scratch.write("file", "x")
-        for path in [scratch.path("none"), file] {
-            let error = #expect(throws: MoultError.self) { try DirectoryWatch(path) }
-            #expect(error?.what == "cannot watch \(path)")
+        // Other tests may use watches at the same time, but not so many.
+        for _ in 1...100 {
+            for path in [scratch.path("none"), file] {
+                let error = #expect(throws: MoultError.self) { try DirectoryWatch(path) }
+                #expect(error?.what == "cannot watch \(path)")
+            }
         }
-        #expect(try watches() == before)
+        #expect(try watches() < before + 100)
     }
 
     // MARK: Backoff
@@ -89,7 +91,7 @@ import Testing
         #expect(!pausesAgain)
     }
 
-    @Test(arguments: [Duration.zero, .seconds(-1)]) func `without time left there is no pause`(_ limit: Duration) {
+    @Test(arguments: [Duration.zero, .seconds(-1)]) func `without time left, nothing pauses`(_ limit: Duration) {
         var backoff = Backoff(limit)
         let pauses = backoff.pause()
         #expect(!pauses)

@@ -72,7 +72,8 @@ import Testing
 
     @Test func `a failure to remove the old cache is an error`() throws {
         _ = try Store.cache(at: path, schema: Self.schema)
-        guard try Shell.run(["chattr", "+i", path]).status == 0 else { return }
+        let locked = try Shell.run(["chattr", "+i", path])
+        if locked.status != 0 { try Test.cancel("the file cannot be made immutable: \(locked.errors)") }
         defer { _ = try? Shell.run(["chattr", "-i", path]) }
         let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABLE other(x)") }
         #expect(error?.what.contains(path) == true)

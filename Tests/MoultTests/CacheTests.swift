@@ -220,7 +220,8 @@ import Testing
     @Test func `an update fails if it cannot delete a cache`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let next = try release("2.0.0", 2, Self.two)
-        guard try Shell.run(["chattr", "+i", path]).status == 0 else { return }
+        let locked = try Shell.run(["chattr", "+i", path])
+        if locked.status != 0 { try Test.cancel("the file cannot be made immutable: \(locked.errors)") }
         defer { _ = try? Shell.run(["chattr", "-i", path]) }
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.outcome == .undone)
@@ -235,7 +236,7 @@ import Testing
     @Test(arguments: ["/dev/shm", "/tmp"])
     func `caches may be in a separate directory`(parent: String) throws {
         var template = Array("\(parent)/moult-caches-XXXXXX".utf8CString)
-        guard let made = mkdtemp(&template) else { return }
+        guard let made = mkdtemp(&template) else { try Test.cancel("\(parent) cannot be used") }
         let caches = String(cString: made) + "/app"
         defer { _ = try? Files.removeTree(String(cString: made)) }
         let one = try release("1.0.0", 1, Self.one)
