@@ -56,7 +56,7 @@ struct StorePath {
             guard let root, let name = place.names.last else { return try start(path, body) }
             return try named(String(name)) { p throws(Errno) in try body(root.number, p) }
         }
-        let parent = try place.parent().open(from: root, O_DIRECTORY | SystemFeatures.pathOnly, 0)
+        let parent = try place.parent().open(from: root, O_DIRECTORY | SystemFeatures.pathOnly, 0, isParent: true)
         defer { _ = MoultLibc.close(parent) }
         return try named(String(last)) { p throws(Errno) in try body(parent, p) }
     }
@@ -85,8 +85,11 @@ struct StorePath {
         (self.directory, self.names) = (directory, Array(names))
     }
 
-    private func open(from root: PinnedDirectory?, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
-        let names = try resolvingCurrent(from: root)
+    /// `isParent` means that the path is followed by the name of a file.
+    private func open(
+        from root: PinnedDirectory?, _ flags: Int32, _ mode: mode_t, isParent: Bool = false
+    ) throws(Errno) -> Int32 {
+        let names = names.count > 1 || isParent ? try resolvingCurrent(from: root) : names
         let below = names.joined(separator: "/")
         if let root { return try Self.beneath(root.number, below, flags, mode) }
         let path = "\(directory)/\(below)"
@@ -106,7 +109,7 @@ struct StorePath {
     /// Returns the components with `current` replaced by its target, which must be a generation. moult creates no other symlink
     /// directly in `.moult`.
     private func resolvingCurrent(from root: PinnedDirectory?) throws(Errno) -> [Substring] {
-        guard names.count > 1, names.first == "current" else { return names }
+        guard names.first == "current" else { return names }
         let target =
             if let root { try Self.target(root.number, "current") } else {
                 try Self.start("\(directory)/current") { directory, rest throws(Errno) in

@@ -59,7 +59,8 @@ package struct Sidecars: Equatable, Sendable {
             }
             // The app's rows may be in it: a service that now runs as another user leaves such files behind.
             let files = all.filter { $0.facts.kind == .file }.map(\.path)
-            let give = (geteuid() == 0 ? [] : ["sudo"]) + ["chown", "--reference=\(Files.resolvedIfThere(path))"] + files
+            let give =
+                (geteuid() == 0 ? [] : ["sudo"]) + ["chown", "--reference=\(Files.resolvedIfThere(path))"] + files
             return Intruder(
                 why: "\(sidecar.path) \(why)", command: nil,
                 advice:

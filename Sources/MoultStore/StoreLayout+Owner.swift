@@ -18,7 +18,7 @@ extension StoreLayout {
         }
     }
 
-    /// Returns whether there is a store that was made by root, this user, or the owner of the directory. In a directory such as
+    /// Returns whether the directory has a store that was made by root, this user, or the owner of the directory. In a directory such as
     /// /tmp, any other user could pretend that a store manages the files below it.
     private func isOfOwner() throws -> Bool {
         guard let settings = try Files.facts(settings), let hidden = try Files.facts(hidden) else { return false }

@@ -1,11 +1,20 @@
 /// Everything about a change except how it is applied, as one value: the plan, its summary, the checks and the recovery
 /// ask this value, so a new change is described in one place.
-package struct ChangeTraits: Sendable, Equatable {
+public struct ChangeTraits: Sendable, Equatable {
     /// How a database with such a change counts in the summary of a plan.
-    package enum Count: Sendable { case leaves, arrives, changes, stays }
+    public enum Count: Sendable {
+        /// The content of the database goes out of service.
+        case leaves
+        /// New content comes into service.
+        case arrives
+        /// The content changes in place.
+        case changes
+        /// The content stays.
+        case stays
+    }
 
     /// What happens to the file at the path of the change.
-    package enum Handling: Sendable {
+    public enum Handling: Sendable {
         /// Only the name changes: the file is created, or a link is put there or removed.
         case named
         /// SQLite writes to the file. Other processes may keep it open.
@@ -14,25 +23,28 @@ package struct ChangeTraits: Sendable, Equatable {
         case drained
     }
 
-    package var mark: Effect.Mark
-    package var counts: [Count] = []
+    /// The mark in front of the line of the plan.
+    public var mark: Effect.Mark
+    /// How the database counts; empty if it does not.
+    public var counts: [Count] = []
     /// Whether the change only carries out one that another line of the plan already shows.
-    package var isDetail = false
+    public var isDetail = false
     /// The paths of the files that the change concerns: the old path first, the new one last.
-    package var paths: [String] = []
-    package var handling: Handling?
+    public var paths: [String] = []
+    /// What happens to the file; nil if nothing does.
+    public var handling: Handling?
     /// Whether apps are asked to close the database first.
-    package var takesOutOfUse = false
+    public var takesOutOfUse = false
     /// Whether the new content is staged as a separate file, from which it gets to the path.
-    package var isStaged = false
+    public var isStaged = false
     /// The number of bytes that are staged on the store's file system.
-    package var stagedBytes = 0
+    public var stagedBytes = 0
     /// The members of the bundle that the change needs.
-    package var unpacked: [String] = []
+    public var unpacked: [String] = []
     /// The files in generations that the change uses.
-    package var members: [String] = []
+    public var members: [String] = []
     /// The names of directories that the change uses: generations, and sets in quarantine.
-    package var directories: [String] = []
+    public var directories: [String] = []
 
     fileprivate init(_ mark: Effect.Mark, _ counts: Count...) { (self.mark, self.counts) = (mark, counts) }
 
@@ -61,7 +73,7 @@ package struct ChangeTraits: Sendable, Equatable {
 
 extension Change {
     /// The traits of the change.
-    package var traits: ChangeTraits {
+    public var traits: ChangeTraits {
         switch self {
         case .confirm, .attach, .prove: ChangeTraits(.none)
         case .retire(let generation): ChangeTraits(.removes, .leaves).directories([generation])

@@ -198,7 +198,9 @@ import Testing
         #expect(try shop.read("new.db", "SELECT t FROM note") == "")
     }
 
-    @Test func `a release that has an omitted shared database again does not leave its rows behind without consent`() throws {
+    @Test func `a release that has an omitted shared database again does not leave its rows behind without consent`()
+        throws
+    {
         try begin("shared")
         try shop.pack("3.0.0", [.shared(Self.note + "CREATE TABLE z(x);"), Self.food])
         let before = try shop.tree()
@@ -221,7 +223,8 @@ import Testing
         try shop.pack("2.0.0", [Self.food])
         try shop.install("2.0.0")
         try shop.pack(
-            "3.0.0", [.shared(note + "CREATE TABLE z(x);", [Self.own], more: [.init("path", .string(path))]), Self.food])
+            "3.0.0",
+            [.shared(note + "CREATE TABLE z(x);", [Self.own], more: [.init("path", .string(path))]), Self.food])
         #expect(try shop.plan("3.0.0").output.contains("1 row of note not carried over"))
         let ended = try shop.apply("3.0.0")
         #expect(ended.output.contains("app: 1 row of note carried over, 1 row of note not carried over"), "\(ended)")

@@ -116,7 +116,8 @@ import Testing
         func notes(_ old: String, _ new: String) throws -> String {
             try Shell.run([Shop.command(), "diff", old, new]).output.replacing("\n", with: " ")
         }
-        #expect(try notes(first, second).contains("app: the condition of item changes; rows that only the old one selects"))
+        #expect(
+            try notes(first, second).contains("app: the condition of item changes; rows that only the old one selects"))
         #expect(try !notes(first, first).contains("condition"))
     }
 }

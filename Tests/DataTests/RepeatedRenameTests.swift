@@ -142,7 +142,9 @@ import Testing
     }
 
     /// The set has columns of both names. Whether its release is still kept makes no difference.
-    @Test(arguments: [9, 1]) func `an old rename is not applied to a restored table that has both columns`(keep: Int) throws {
+    @Test(arguments: [9, 1]) func `an old rename is not applied to a restored table that has both columns`(keep: Int)
+        throws
+    {
         try Settings.rewrite(StoreLayout(root: shop.store), "keep", .size(keep))
         try Settings.rewrite(StoreLayout(root: shop.store), "minimumAge", 0)
         for version in ["3.0.0", "4.0.0"] { try release(version, "note, descr", [.init("descr", "note")]) }

@@ -53,7 +53,8 @@ extension ReplaceTests {
     @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
     func `a store of another user in a directory above does not prevent a replacement`() throws {
         try scratch.must("mkdir -m 1777 shared && mkdir shared/mine && mv app.db new1.db shared/mine")
-        try scratch.must("moult init -q shared --product org.example.planted && ln -s generations/x shared/.moult/current")
+        try scratch.must(
+            "moult init -q shared --product org.example.planted && ln -s generations/x shared/.moult/current")
         try scratch.must("chown -hR 65534 shared/moult.json shared/.moult && chmod -R a+rX shared/.moult")
         try scratch.must("cd shared/mine && moult replace -q app.db new1.db && echo 'CREATE TABLE t(x);' > t.sql")
         let cache: Shell.Ended = try scratch.run("cd shared/mine && moult cache -q c.db --schema t.sql")

@@ -43,7 +43,10 @@ import Testing
         try shop.pack("2.0.0", [.user(Self.note, name: "diary", more: [one])])
         try shop.pack(
             "3.0.0",
-            [.user(Self.note, name: "diary", more: [one]), .user(Self.note, name: "notes", more: [.init("path", "three.db")])])
+            [
+                .user(Self.note, name: "diary", more: [one]),
+                .user(Self.note, name: "notes", more: [.init("path", "three.db")]),
+            ])
         try shop.install("1.0.0")
         try shop.sql("one.db", "INSERT INTO note VALUES(1, 'one')")
         try #require(shop.moult("reset", "notes", "--set-user-data-aside").status == 0)

@@ -70,7 +70,8 @@ import Testing
     /// The page contains rows of the databases.
     @Test(arguments: [("644", "022", "644"), ("644", "077", "600"), ("600", "022", "600"), ("640", "022", "640")])
     func `only users who can read both databases can read the page`(mode: String, umask: String, page: String) throws {
-        let script = "chmod \(mode) new.db; umask \(umask); moult diff -q --html page.html old.db new.db; stat -c %a page.html"
+        let script =
+            "chmod \(mode) new.db; umask \(umask); moult diff -q --html page.html old.db new.db; stat -c %a page.html"
         #expect(try scratch.moult(script).out == "\(page)\n")
         #expect(try scratch.moult("chmod 604 page.html; \(script)").out == "604\n")
     }
@@ -96,6 +97,15 @@ import Testing
         let json = try JSON(parsing: try scratch.moult("moult inspect --json new.db").out, source: "stdout")
         #expect(json["databases"]?.array?.first?["userVersion"] == 2)
         #expect(try scratch.moult("moult inspect missing.db").status == 1)
+    }
+
+    @Test func `inspect and diff accept a database by its path in the installed generation`() throws {
+        try scratch.must("moult init -q store --product com.example.a")
+        try scratch.must("moult pack -q new.db --product com.example.a --version 1.0.0 -o rel")
+        try scratch.must("moult apply -q -s store rel/*.json")
+        let file = "store/.moult/current/new.db"
+        #expect(try scratch.moult("moult inspect \(file)").status == 0)
+        #expect(try scratch.moult("moult diff \(file) new.db").status == 0)
     }
 
     @Test func `inspect and diff accept a store`() throws {

@@ -87,9 +87,11 @@ import Testing
         for name in ["generations/1/own.db", "own.db"] {
             try Files.symlink(to: "\(outside)/file", at: "\(moult)/\(name)")
         }
-        let path = "\(moult)/generations/1/own.db"
-        #expect(try Descriptor(path, .read).facts().isSameFile(Files.facts("\(outside)/file")))
-        #expect(throws: MoultError.self) { try Descriptor(path, .record).facts() }
+        for directory in ["generations/1", "current"] {
+            let path = "\(moult)/\(directory)/own.db"
+            #expect(try Descriptor(path, .read).facts().isSameFile(Files.facts("\(outside)/file")))
+            #expect(throws: MoultError.self) { try Descriptor(path, .record).facts() }
+        }
         #expect(throws: MoultError.self) { try Descriptor("\(moult)/own.db", .read).facts() }
     }
 
@@ -103,6 +105,7 @@ import Testing
         try Files.remove("\(moult)/current")
         try Files.symlink(to: target, at: "\(moult)/current")
         #expect(throws: MoultError.self) { try text("\(moult)/current/file") }
+        #expect(throws: MoultError.self) { try Files.facts("\(moult)/current/file") }
     }
 
     /// A command that has locked a store continues to use that store if its path now leads elsewhere.

@@ -208,7 +208,7 @@ import Testing
         try Shell.must(["mv", "\(path)/diary.db", "\(data)/diary.db"])
         try Files.symlink(to: "\(data)/diary.db", at: "\(path)/diary.db")
         try Shell.must(["chown", "-hR", "65534", data, "\(path)/diary.db"])
-        let why = "the symbolic link \(path)/diary.db belongs to user nobody"
+        let why = "the symbolic link \(path)/diary.db belongs to user \(Files.userName(65534))"
         for words in [["sql", "SELECT * FROM diary.note"], ["sql", "--write", "INSERT INTO diary.note VALUES(1)"]] {
             let ended = try moult(words)
             #expect(ended.status == 3 && ended.errors.contains(why), "\(words): \(ended)")

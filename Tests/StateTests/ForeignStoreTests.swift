@@ -122,7 +122,8 @@ import Testing
     @Test(
         .enabled(if: geteuid() == 0, "only root may give files away"),
         arguments: [
-            ["status"], ["verify"], ["attach"], ["sql", "SELECT * FROM cache.n"], ["sql", "--write", "DELETE FROM cache.n"],
+            ["status"], ["verify"], ["attach"], ["sql", "SELECT * FROM cache.n"],
+            ["sql", "--write", "DELETE FROM cache.n"],
             ["inspect"], ["doctor"],
         ])
     func `no command opens a cache of this user that another user's settings name`(words: [String]) throws {

@@ -54,7 +54,8 @@ import Testing
             guard let path = call.firstMatch(of: /"([^"]*)"/)?.1, path.hasPrefix(store.path) else { continue }
             if Self.records.contains(where: { path.hasSuffix($0) }) { reads[String(path), default: 0] += 1 }
         }
-        try #require(reads.keys.contains { $0.contains("/2.0.0") || $0.contains("/1.0.0") }, "strace saw nothing: \(reads)")
+        try #require(
+            reads.keys.contains { $0.contains("/2.0.0") || $0.contains("/1.0.0") }, "strace saw nothing: \(reads)")
         return reads
     }
 }

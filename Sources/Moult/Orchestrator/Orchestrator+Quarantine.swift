@@ -197,7 +197,8 @@ extension Orchestrator {
         }
         if database.kind.isDisposable, set.record?.kind.isDisposable == false {
             throw refusal(
-                "in release \(installed.version), \(database.name) is a cache, which moult replaces without keeping its rows")
+                "in release \(installed.version), \(database.name) is a cache, which moult replaces without keeping its rows"
+            )
         }
         return database
     }

@@ -78,7 +78,9 @@ extension Doctor {
                         fix: command("sqlite3", path, "SELECT count(*) FROM sqlite_schema")))
             }
             findings += try readOnlyWAL(database.name, path)
-            if try !OpenFiles.isOpenHere(path), try DatabaseHeader.isWAL(unopened: path), SQLiteVersion.linked.hasWALResetBug {
+            if try !OpenFiles.isOpenHere(path), try DatabaseHeader.isWAL(unopened: path),
+                SQLiteVersion.linked.hasWALResetBug
+            {
                 findings.append(walReset(path))
             }
         }

@@ -43,7 +43,8 @@ enum CacheVerb {
         guard let schema = call.value(schema) else { throw call.wrongUsage("cache needs --schema SCHEMA.sql") }
         let file = try call.required(file)
         if let old = try Files.factsThroughLinks(file), try old.isSameFile(Files.factsThroughLinks(schema)) {
-            throw call.wrongUsage("FILE and SCHEMA.sql are the same file", why: "a cache that is not a database is replaced")
+            throw call.wrongUsage(
+                "FILE and SCHEMA.sql are the same file", why: "a cache that is not a database is replaced")
         }
         try Custody.check(cache: file)
         let cache = try StandaloneCache(file, .refuse)

@@ -16,8 +16,8 @@ extension SetAside {
         if try !isOriginalInPlace(), try isOriginalKept() { try restoreOriginal() }
         try cleanUpExchangedFile()
         if !keepsSidecars {
-            for suffix in SidecarSuffixes.all where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil
-            {
+            for suffix in SidecarSuffixes.all
+            where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil {
                 try Files.rename(kept(suffix), to: place + suffix)
             }
         }

@@ -76,7 +76,8 @@ extension ReleaseDiff {
                     + "--accept-unpreserved"
             }
             guard now != before[table], !now.contains(nil) else { return nil }
-            return "\(name): the condition of \(table) changes; rows that only the old one selects are carried over once more, "
+            return
+                "\(name): the condition of \(table) changes; rows that only the old one selects are carried over once more, "
                 + "and the release after this one leaves them in quarantine"
         }
     }

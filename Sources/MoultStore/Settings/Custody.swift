@@ -234,6 +234,8 @@ package struct Custody {
         let resolved = try Files.resolved(layout.root)
         guard lines.contains(where: { $0 == resolved }) else { return false }
         // A link of another user could lead to the trusted store now, and to another store later.
-        return try Self.faults(ofPath: layout.root).allSatisfy { resolved == $0.path || resolved.hasPrefix("\($0.path)/") }
+        return try Self.faults(ofPath: layout.root).allSatisfy {
+            resolved == $0.path || resolved.hasPrefix("\($0.path)/")
+        }
     }
 }

@@ -45,7 +45,7 @@ public struct Database: Sendable, Equatable {
         /// release, and it may be in a separate directory.
         public var isDisposable: Bool { traits.contains(.disposable) }
         /// The content of a database after a reset, for messages.
-        package var freshContent: String { isReplaced ? "the shipped content" : "an empty database" }
+        public var freshContent: String { isReplaced ? "the shipped content" : "an empty database" }
         /// Returns whether a database of this kind may continue to use the file of a database of the kind `before`.
         public func continues(_ before: Self) -> Bool { self == before || (before.isReplaced && isMigrated) }
     }

@@ -96,7 +96,8 @@ struct Footprint: Equatable {
             guard entries.count <= Self.maxFiles else {
                 throw MoultError(
                     .step, .refused, what: "cannot check what a step changes in \(path)",
-                    why: "it has more than \(Self.maxFiles) files", now: "Give the step a separate directory (\"writable\" in moult.json).")
+                    why: "it has more than \(Self.maxFiles) files",
+                    now: "Give the step a separate directory (\"writable\" in moult.json).")
             }
         }
     }
