@@ -39,11 +39,11 @@ public struct Preservation: Sendable, Equatable {
         for entry in before + after where !rules.contains(where: { same($0.table, entry.table) }) {
             let own = before.filter { same($0.table, entry.table) }
             var placement = after.first { same($0.table, entry.table) }
-            if installed == nil {
+            if isBack {
+                placement = Self.placementBack(own.first, placement)
+            } else if installed == nil {
                 // The content may be older or newer than a rename, so each one counts only if the columns show it.
                 placement?.columns = [:]
-            } else if isBack {
-                placement = Self.placementBack(own.first, placement)
             } else if let columns = placement?.columns {
                 placement?.columns = Self.renames(columns, without: own.first?.columns)
             }
