@@ -187,8 +187,9 @@ import Testing
 
     /// In such a directory, a change that the step did not plan could go unnoticed.
     @Test func `a step may create no file in a directory with more files than can be compared`() throws {
+        let scratch = try Scratch()
         let program = try Programs.shell(
-            Scratch(), plan: Programs.planned("x", writes: ["GRANTED/file"]),
+            scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply: "echo changed > GRANTED/1; touch GRANTED/file; \(Self.result)")
         let world = try StepWorld(program)
         try world.adapt(program)
