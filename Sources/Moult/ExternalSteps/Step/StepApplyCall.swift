@@ -13,12 +13,23 @@ struct StepApplyCall {
     func run(_ message: String, _ executable: StepExecutable) throws {
         do {
             let writes = try step.writes(of: effect)
-            let grants = try grants(for: writes, remembering: message == "apply")
+            let grants = try grants(for: writes)
             // The step may change everything in the paths that it planned.
             func footprint() throws -> Footprint {
                 try Footprint(grants.around) { path in writes.contains { PathRules.isInside(path, $0) } }
             }
-            let before = try footprint()
+            let before: Footprint
+            do { before = try footprint() } catch {
+                // If no file was recorded, the effect was not applied, for the same reason.
+                if message == "undo", grants.made.isEmpty { return }
+                throw error
+            }
+            // Recorded, so that a later undo can also remove a file that the step created.
+            let new = grants.missing.filter { !grants.made.contains($0) }
+            if message == "apply", !new.isEmpty {
+                let paths = JSON.array(new.map { .string($0) })
+                try context.intents.add(.object([.init(Self.mark, paths)]), for: effect)
+            }
             try converse(message, executable, writes, grants: grants.themselves + grants.around)
             for changed in try footprint().changes(since: before) where !grants.around.contains(changed) {
                 throw StepConversation.Misbehaving(.outsideThePlan("\(changed) was changed"))
@@ -29,20 +40,23 @@ struct StepApplyCall {
     /// Returns the paths to which Landlock lets the step write: an existing path itself; for a file that does not exist, or did
     /// not exist when the update began, its directory, so that the step can create and remove the file. Other changes in that
     /// directory are found by comparison.
-    private func grants(
-        for writes: [String], remembering: Bool
-    ) throws -> (themselves: [String], around: [String]) {
+    private func grants(for writes: [String]) throws -> Grants {
         let made = try Set(
             context.intents.all(for: effect).flatMap { ($0[Self.mark]?.array ?? []).compactMap(\.string) })
         let missing = try writes.filter { try Files.facts($0) == nil }
-        // Recorded, so that a later undo can also remove a file that the step created.
-        let new = missing.filter { !made.contains($0) }
-        if remembering, !new.isEmpty {
-            let paths = JSON.array(new.map { .string($0) })
-            try context.intents.add(.object([.init(Self.mark, paths)]), for: effect)
-        }
         let files = Set(missing).union(made)
-        return (writes.filter { !files.contains($0) }, Set(files.map(Files.directory(of:))).sorted())
+        return Grants(
+            themselves: writes.filter { !files.contains($0) }, around: Set(files.map(Files.directory(of:))).sorted(),
+            missing: missing, made: made)
+    }
+
+    private struct Grants {
+        let themselves: [String]
+        let around: [String]
+        /// The planned files that do not exist.
+        let missing: [String]
+        /// The files that did not exist when the effect was first applied.
+        let made: Set<String>
     }
 
     /// The key in an intent under which moult records the files that did not exist before.

@@ -55,7 +55,10 @@ struct StepPlanCall {
             case .keep(let why): effect.change = .keep(why: visible(why))
             case .custom(let kind, let text, let with):
                 effect.change = .custom(name: visible(kind), text: visible(text), with: with)
-                if let step { _ = try step.writes(of: effect) }
+                for path in try step?.writes(of: effect) ?? [] where try Files.facts(path) == nil {
+                    // The update would fail later if the files in the directory could not be compared.
+                    _ = try Footprint([Files.directory(of: path)])
+                }
             default:
                 throw wrong(
                     "the plan has the change \"\(json["change"]?["do"]?.string ?? "")\", but an external step may plan only confirm, keep and custom"
