@@ -180,7 +180,7 @@ package final class Performer: Changes, @unchecked Sendable {
     private func relink(_ path: String) throws {
         guard let before = installed?.databases.first(where: { $0.path == path }) else { return }
         // An app may have written to the new file since a crash. The undo leaves such a file in place, and the link replaces it.
-        if try Files.target(ofLink: layout.file(path)) == nil {
+        if try Files.facts(layout.file(path)).map({ $0.kind == .file }) ?? true {
             try replaceFile(path, with: StoreLayout.link(to: before.member))
         }
         try Files.syncDirectory(layout.databases)
