@@ -18,12 +18,13 @@ extension StoreLayout {
         }
     }
 
-    /// Returns whether the directory has a store that was made by root, this user, or the owner of the directory. In a directory such as
-    /// /tmp, any other user could pretend that a store manages the files below it.
+    /// Returns whether the directory has a store. In a directory such as /tmp, any user could pretend that a store manages the
+    /// files below it, so there the store must belong to root, to this user, or to the owner of the directory.
     private func isOfOwner() throws -> Bool {
-        guard let settings = try Files.facts(settings), let hidden = try Files.facts(hidden) else { return false }
-        let users = [0, geteuid(), try Files.factsThroughLinks(root)?.owner]
-        return users.contains(settings.owner) && users.contains(hidden.owner)
+        guard let settings = try Files.facts(settings) else { return false }
+        guard let directory = try Files.factsThroughLinks(root), directory.mode & 0o002 != 0 else { return true }
+        let users = [0, geteuid(), directory.owner]
+        return try users.contains(settings.owner) && Files.facts(hidden).map { users.contains($0.owner) } ?? true
     }
 
     private func command(for place: String) throws -> [String]? {

@@ -15,6 +15,13 @@ import Testing
 
     private static let note = "CREATE TABLE note(id INTEGER PRIMARY KEY, t);"
 
+    /// Packs releases 1.0.0 to `count`.0.0 of a shared database, with content that differs.
+    private func pack(_ count: Int, _ sql: String) throws {
+        for version in 1...count {
+            try shop.pack("\(version).0.0", [.shared("\(sql) CREATE TABLE z\(version)(y);")])
+        }
+    }
+
     private func expectRefused(_ words: [String], _ why: String) throws {
         let before = try shop.tree()
         let ended = try shop.moult(["quarantine"] + words)
@@ -58,10 +65,7 @@ import Testing
 
     /// A set that was kept because of a view has no rows that are missing elsewhere.
     @Test func `the newest set is used if its content is a view`() throws {
-        for version in 1...3 {
-            try shop.pack(
-                "\(version).0.0", [.shared("CREATE TABLE n(id INTEGER PRIMARY KEY, x); CREATE TABLE z\(version)(y);")])
-        }
+        try pack(3, "CREATE TABLE n(id INTEGER PRIMARY KEY, x);")
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO n VALUES(1, 'monday')")
         try shop.install("2.0.0", "--accept-unpreserved")
@@ -73,10 +77,7 @@ import Testing
     }
 
     @Test func `the restore of a virtual table says how to get its rows`() throws {
-        for version in 1...2 {
-            try shop.pack(
-                "\(version).0.0", [.shared("CREATE TABLE k\(version)(x); CREATE VIRTUAL TABLE memo USING fts5(text);")])
-        }
+        try pack(2, "CREATE VIRTUAL TABLE memo USING fts5(text);")
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO memo VALUES('of the user')")
         try shop.install("2.0.0", "--accept-unpreserved")

@@ -28,7 +28,8 @@ package struct QuarantineShelf {
         /// Whether the content can be recreated; any other content is user data or app data.
         package var isCache: Bool { record.map { $0.kind.isDisposable && $0.reason != .takenOver } ?? false }
 
-        /// Whether the set has no rows that are missing from the new content; false if they were not counted.
+        /// Whether the set has rows that are missing from the new content, or was kept for other content, such as a view; true
+        /// if the rows were not counted.
         package var hasContent: Bool {
             guard let record, let rows = record.rows, rows.values.allSatisfy({ $0 == 0 }) else { return true }
             return [.replaced, .rolledBack, .migrated].contains(record.reason)

@@ -14,12 +14,8 @@ struct StepApplyCall {
         do {
             let writes = try step.writes(of: effect)
             let grants = try grants(for: writes)
-            // The step may change everything in the paths that it planned.
-            func footprint() throws -> Footprint {
-                try Footprint(grants.around) { path in writes.contains { PathRules.isInside(path, $0) } }
-            }
             let before: Footprint
-            do { before = try footprint() } catch {
+            do { before = try Footprint(grants.around, except: writes) } catch {
                 // If no file was recorded, the effect was not applied, for the same reason.
                 if message == "undo", grants.made.isEmpty { return }
                 throw error
@@ -31,7 +27,8 @@ struct StepApplyCall {
                 try context.intents.add(.object([.init(Self.mark, paths)]), for: effect)
             }
             try converse(message, executable, writes, grants: grants.themselves + grants.around)
-            for changed in try footprint().changes(since: before) where !grants.around.contains(changed) {
+            for changed in try Footprint(grants.around, except: writes).changes(since: before)
+            where !grants.around.contains(changed) {
                 throw StepConversation.Misbehaving(.outsideThePlan("\(changed) was changed"))
             }
         } catch let error as StepConversation.Misbehaving { throw error.what.error(step.name, message) }
@@ -104,7 +101,9 @@ struct Footprint: Equatable {
     /// More files would take too long to compare.
     private static let maxFiles = 20_000
 
-    init(_ paths: [String], skipping isSkipped: (String) -> Bool = { _ in false }) throws {
+    /// `planned` are paths in which a step may change everything.
+    init(_ paths: [String], except planned: [String] = []) throws {
+        func isSkipped(_ path: String) -> Bool { planned.contains { PathRules.isInside(path, $0) } }
         for path in paths {
             try walk(path, isSkipped)
             guard entries.count <= Self.maxFiles else {

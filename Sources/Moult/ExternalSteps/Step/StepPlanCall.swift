@@ -55,9 +55,10 @@ struct StepPlanCall {
             case .keep(let why): effect.change = .keep(why: visible(why))
             case .custom(let kind, let text, let with):
                 effect.change = .custom(name: visible(kind), text: visible(text), with: with)
-                for path in try step?.writes(of: effect) ?? [] where try Files.facts(path) == nil {
+                let writes = try step?.writes(of: effect) ?? []
+                for path in writes where try Files.facts(path) == nil {
                     // The update would fail later if the files in the directory could not be compared.
-                    _ = try Footprint([Files.directory(of: path)])
+                    _ = try Footprint([Files.directory(of: path)], except: writes)
                 }
             default:
                 throw wrong(
