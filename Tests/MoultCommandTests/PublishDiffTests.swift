@@ -76,6 +76,14 @@ import Testing
         #expect(try scratch.moult("chmod 604 page.html; \(script)").out == "604\n")
     }
 
+    @Test func `a saved plan respects the umask, and keeps its mode if it is replaced`() throws {
+        try scratch.must("moult init -q store --product com.example.a")
+        try scratch.must("moult pack -q new.db --product com.example.a --version 1.0.0 -o rel")
+        let save = "umask 077; moult plan -q -s store --output plan.json rel/*.json; stat -c %a plan.json"
+        #expect(try scratch.moult(save).out == "600\n")
+        #expect(try scratch.moult("chmod 640 plan.json; \(save)").out == "640\n")
+    }
+
     @Test func `diff --html replaces only a page that diff has written`() throws {
         let run = try scratch.moult("moult diff --html page.html old.db new.db")
         #expect((run.status, run.err) == (2, ""))
