@@ -14,6 +14,19 @@ package enum TransactionKind: String, Sendable {
 extension Connection {
     package var isInTransaction: Bool { get throws { sqlite3_get_autocommit(try handle) == 0 } }
 
+    /// Ends a transaction whose commit failed with an error. Throws if the commit could still take effect: if only the sync of a
+    /// `-wal` failed, the `-wal` contains the complete transaction, and the next process that recovers it would commit it.
+    package func endFailedCommit(_ error: any Error) throws {
+        if try isInTransaction { try execute("ROLLBACK") }
+        guard try header().isWAL else { return }
+        // After these errors, the last frame is missing or incomplete, and only that frame commits the transaction.
+        if let code = error.sqlite?.resultCode, code == .full || code == .ioErrorWrite { return }
+        guard try checkpoint(.truncate).isBusy else { return }
+        throw MoultError(
+            .databaseBusy, .busy, what: "the -wal of \(path) cannot be emptied", why: "a process reads the database",
+            now: "Try again when that process has ended its transaction.", cause: error)
+    }
+
     /// Runs the body in a transaction. It is committed when the body returns, and rolled back when the body or the commit
     /// throws.
     package func transaction<R>(_ kind: TransactionKind, _ body: () throws -> R) throws -> R {

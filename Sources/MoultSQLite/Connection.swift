@@ -121,7 +121,7 @@ package final class Connection {
         sqlite3_close_v2(database)
     }
 
-    var isOpen: Bool { database != nil }
+    package var isOpen: Bool { database != nil }
 
     /// SQLite's own handle, valid until `close()`.
     package var handle: OpaquePointer {

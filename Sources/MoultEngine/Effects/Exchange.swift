@@ -168,7 +168,7 @@ final class Exchange: WritableEffect {
     /// writes.
     func commit() throws -> Bool { isExchanged }
 
-    func isCommitted() throws -> Bool { isExchanged }
+    func isCommitted(despite error: any Error) throws -> Bool { isExchanged }
 
     func finish() throws {
         try staged?.close()

@@ -27,13 +27,13 @@ struct JournalModeRestore {
 
     /// Restores all databases that a plan drains, replaces or migrates; `wal` lists those that were in WAL mode.
     ///
-    /// A database recreated by a reset keeps the journal mode of the release's file. If the update was not installed, the old
-    /// file is in place, and gets its mode back.
+    /// A file that replaces one that was set aside has its journal mode already. If the update was not installed, the old file is
+    /// in place, and gets its mode back.
     static func restore(_ plan: Plan, _ layout: StoreLayout, wal: Set<String>, isInstalled: Bool) throws {
         for effect in plan.effects {
             for path in effect.writtenPaths {
                 // A file that is set aside without being drained stays unchanged.
-                if let reason = effect.setsAside, !wal.contains(path) || isInstalled && reason != .restored { continue }
+                if effect.setsAside, isInstalled || !wal.contains(path) { continue }
                 // A file that became a generation, or a link to one, no longer belongs to the app.
                 guard try Files.target(ofLink: layout.file(path)).map(StoreLayout.isSealed) != true else { continue }
                 let wasWAL = wal.contains(path) || effect.drainedPath.map(wal.contains) == true
@@ -79,5 +79,5 @@ extension Effect {
         return traits.handling == .drained ? traits.paths.first : nil
     }
 
-    fileprivate var setsAside: KeptReason? { if case .quarantine(_, _, let reason) = change { reason } else { nil } }
+    fileprivate var setsAside: Bool { if case .quarantine = change { true } else { false } }
 }

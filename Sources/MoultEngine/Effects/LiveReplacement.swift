@@ -181,8 +181,11 @@ final class LiveReplacement: WritableEffect {
         return true
     }
 
-    func isCommitted() throws -> Bool {
+    func isCommitted(despite error: any Error) throws -> Bool {
         if isEnded || !isBegun { return isEnded }
+        // Ends the backup's transaction.
+        backup = nil
+        try live?.endFailedCommit(error)
         // This process's own lock would block the connection that checks the file.
         try release()
         return try isDone()

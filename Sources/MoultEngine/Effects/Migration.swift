@@ -15,9 +15,7 @@ final class Migration: WritableEffect {
     private let target: Int
     /// The path of the copy that is made before the database changes.
     private let copy: String
-    private var connection: Connection?
-    /// Whether the database had a `-wal`, which a connection that only rolls back must leave in place.
-    private var hadWAL = false
+    private var transaction: HeldTransaction?
 
     /// The file from which the database was created: its indexes, triggers and views do not belong to the app.
     private let template: String?
@@ -40,20 +38,17 @@ final class Migration: WritableEffect {
         return try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") } >= Int64(target)
     }
 
-    func isCommitted() throws -> Bool {
-        if let connection, try connection.isInTransaction { return false }
-        return try Self.isDone(place, target: target)
+    func isCommitted(despite error: any Error) throws -> Bool {
+        try transaction?.isCommitted(despite: error) ?? false
     }
 
     /// Runs the migrations and keeps the transaction open. If they change or drop values, a copy of the original database is
     /// kept in quarantine.
     func hold() throws {
-        hadWAL = try Sidecars.of(place).wal != nil
-        let connection = try Connection(path: place, access: .readWrite, busyTimeout: Int32(clamping: patience * 1000))
-        self.connection = connection
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
         try Files.remove(copy)
-        do {
+        let advice = "Try again later, or stop that program."
+        let transaction = try HeldTransaction(place, patience: patience, advice: advice) { connection in
             try migrations.begin(on: connection) { [copy, place] in
                 // In WAL mode other connections can read. In rollback mode none can, and the file is complete.
                 guard try connection.header().isWAL else { return try connection.copyFile(to: copy) }
@@ -64,14 +59,9 @@ final class Migration: WritableEffect {
                 try before.close()
                 try reader.close()
             }
-        } catch {
-            try release()
-            guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code || ResultCode.locked ~= code else {
-                throw error
-            }
-            throw InUse.error(place, advice: "Try again later, or stop that program.", cause: error)
         }
-        try keepOriginalIfNeeded(connection)
+        self.transaction = transaction
+        try keepOriginalIfNeeded(transaction.connection)
     }
 
     private func keepOriginalIfNeeded(_ connection: Connection) throws {
@@ -95,23 +85,11 @@ final class Migration: WritableEffect {
     }
 
     func commit() throws -> Bool {
-        guard let connection else { return false }
-        try connection.execute("COMMIT")
-        // The migration is committed, even if closing fails.
-        self.connection = nil
-        try connection.close()
+        guard let transaction else { return false }
+        try transaction.commit()
         return true
     }
 
     func revert() throws { try release() }
-
-    /// Rolls back the transaction, unless it was committed.
-    func release() throws {
-        if let connection, try connection.isInTransaction { try connection.execute("ROLLBACK") }
-        // The last connection to close would checkpoint the app's own WAL: harmless, but a change that moult must not make
-        // here.
-        if hadWAL { try connection?.set(.noCheckpointOnClose, true) }
-        try connection?.close()
-        connection = nil
-    }
+    func release() throws { try transaction?.release() }
 }

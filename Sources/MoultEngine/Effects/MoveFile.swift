@@ -99,7 +99,5 @@ final class MoveFile: WritableEffect {
         try JournalModeRestore(path: from, wasWAL: isWAL).restore()
     }
 
-    func isCommitted() throws -> Bool { false }
-
     func release() throws { if !isHeldByExchange { old.release() } }
 }

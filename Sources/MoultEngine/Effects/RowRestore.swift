@@ -19,9 +19,7 @@ final class RowRestore: WritableEffect {
     private let source: String
     /// Databases of releases: rows that they contain do not belong to the app, and are not restored.
     private let shipped: [(file: String, isInstalled: Bool)]
-    private var connection: Connection?
-    /// Whether the database had a `-wal`, which a connection that only rolls back must leave in place.
-    private var hadWAL = false
+    private var transaction: HeldTransaction?
 
     /// How many seconds to wait for another process to end its transaction.
     private let patience: Int
@@ -36,19 +34,11 @@ final class RowRestore: WritableEffect {
     }
 
     func hold() throws {
-        hadWAL = try Sidecars.of(place).wal != nil
-        let connection = try Connection(path: place, access: .readWrite, busyTimeout: Int32(clamping: patience * 1000))
-        self.connection = connection
-        do {
+        let advice = "Try again when that program has ended its transaction."
+        transaction = try HeldTransaction(place, patience: patience, advice: advice) { connection in
             try connection.execute("BEGIN IMMEDIATE")
             let fate = try transfer(to: connection)
             fates = fate.isEmpty ? [] : [fate]
-        } catch {
-            try release()
-            guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code || ResultCode.locked ~= code else {
-                throw error
-            }
-            throw InUse.error(place, advice: "Try again when that program has ended its transaction.", cause: error)
         }
     }
 
@@ -87,32 +77,23 @@ final class RowRestore: WritableEffect {
     }
 
     func commit() throws -> Bool {
-        guard let connection else { return false }
-        try connection.execute("COMMIT")
-        // The restore is committed, even if closing fails.
-        self.connection = nil
-        try connection.close()
+        guard let transaction else { return false }
+        try transaction.commit()
         return true
     }
 
+    func isCommitted(despite error: any Error) throws -> Bool {
+        try transaction?.isCommitted(despite: error) ?? false
+    }
+
     /// Returns whether nothing is left to restore.
-    func isCommitted() throws -> Bool {
-        if connection != nil { return false }
+    func isDone() throws -> Bool {
         try hold()
-        let isCommitted = fates.allSatisfy { $0.carried == 0 && $0.rejected == 0 }
+        let isDone = fates.allSatisfy { $0.carried == 0 && $0.rejected == 0 }
         try release()
-        return isCommitted
+        return isDone
     }
 
     func revert() throws { try release() }
-
-    /// Rolls back the transaction, unless it was committed.
-    func release() throws {
-        if let connection, try connection.isInTransaction { try connection.execute("ROLLBACK") }
-        // The last connection to close would checkpoint the app's own WAL: harmless, but a change that moult must not make
-        // here.
-        if hadWAL { try connection?.set(.noCheckpointOnClose, true) }
-        try connection?.close()
-        connection = nil
-    }
+    func release() throws { try transaction?.release() }
 }

@@ -159,6 +159,7 @@ package final class SetAside: WritableEffect {
         if recordedContent != nil, wasChanged == false { readable = false }
         if try isReadable() {
             record.rows = try Self.rows(place)
+            try setModeOfRestoredFile()
             if try Self.drain(drained) { return }
         }
         do { lease = try WriteLease.take(place) } catch {
@@ -167,6 +168,13 @@ package final class SetAside: WritableEffect {
             if try OpenFiles.holders(of: [place]).isEmpty { return }
         }
         if lease == nil { throw inUse() }
+    }
+
+    /// Sets the staged file of a restore to WAL mode if the file in place is in WAL mode. This comes before the decision: an undo
+    /// recognizes the new file by its metadata, so moult must not write to it once it is in place.
+    private func setModeOfRestoredFile() throws {
+        guard case .quarantine(_, _, .restored) = effect.change, try Connection.isWAL(ofFileAt: place) else { return }
+        try JournalModeRestore(path: newFile, wasWAL: true).restore()
     }
 
     /// Returns whether draining keeps all content. Evaluated once, before the file is drained.

@@ -32,8 +32,8 @@ protocol WritableEffect: AnyObject {
     /// Makes the change final, usually by SQLite's own commit. Returns whether anything was committed: then the update cannot
     /// be undone.
     func commit() throws -> Bool
-    /// Returns whether the commit took effect; after an error, only reading the database can tell.
-    func isCommitted() throws -> Bool
+    /// Returns whether the commit took effect although it threw an error. Throws if that cannot be known.
+    func isCommitted(despite error: any Error) throws -> Bool
     /// Gives apps access again.
     func finish() throws
     /// Releases the database without changes.
@@ -50,6 +50,6 @@ extension WritableEffect {
     func revert() throws {}
     func stage() throws {}
     func commit() throws -> Bool { false }
-    func isCommitted() throws -> Bool { false }
+    func isCommitted(despite error: any Error) throws -> Bool { false }
     func finish() throws {}
 }

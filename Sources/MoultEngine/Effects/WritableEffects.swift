@@ -175,7 +175,7 @@ final class WritableEffects {
         for effect in effects {
             do { if try effect.commit() { isIrrevocable = true } } catch {
                 // If it is unknown whether the commit took effect, finishing the update is the only safe choice.
-                isIrrevocable = isIrrevocable || ((try? effect.isCommitted()) ?? true)
+                isIrrevocable = isIrrevocable || ((try? effect.isCommitted(despite: error)) ?? true)
                 throw error
             }
         }
@@ -255,7 +255,7 @@ final class WritableEffects {
                 switch effect.change {
                 case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
                 case .replace(let path, _, _, .live, _, _, _): try isReplaced(effect, path)
-                case .restoreRows: try rowRestore(effect)?.isCommitted() ?? false
+                case .restoreRows: try rowRestore(effect)?.isDone() ?? false
                 default: false
                 }
             guard isCommitted else { continue }
