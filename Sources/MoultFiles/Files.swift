@@ -144,14 +144,19 @@ package enum Files {
         }
     }
 
-    package static func isWritable(_ path: String) -> Bool { mayAccess(path, W_OK) }
-    package static func isReadable(_ path: String) -> Bool { mayAccess(path, R_OK) }
+    package static func isWritable(_ path: String) throws -> Bool { try mayAccess(path, W_OK) }
+    package static func isReadable(_ path: String) throws -> Bool { try mayAccess(path, R_OK) }
 
-    static func mayAccess(_ path: String, _ mode: Int32) -> Bool {
+    private static func mayAccess(_ path: String, _ mode: Int32) throws -> Bool {
         do {
             try Syscall.access(path, mode)
             return true
-        } catch { return false }
+        } catch {
+            // Any other error, such as that of a failing disk, does not mean that access is denied.
+            let denials: [Errno] = [.denied, .notPermitted, .readOnly, .noEntry, .notADirectory, .loop]
+            guard denials.contains(error) else { throw error.error("cannot access \(path)") }
+            return false
+        }
     }
 
     /// Returns the number of bytes that an ordinary user can still write to the file system of a path.

@@ -36,7 +36,7 @@ package enum Permission {
     package var deniesReading: Bool {
         switch self {
         case .read(let path), .write(let path), .name(let path):
-            Permission.read(path).obstacle != nil && !Files.isReadable(path)
+            Permission.read(path).obstacle != nil && !Self.mayAccess(path, R_OK)
         }
     }
 
@@ -101,16 +101,17 @@ package enum Permission {
             above = Files.directory(of: above)
             directories.insert(above, at: 0)
         }
-        if let closed = directories.first(where: { !Files.mayAccess($0, X_OK) }) { return (closed, true) }
+        if let closed = directories.first(where: { !Self.mayAccess($0, X_OK) }) { return (closed, true) }
         switch self {
-        case .read: if Files.isReadable(path) { return nil }
-        case .write where Self.facts(path) != nil: if Files.isReadable(path), Files.isWritable(path) { return nil }
-        case .write, .name: return directories.last.flatMap { Files.isWritable($0) ? nil : ($0, true) }
+        case .read: if Self.mayAccess(path, R_OK) { return nil }
+        case .write where Self.facts(path) != nil: if Self.mayAccess(path, R_OK | W_OK) { return nil }
+        case .write, .name: return directories.last.flatMap { Self.mayAccess($0, W_OK) ? nil : ($0, true) }
         }
         return Self.facts(path).map { (path, $0.kind == .directory) }
     }
 
     // A failure here affects only the advice: the error is reported in any case.
+    private static func mayAccess(_ path: String, _ mode: Int32) -> Bool { (try? Syscall.access(path, mode)) != nil }
     private static func facts(_ path: String) -> FileFacts? { (try? Syscall.stat(path)).map { FileFacts($0) } }
 
     private static func owner(of path: String) -> UInt32? { facts(path)?.owner }

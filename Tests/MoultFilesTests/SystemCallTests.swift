@@ -103,4 +103,21 @@ import Testing
         #expect(failure.part == Int32(MOULT_PART_PROGRAM))
         #expect(failure.code == ENOENT)
     }
+
+    #if DEBUG
+        @Test func `an error of the disk does not count as a missing permission`() throws {
+            let scratch = try Scratch()
+            let file = scratch.path("file")
+            #expect(try !Files.isReadable(file))
+            try Files.writeNew([1], to: file)
+            #expect(try Files.isReadable(file) && Files.isWritable(file))
+            let faults = Faults(failAt: 1, code: EIO, keepsFailing: true)
+            Faults.$current.withValue(faults) {
+                for ask in [Files.isReadable, Files.isWritable] {
+                    let error = #expect(throws: MoultError.self) { try ask(file) }
+                    #expect(error?.cause as? Errno == Errno(EIO))
+                }
+            }
+        }
+    #endif
 }

@@ -23,9 +23,9 @@ extension SetAside {
     /// Files that SQLite would discard may contain the only copy of rows, and a damaged file is kept exactly as it is, for
     /// salvage.
     static func isReadable(_ place: String) throws -> Bool {
-        guard Files.isReadable(place) else { return false }
+        guard try Files.isReadable(place) else { return false }
         let sidecars = try Sidecars.of(place)
-        guard sidecars.paths.allSatisfy(Files.isReadable) else { return false }
+        guard try sidecars.paths.allSatisfy(Files.isReadable) else { return false }
         do {
             guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
             let tables = try NonInvasiveReader.into(place) { connection -> Set<String>? in
@@ -87,7 +87,7 @@ extension SetAside {
                 return false
             }
             // SQLite also reports a database as read-only if the disk has no room for its `-shm`.
-            let isDenied = !Files.isWritable(place) || !Files.isWritable(Files.directory(of: place))
+            let isDenied = try !Files.isWritable(place) || !Files.isWritable(Files.directory(of: place))
             let closed: [ResultCode] = [.corrupt, .notADatabase] + (isDenied ? [.readOnly, .cannotOpen] : [])
             guard error.sqlite.map({ closed.contains($0.resultCode.primary) }) ?? true else { throw error }
             return false

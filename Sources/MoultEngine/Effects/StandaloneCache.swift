@@ -145,7 +145,7 @@ package struct StandaloneCache {
                 throw refusal("\(name)\(suffix) is not a regular file", Files.moveAway(name + suffix))
             }
         }
-        guard Files.isReadable(path) else {
+        guard try Files.isReadable(path) else {
             throw refusal(
                 "this user has no permission to read the file", "Run the command as the owner of the file, or as root.")
         }

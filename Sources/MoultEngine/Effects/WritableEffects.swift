@@ -47,7 +47,7 @@ final class WritableEffects {
         for effect in effects {
             let path = effect.effect.drainedPath.map(place) ?? effect.place
             // A file that this user may not read can only be set aside unchanged.
-            if effect is SetAside, !Files.isReadable(path) { continue }
+            if effect is SetAside, try !Files.isReadable(path) { continue }
             try HardLinks(path, own: names()).separate()
         }
         // This check comes before anything is drained: a refused update must not change even a journal mode.

@@ -7,7 +7,7 @@ extension Planner {
     /// would fail later, with an error that does not name the cause. A user who may not write to the store at all can still
     /// read the plan.
     func requireWritable(_ effects: [Effect]) throws {
-        guard Files.isWritable(layout.hidden) else { return }
+        guard try Files.isWritable(layout.hidden) else { return }
         for effect in effects {
             let traits = effect.change.traits
             guard let handling = traits.handling, let path = traits.paths.last else { continue }

@@ -150,7 +150,7 @@ package struct Assessment {
             return Finding(depth: known.depth, time: known.time)
         }
         let template: SchemaShape
-        if try Files.facts(own) != nil, !Files.isReadable(own) {
+        if try Files.facts(own) != nil, try !Files.isReadable(own) {
             return unread("cannot read \(own): \(Errno.denied)", .read(own))
         }
         do {

@@ -42,7 +42,7 @@ package struct Transaction {
     private func isOurs() throws -> Bool {
         guard try Files.facts(directory)?.kind == .directory else { return false }
         // Only the user who runs an update may read its directory; other users learn that it exists.
-        if !Files.isReadable(directory), Permission.read(directory).advice != nil { return true }
+        if try !Files.isReadable(directory), Permission.read(directory).advice != nil { return true }
         if isTrash { return true }
         let found = try Files.list(directory)
         if found.contains(Self.journalName) || found.contains(Self.waitingName) { return true }
