@@ -80,6 +80,7 @@ test-all: test-deps proof-deps release
 		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
 		--flow "chain of two releases" --flow "cache reset" --flow "adoption by exchange" \
 		--flow "rows left behind by exchange" --flow "migration that changes values" --flow "rollback to 0+adopted, reference" \
+		--flow "restore, user, WAL" --flow "several databases, WAL" \
 		--flow "replace a file" --flow "undo the replacement of a file"
 	scripts/ledger/run .build/release/moult --stories 100 --save .build/ledger
 	scripts/broken/run .build/release/moult --page docs/proof.md

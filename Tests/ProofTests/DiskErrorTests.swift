@@ -2,6 +2,7 @@ import Moult
 import MoultBasics
 import MoultEngine
 import MoultFiles
+import MoultSQLite
 import MoultStore
 import StepKit
 import TestSupport
@@ -105,5 +106,29 @@ import Testing
             #expect(statuses.values.reduce(0, +) >= 6, "\(statuses)")
             #expect(statuses.keys.contains { $0 != 0 }, "\(statuses)")
         }
+    }
+
+    @Test(arguments: [Way.live, .migration])
+    func `an update is finished later if a commit failed while an app was reading the -wal`(way: Way) throws {
+        let scratch = try Scratch()
+        let maker = try ReleaseMaker(in: scratch.path("releases"))
+        let store = scratch.path("store")
+        try Store(at: store).updateBlocking(to: Self.release(maker, 1, way))
+        try Self.write(to: store, "wal")
+        try Settings.rewrite(StoreLayout(root: store), "waitForApps", 1)
+        let app = try Connection(path: "\(store)/pantry.db", access: .readWrite)
+        try app.execute("BEGIN; SELECT count(*) FROM food")
+        let ended = try Shell.run([
+            "strace", "-f", "-qq", "-o", "/dev/null", "-P", "\(store)/pantry.db-wal", "-e", "trace=fdatasync", "-e",
+            "inject=fdatasync:error=EIO:when=1", BuiltMoult.path(), "apply", "--store", store,
+            Self.release(maker, 2, way),
+        ])
+        #expect(ended.status == 6, "\(ended.errors)")
+        #expect(ended.errors.contains("can no longer be undone"))
+        #expect(ended.errors.contains("moult recover"))
+        try app.execute("COMMIT")
+        try app.close()
+        #expect(try Orchestrator(root: store, steps: .builtIn).recover().map(\.ending) == [.finished])
+        #expect(try Self.state(store, way) == ["2\n", "egg 2,mine\n2\nwal\n"])
     }
 }
