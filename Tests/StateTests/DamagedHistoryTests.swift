@@ -30,15 +30,15 @@ import Testing
             #expect(status.status == 1 && status.output.contains("MOULT WARNING - "), "\(status)")
         }
         for verb in ["history", "doctor"] {
-            let ended = try store.run("timeout 60 moult \(verb)")
+            let ended = try store.run("timeout 300 moult \(verb)")
             #expect((ended.output + ended.errors).contains("moult recover"), "\(verb): \(ended)")
             #expect(left > 0 && verb == "history" && ended.status == 0 || ended.status == 1 || damage.contains("80M"))
         }
         // A damaged history does not prevent an update.
-        let update = try store.run("timeout 60 moult apply -q \(store.manifest("3.0.0"))")
+        let update = try store.run("timeout 300 moult apply -q \(store.manifest("3.0.0"))")
         #expect(update.status == 0, "\(update)")
         #expect(try store.version() == "3.0.0")
-        try store.must("timeout 60 moult recover")
+        try store.must("timeout 300 moult recover")
         #expect(try store.must("moult doctor").hasSuffix(": sound\n"))
         let actions = try history(store)
         // Each command removes an incomplete last line. Other damage is reported by a line in the history.
