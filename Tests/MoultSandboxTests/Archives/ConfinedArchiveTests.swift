@@ -149,7 +149,9 @@ import Testing
         let fixture = try ArchiveFixture()
         let real = try BuiltMoult.path()
         let lines = fixture.scratch.path("lines")
-        let program = try fixture.impostor("'\(real)' \"$@\" | tee '\(lines)'")
+        // Each message is recorded before it is passed on, because the parent kills this process after the last one.
+        let program = try fixture.impostor(
+            #"'\#(real)' "$@" | while IFS= read -r line; do echo "$line" >> '\#(lines)'; echo "$line"; done"#)
         _ = try fixture.read(by: program)
         let count = String(decoding: try #require(try Files.read(lines, limit: 1 << 20)), as: UTF8.self)
             .split(separator: "\n").count
