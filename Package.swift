@@ -45,7 +45,7 @@ let package = Package(
         system("CCurl", pkgConfig: "libcurl", apt: ["libcurl4-openssl-dev"]),
 
         // Used by all modules: errors, JSON, sizes and times
-        .target(name: "MoultBasics", dependencies: ["CLinux"]),
+        .target(name: "MoultBasics"),
 
         // Adapters: each wraps one external library or system interface, and knows nothing about updates
         // Files, locks, processes, and the limits of processes that handle untrusted input
@@ -121,7 +121,7 @@ let package = Package(
                 permissions: [.writeToPackageDirectory(reason: "It writes manifests and bundles to releases/.")]),
             dependencies: ["MoultTool"], path: "Plugins/MoultPack"),
 
-        // Tests: a target for each module, and tests of the built command
+        // Tests of modules, of subjects such as data, state and feeds, and of the built command
         .target(
             name: "TestSupport",
             dependencies: [
@@ -133,50 +133,48 @@ let package = Package(
             name: "MoultTests",
             dependencies: [
                 "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultTrust", "TestSupport",
+                "TestSupport",
             ]),
         .testTarget(
             name: "DataTests",
-            dependencies: ["MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport"]),
+            dependencies: ["MoultTool", "MoultBasics", "MoultFiles", "TestSupport", "MoultStore"]),
         .testTarget(
             name: "StateTests",
-            dependencies: [
-                "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
-            ]),
+            dependencies: ["MoultTool", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport"]),
         .testTarget(
             name: "ProofTests",
             dependencies: [
                 "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
-                "TestSupport",
+                "TestSupport", "MoultSQLite",
             ]),
         .testTarget(
             name: "ModelTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
-                "MoultSQLite", "MoultTrust", "TestSupport",
+                "Moult", "MoultEngine", "MoultStore", "MoultTool", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "MoultTrust", "TestSupport",
             ]),
         .testTarget(
             name: "MoultEngineTests",
             dependencies: [
                 "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultTrust", "TestSupport",
+                "TestSupport",
             ]),
         .testTarget(
             name: "ExternalStepsTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics",
-                "MoultFiles", "TestSupport", "CLinux",
+                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
+                "TestSupport",
             ]),
         .testTarget(
             name: "ConsumersTests",
             dependencies: [
                 "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+                "MoultSQLite",
             ]),
         .testTarget(
             name: "HazardTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "TestSupport", "CLinux",
+                "Moult", "MoultEngine", "MoultStore", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport",
             ]),
         .testTarget(
             name: "GoldenTests",
@@ -191,7 +189,7 @@ let package = Package(
             name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultStore"]),
         .testTarget(
             name: "MoultSQLiteTests",
-            dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
+            dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "TestSupport"]),
         .executableTarget(name: "GuardProbe", dependencies: ["MoultFiles", "CLinux"], path: "Tests/GuardProbe"),
         .executableTarget(name: "AppProbe", dependencies: ["Moult"], path: "Tests/AppProbe"),
         // Simulates a week of a million machines with the code that makes the decisions in a store: `make simulate`
@@ -202,8 +200,8 @@ let package = Package(
         .testTarget(
             name: "MoultSandboxTests",
             dependencies: [
-                "MoultSandbox", "MoultArchive", "GuardProbe", "AppProbe", "MoultTool", "MoultBasics",
-                "MoultFiles", "TestSupport", "CLinux",
+                "MoultSandbox", "MoultArchive", "GuardProbe", "AppProbe", "MoultTool", "MoultBasics", "MoultFiles",
+                "TestSupport",
             ], exclude: ["Guard/ioctls.txt"]),
         .testTarget(
             name: "MoultArchiveTests",
@@ -219,7 +217,7 @@ let package = Package(
             name: "MoultCommandTests",
             dependencies: [
                 "MoultCommand", "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles",
-                "TestSupport", "CLinux",
+                "TestSupport", "CLinux", "MoultPublish", "MoultTrust",
             ]),
         .testTarget(
             name: "ExampleTests", dependencies: ["Moult", "MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),

@@ -25,7 +25,5 @@ int moult_has_file_size_limit(void) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-int moult_lstat_call(const char *path, moult_stat *out) { return lstat(path, out); }
-int moult_stat_call(const char *path, moult_stat *out) { return stat(path, out); }
 int moult_statvfs_call(const char *path, moult_statvfs *out) { return statvfs(path, out); }
 int moult_flock_call(int fd, int operation) { return flock(fd, operation); }

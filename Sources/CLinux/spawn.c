@@ -94,17 +94,24 @@ static int keep_only(int descriptor) {
     return 3;
 }
 
+int moult_has_ended(pid_t pid) {
+    siginfo_t ended = {.si_pid = 0};
+    while (waitid(P_PID, pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0)
+        if (errno != EINTR) return -1;
+    return ended.si_pid != 0;
+}
+
 // Sends the group a signal for each byte from moult, until moult or the group's first process has ended. Then kills the whole
 // group.
 static void watch(pid_t group, int lifeline) {
+    // Where this fails, `poll` ignores the descriptor, and the end of the process is found after a timeout.
     int end = (int)syscall(SYS_pidfd_open, group, 0);
     struct pollfd events[] = {{lifeline, POLLIN, 0}, {end, POLLIN, 0}};
-    while (end >= 0) {
-        if (poll(events, 2, -1) < 0) {
-            if (errno == EINTR) continue;
-            break;
-        }
-        if (events[1].revents) break;
+    while (1) {
+        int ready = poll(events, 2, end < 0 ? MOULT_END_INTERVAL : -1);
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready < 0 || events[1].revents || (end < 0 && moult_has_ended(group) != 0)) break;
+        if (ready == 0) continue;
         unsigned char signal;
         ssize_t count = read(lifeline, &signal, 1);
         if (count == 1) kill(-group, signal);

@@ -34,8 +34,6 @@ int moult_is_locked(int fd) {
     return fcntl(fd, F_OFD_GETLK, &lock) ? -1 : lock.l_type != F_UNLCK;
 }
 
-int moult_fallocate(int fd, off64_t size) { return (int)syscall(SYS_fallocate, fd, 0, 0L, size); }
-
 int moult_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 int moult_socket_pair(int ends[2]) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); }
 

@@ -1,4 +1,3 @@
-internal import CLinux
 internal import MoultLibc
 
 /// A moment in time with a resolution of one second, written as ISO 8601 in UTC.

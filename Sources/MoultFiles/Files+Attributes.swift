@@ -53,9 +53,8 @@ extension Files {
 
     /// Like `isMountPoint`, but reads the mount table. Without `/proc`, compares the device with that of the parent directory.
     static func isMountPointByTable(_ path: String, _ facts: FileFacts) throws -> Bool {
-        if let mount = try MountedFileSystem.of(path), let resolved = realpath(path, nil) {
-            defer { free(resolved) }
-            return mount.mountPoint == String(cString: resolved)
+        if let mount = try MountedFileSystem.of(path), let resolved = resolvedIfFound(path) {
+            return mount.mountPoint == resolved
         }
         return try factsThroughLinks(directory(of: path))?.device != facts.device
     }

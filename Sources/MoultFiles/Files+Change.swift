@@ -204,17 +204,19 @@ extension Files {
 
     /// Returns the path with all symlinks resolved.
     package static func resolved(_ path: String) throws -> String {
-        guard let real = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot resolve \(path)") }
+        guard let real = resolvedIfFound(path) else { throw Errno(moult_errno()).error("cannot find \(path)") }
+        return real
+    }
+
+    /// Returns the path with all symlinks resolved; nil, with `errno`, if it cannot be resolved.
+    package static func resolvedIfFound(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }
         return String(cString: real)
     }
 
     /// Returns the path with all symlinks resolved; unchanged if nothing exists there, because opening the file reports that.
-    package static func resolvedIfThere(_ path: String) -> String {
-        guard let real = realpath(path, nil) else { return path }
-        defer { free(real) }
-        return String(cString: real)
-    }
+    package static func resolvedIfThere(_ path: String) -> String { resolvedIfFound(path) ?? path }
 
     /// Returns a path relative to the working directory as an absolute path; symlinks are not resolved.
     package static func absolute(_ path: String) throws -> String {

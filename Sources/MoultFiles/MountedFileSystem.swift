@@ -13,11 +13,10 @@ package struct MountedFileSystem: Sendable, Equatable {
     let minor: UInt64
 
     package static func of(_ path: String) throws -> MountedFileSystem? {
-        guard let resolved = realpath(path, nil) else { return nil }
-        defer { free(resolved) }
+        guard let resolved = Files.resolvedIfFound(path) else { return nil }
         let table = String(
             decoding: try Files.read("\(SystemFeatures.proc)/self/mountinfo", limit: 1 << 24) ?? [], as: UTF8.self)
-        return find(String(cString: resolved), in: table)
+        return find(resolved, in: table)
     }
 
     /// Returns the file system of a path, from a table with lines such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3

@@ -19,7 +19,7 @@ extension Subprocess {
             // `poll` ignores negative descriptors.
             var polls = [output, errors, end].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             polls.append(pollfd(fd: pending.isEmpty ? -1 : input, events: Int16(POLLOUT), revents: 0))
-            let count = poll(&polls, nfds_t(polls.count), isOver ? 0 : Threads.milliseconds(until: deadline))
+            let count = poll(&polls, nfds_t(polls.count), isOver ? 0 : timeout(until: deadline))
             if count < 0 {
                 guard moult_errno() == EINTR else { throw Errno(moult_errno()).error("cannot wait for \(name)") }
                 return nil
@@ -35,13 +35,24 @@ extension Subprocess {
                 close(&errors)
             } else if isOver {
                 return .ended
-            } else if polls[2].revents != 0 {
+            } else if try polls[2].revents != 0 || (end < 0 && hasEnded()) {
                 // All output that the program wrote before it ended is in the pipes by now.
                 isOver = true
             } else if let deadline, ContinuousClock.now >= deadline {
                 return nil
             }
         }
+    }
+
+    private func timeout(until deadline: ContinuousClock.Instant?) -> Int32 {
+        guard end < 0 else { return Threads.milliseconds(until: deadline) }
+        return min(Threads.milliseconds(until: deadline ?? .now + .seconds(1)), Int32(MOULT_END_INTERVAL))
+    }
+
+    private func hasEnded() throws -> Bool {
+        let answer = moult_has_ended(pid)
+        if answer < 0 { throw Errno(moult_errno()).error("cannot wait for \(name)") }
+        return answer == 1
     }
 
     private func read(_ number: Int32) throws -> [UInt8] {

@@ -13,7 +13,7 @@ extension Subprocess {
         var lifeline: Int32 = -1
     }
 
-    static func start(_ command: Command, _ input: Input, _ output: Output) throws -> Started {
+    static func start(_ command: Command, _ input: Input, _ output: OutputDestination) throws -> Started {
         var started = Started()
         // The child's ends of the pipes, which this process closes after it has started the child.
         var theirs: [Int32] = []

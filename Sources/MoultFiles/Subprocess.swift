@@ -48,7 +48,7 @@ package final class Subprocess {
         case pipe
     }
 
-    package enum Output { case pipe, inherited }
+    package enum OutputDestination { case pipe, inherited }
 
     package enum Ending: Equatable, Sendable {
         case exited(Int32)
@@ -71,14 +71,14 @@ package final class Subprocess {
     var errors: Int32
     /// The socket to the supervisor; -1 without a supervisor.
     private let lifeline: Int32
-    /// Becomes readable when the program has ended.
+    /// Becomes readable when the program has ended; -1 where the system has no such descriptors.
     let end: Int32
     /// Input passed to `send` that the pipe has not accepted yet.
     var pending: [UInt8] = []
     var ending: Ending?
     var complaint: [UInt8] = []
 
-    package init(_ command: Command, input: Input = .nothing, output: Output = .pipe) throws {
+    package init(_ command: Command, input: Input = .nothing, output: OutputDestination = .pipe) throws {
         guard SystemFeatures.startsPrograms else {
             throw SystemFeatures.unavailable("cannot run \(command.name)", because: "cannot start other programs")
         }
@@ -87,7 +87,10 @@ package final class Subprocess {
         (name, isGroup) = (command.name, command.isGroup)
         (self.input, self.output, errors, lifeline) = (started.input, started.output, started.errors, started.lifeline)
         end = moult_pidfd_open(pid)
-        if end < 0 { throw Errno(moult_errno()).error("cannot wait for \(name)") }
+        // Container runtimes that do not know a system call refuse it with EPERM.
+        if end < 0, ![ENOSYS, EPERM].contains(moult_errno()) {
+            throw Errno(moult_errno()).error("cannot wait for \(name)")
+        }
     }
 
     deinit {

@@ -52,9 +52,6 @@ package enum Syscall {
     static func ftruncate(_ fd: Int32, _ size: Int) throws(Errno) {
         _ = try call("ftruncate") { MoultLibc.ftruncate(fd, size) }
     }
-    static func fallocate(_ fd: Int32, _ size: Int) throws(Errno) {
-        _ = try call("fallocate") { moult_fallocate(fd, off64_t(size)) }
-    }
     static func fstat(_ fd: Int32) throws(Errno) -> moult_stat {
         var facts = moult_stat()
         _ = try call("fstat") { moult_fstat_call(fd, &facts) }

@@ -1,4 +1,3 @@
-internal import CLinux
 internal import MoultLibc
 
 /// Starts separate threads, so that blocking calls never hold up a shared thread pool.

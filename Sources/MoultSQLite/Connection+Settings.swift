@@ -28,7 +28,6 @@ package enum Switch: Int32, Sendable {
     case writableSchema = 1011
     case doubleQuotedStringsInDML = 1013
     case doubleQuotedStringsInDDL = 1014
-    case views = 1015
     case trustedSchema = 1017
 }
 

@@ -17,9 +17,6 @@ package final class Interrupter: Sendable {
         }
     }
 
-    /// Whether the connection is closed and nothing is left to interrupt.
-    package var isDisarmed: Bool { database.withLock { $0 == 0 } }
-
     /// Forgets the handle before it is freed.
     func disarm() {
         database.withLock { $0 = 0 }

@@ -5,12 +5,6 @@ extension Statement {
     /// The number of parameters in the statement.
     package var parameterCount: Int32 { sqlite3_bind_parameter_count(pointer) }
 
-    /// Returns the number of the parameter with this name (including its `:`, `@` or `$`); nil if it does not exist.
-    package func parameter(named name: String) -> Int32? {
-        let index = sqlite3_bind_parameter_index(pointer, name)
-        return index == 0 ? nil : index
-    }
-
     /// Binds all parameters in order.
     package func bind(_ values: [Value]) throws {
         guard values.count == Int(parameterCount) else {
@@ -57,14 +51,13 @@ extension Statement {
         try bindText(bytes, at: index, moult_sqlite_transient())
     }
 
-    /// Binds a blob without copying it; the bytes must stay valid as long as for `bindText(borrowing:at:)`.
-    package func bindBlob(borrowing bytes: UnsafeRawBufferPointer, at index: Int32) throws {
-        try bindBlob(bytes, at: index, nil)
-    }
-
     /// Binds a blob; SQLite makes its own copy.
     package func bindBlob(copying bytes: UnsafeRawBufferPointer, at index: Int32) throws {
-        try bindBlob(bytes, at: index, moult_sqlite_transient())
+        guard let start = bytes.baseAddress, !bytes.isEmpty else {
+            try check(sqlite3_bind_zeroblob(pointer, index, 0))
+            return
+        }
+        try check(sqlite3_bind_blob64(pointer, index, start, UInt64(bytes.count), moult_sqlite_transient()))
     }
 
     /// Sets all parameters to NULL, so that SQLite no longer refers to borrowed bytes.
@@ -84,16 +77,6 @@ extension Statement {
             sqlite3_bind_text64(
                 pointer, index, start.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), lifetime,
                 UInt8(SQLITE_UTF8)))
-    }
-
-    private func bindBlob(
-        _ bytes: UnsafeRawBufferPointer, at index: Int32, _ lifetime: sqlite3_destructor_type?
-    ) throws {
-        guard let start = bytes.baseAddress, !bytes.isEmpty else {
-            try check(sqlite3_bind_zeroblob(pointer, index, 0))
-            return
-        }
-        try check(sqlite3_bind_blob64(pointer, index, start, UInt64(bytes.count), lifetime))
     }
 
     private func check(_ code: Int32) throws {

@@ -1,4 +1,3 @@
-import CLinux
 import MoultBasics
 import MoultFiles
 import MoultLibc

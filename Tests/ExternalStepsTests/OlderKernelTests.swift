@@ -83,6 +83,24 @@ import Testing
         #expect(status.output.contains("Landlock ABI 2, seccomp"), "\(status)")
     }
 
+    /// The command waits for each of its processes, and a supervisor for the program of the step, in another way.
+    @Test func `without process descriptors, a store is updated as usual`() throws {
+        let old = try OlderKernel.withoutProcessDescriptors(in: scratch.path)
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
+            apply: "sleep 60 & echo $! > GRANTED/file; echo '{\"reply\":\"result\"}'")
+        let world = try StepWorld(program)
+        try world.adapt(program)
+        let applied = try Shell.run(
+            [old, BuiltMoult.path(), "apply", "-q", world.world.second, "--store", world.store])
+        #expect(applied.status == 0, "\(applied.errors)")
+        #expect(try world.world.versions() == ["2.0.0"])
+        // The supervisor noticed the end of the program, and ended the process that it left behind.
+        let written = try #require(try Files.read("\(world.granted)/file", limit: 20))
+        let left = try #require(Int32(String(decoding: written, as: UTF8.self).trimmed))
+        #expect(kill(left, 0) == -1)
+    }
+
     private static let cutter = Programs.attempting(
         """
         def attempts(given):

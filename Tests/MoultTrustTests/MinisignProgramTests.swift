@@ -26,13 +26,12 @@ import Testing
 
     @Test func `moult accepts a signature by minisign`() throws {
         let scratch = try Scratch()
-        let path = try scratch.write("m.json", text)
+        try scratch.write("m.json", text)
         #expect(scratch.run("minisign -G -W -p a.pub -s a.key && minisign -S -s a.key -m m.json -t '\(comment)'") == 0)
         let key = try PublicKey(file: scratch.read("a.pub"), named: "a.pub")
         let signature = try Signature(file: scratch.read("m.json.minisig"), named: "m.json.minisig")
         let verified = try signature.verify(text, named: "m.json", by: [key])
         #expect(verified.key == key && verified.trustedComment == comment)
-        #expect(try signature.verify(fileAt: path, by: [key]) == verified)
         #expect(try PublicKey(base64: key.base64, named: "settings") == key)
         #expect(try key.file == scratch.read("a.pub"))
         #expect("\(signature.keyID)" == "\(key.id)")
@@ -79,7 +78,7 @@ import Testing
 
     @Test func `legacy signatures are refused unless allowed`() throws {
         let scratch = try Scratch()
-        let path = try scratch.write("f", text)
+        try scratch.write("f", text)
         #expect(scratch.run("minisign -G -W -p a.pub -s a.key && minisign -S -l -s a.key -m f") == 0)
         let key = try PublicKey(file: scratch.read("a.pub"), named: "a.pub")
         let signature = try Signature(file: scratch.read("f.minisig"), named: "f.minisig")
@@ -89,7 +88,6 @@ import Testing
                 == "the signature of f is in minisign's legacy format: the signature was created by an old minisign, or with minisign -l. "
                 + "Sign the file again with minisign 0.10 or later.")
         #expect(error.code == .legacySignature && error.outcome == .refused)
-        #expect(throws: MoultError.self) { try signature.verify(fileAt: path, by: [key]) }
         #expect(try signature.verify(text, named: "f", by: [key], allowLegacy: true).key == key)
         #expect(throws: MoultError.self) { try signature.verify(text + [0], named: "f", by: [key], allowLegacy: true) }
     }

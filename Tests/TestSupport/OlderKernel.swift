@@ -13,6 +13,11 @@ package enum OlderKernel {
         try without("openat2", 437...437, in: directory)
     }
 
+    /// Does the same for a kernel without `pidfd_open`, as before Linux 5.3.
+    package static func withoutProcessDescriptors(in directory: String) throws -> String {
+        try without("pidfd", 434...434, in: directory)
+    }
+
     private static func without(_ name: String, _ calls: ClosedRange<Int>, in directory: String) throws -> String {
         let path = "\(directory)/without-\(name)"
         try Files.writeNew(

@@ -206,30 +206,34 @@ public struct DeleteStep: Step {
         let generation = try Self.adoptedGeneration(context)
         return try context.release.databases.compactMap { database in
             let path = context.path(of: database)
-            switch (try context.occupant(of: database), database.kind) {
-            case (.foreign, .reference), (.foreign, .shared):
+            switch try context.occupant(of: database) {
+            case .foreign:
+                guard try !staysInPlace(database, path, context) else { return nil }
                 return effect(.delete, database.name, .adopt(path: path, generation: generation))
-            case (.foreign, .cache):
-                // A matching file stays only if moult's own cache was there last. Any other file may contain user data, and a
-                // cache can later be removed from quarantine.
-                if try context.hadCache(at: path),
-                    try CacheFitness(database: database, context: context).fault() == nil
-                {
-                    return nil
-                }
-                return effect(.delete, database.name, .adopt(path: path, generation: generation))
-            case (.obstacle, .reference): throw try context.obstacle(at: path, database)
-            case (.link(let target), .reference):
+            case .obstacle:
+                if database.kind.isSealed { throw try context.obstacle(at: path, database) }
+            case .link(let target):
                 // If a link created by moult was changed, it is recreated.
-                if context.installed?.databases.contains(where: { $0.path == path && $0.kind.isSealed }) == true {
-                    return nil
-                }
-                throw context.foreignLink(target, at: path, database)
-            case (.nothing, .reference), (.generationLink, .reference):
-                try refuseSidecars(path, database, context)
-                return nil
-            default: return nil
+                let isChangedLink =
+                    context.installed?.databases.contains { $0.path == path && $0.kind.isSealed } == true
+                if database.kind.isSealed, !isChangedLink { throw context.foreignLink(target, at: path, database) }
+            case .nothing, .generationLink:
+                if database.kind.isSealed { try refuseSidecars(path, database, context) }
+            case .missing, .own, .cache, .claimed: break
             }
+            return nil
+        }
+    }
+
+    /// Returns whether a file that moult did not create stays at its path, and the database uses it.
+    private func staysInPlace(_ database: Database, _ path: String, _ context: PlanContext) throws -> Bool {
+        switch database.kind {
+        case .reference, .shared: false
+        case .user: true
+        // A matching file stays only if moult's own cache was there last. Any other file may contain user data, and a cache can
+        // later be removed from quarantine.
+        case .cache:
+            try context.hadCache(at: path) && CacheFitness(database: database, context: context).fault() == nil
         }
     }
 

@@ -56,7 +56,6 @@ int moult_renameat2(int from, const char *old, int to, const char *new_, unsigne
 
 // Shares the blocks of one file with another: FICLONE, on XFS and btrfs.
 int moult_clone(int to, int from);
-int moult_fallocate(int fd, off64_t size);
 // Starts writeback of a part of a file, without waiting for it to finish.
 int moult_start_writeback(int fd, off64_t offset, off64_t length);
 
@@ -73,8 +72,6 @@ typedef struct stat moult_stat;
 typedef struct statvfs moult_statvfs;
 int moult_fstat_call(int fd, moult_stat *out);
 int moult_has_file_size_limit(void);
-int moult_lstat_call(const char *path, moult_stat *out);
-int moult_stat_call(const char *path, moult_stat *out);
 int moult_statvfs_call(const char *path, moult_statvfs *out);
 int moult_flock_call(int fd, int operation);
 // Locks on a whole file that belong to the open file, not to the process (F_OFD_*). The first function takes a read lock
@@ -86,7 +83,12 @@ int moult_is_locked(int fd);
 // Creates a pipe, or a pair of connected sockets. Programs that this process starts do not inherit them.
 int moult_pipe(int ends[2]);
 int moult_socket_pair(int ends[2]);
+// Opens a descriptor that becomes readable when a process ends. Fails with ENOSYS before Linux 5.3 and under valgrind; then
+// `moult_has_ended` is called at intervals of MOULT_END_INTERVAL milliseconds.
 int moult_pidfd_open(pid_t pid);
+#define MOULT_END_INTERVAL 20
+// Returns whether a child process has ended, without reaping it; -1 on error.
+int moult_has_ended(pid_t pid);
 // Creates an in-memory file.
 int moult_memfd(void);
 // Creates an in-memory file that can be sealed and executed, on old and new kernels.

@@ -142,8 +142,8 @@ final class WritableEffects {
         return digests
     }
 
-    func expendable() throws -> [String: Displacement.Proof] {
-        var proofs: [String: Displacement.Proof] = [:]
+    func expendable() throws -> [String: Displacement.DiscardProof] {
+        var proofs: [String: Displacement.DiscardProof] = [:]
         for effect in try effects() {
             guard case .replace(let path, _, _, _, _, _, _) = effect.effect.change,
                 let proof = effect.displacement?.proof, proof != .kept
@@ -207,7 +207,8 @@ final class WritableEffects {
 
     // MARK: recovery
 
-    /// Returns whether the effect was already applied; recovery must not apply it twice.
+    /// Returns whether the effect was already applied, and recovery must not apply it again. All other changes may be applied
+    /// again.
     func isDone(_ effect: Effect) throws -> Bool {
         switch effect.change {
         case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
@@ -250,13 +251,15 @@ final class WritableEffects {
 
     /// Throws if a commit was made that cannot be undone. Called before an undo after a crash.
     func requireRevocable() throws {
-        for effect in plan.effects {
+        // Only these changes are committed by SQLite; all others are undone by renaming.
+        for effect in plan.effects where effect.change.traits.handling == .written {
             let isCommitted =
                 switch effect.change {
                 case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
-                case .replace(let path, _, _, .live, _, _, _): try isReplaced(effect, path)
+                case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
                 case .restoreRows: try rowRestore(effect)?.isDone() ?? false
-                default: false
+                // A change that is missing here is never undone after a commit.
+                default: true
                 }
             guard isCommitted else { continue }
             throw MoultError(

@@ -11,7 +11,7 @@ internal import StepKit
 /// the gate, because after an exchange the old file is there.
 final class Displacement {
     /// Why old content may be discarded.
-    enum Proof: String, Sendable {
+    enum DiscardProof: String, Sendable {
         /// Rows and schema equal those shipped by a release.
         case shipped
         /// Every difference from the shipped content is in the new content, or in the reject table.
@@ -27,7 +27,7 @@ final class Displacement {
     /// The path of the file while the database is held; the record has the path at which apps know the database.
     private let place: String
     private var record: QuarantineRecord
-    private(set) var proof: Proof?
+    private(set) var proof: DiscardProof?
     /// The fate of the rows, by table.
     private(set) var fates: [RowFate] = []
 

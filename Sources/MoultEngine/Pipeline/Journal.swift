@@ -26,7 +26,7 @@ package struct Journal {
         /// nothing, because a copy may use the same numbers for other files. Digests and markers identify the files instead.
         var isCopied = false
         /// The paths whose old content may be removed, with the proof from `Displacement`.
-        var expendable: [String: Displacement.Proof] = [:]
+        var expendable: [String: Displacement.DiscardProof] = [:]
         /// The consumers that were asked to release.
         var released: [String] = []
         var attempts = 0
@@ -61,7 +61,7 @@ package struct Journal {
 
     /// Records the decision: from then on, recovery finishes the update after a crash.
     func decide(
-        inodes: [String: UInt64], digests: [String: String] = [:], expendable: [String: Displacement.Proof] = [:],
+        inodes: [String: UInt64], digests: [String: String] = [:], expendable: [String: Displacement.DiscardProof] = [:],
         isCopied: Bool = false
     ) throws {
         let members = inodes.sorted { $0.key < $1.key }.map {
@@ -190,7 +190,7 @@ package struct Journal {
             }
             state.expendable = [:]
             for member in json["expendable"]?.members ?? [] {
-                state.expendable[member.name] = member.value.string.flatMap { Displacement.Proof(rawValue: $0) }
+                state.expendable[member.name] = member.value.string.flatMap { Displacement.DiscardProof(rawValue: $0) }
             }
         case "draining": state.wal.formUnion(json["wal"]?.array?.compactMap(\.string) ?? [])
         case "attempt": state.attempts += 1

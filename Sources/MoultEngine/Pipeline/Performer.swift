@@ -66,7 +66,7 @@ package final class Performer: Changes, @unchecked Sendable {
         return facts
     }
     func stagedDigests() throws -> [String: String] { try writable.stagedDigests() }
-    func expendable() throws -> [String: Displacement.Proof] { try writable.expendable() }
+    func expendable() throws -> [String: Displacement.DiscardProof] { try writable.expendable() }
     func fates() throws -> [RowFate] { try writable.fates() }
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
 

@@ -18,7 +18,7 @@ package struct DatabaseBuilder {
         if let old = options.from { try Evolution.check(old) }
         let clock = try fixedClock()
         let rule = try PathRule(script: script, allowsOutside: options.allowOutside)
-        let scriptPath = try PathRule.real(script)
+        let scriptPath = try Files.resolved(script)
         let outputStaging = try OutputStaging(output: output)
         defer { outputStaging.remove() }
 
@@ -45,7 +45,7 @@ package struct DatabaseBuilder {
         let size = try outputStaging.deliver(inputs: runner.inputs)
         return BuildReport(
             output: output, size: size,
-            inputs: (runner.inputs.union(try options.from.map { [try PathRule.real($0)] } ?? [])).sorted(),
+            inputs: (runner.inputs.union(try options.from.map { [try Files.resolved($0)] } ?? [])).sorted(),
             imports: runner.imports, layout: layout,
             sqliteVersion: sqlite.first?.text ?? "", sqliteSource: sqlite.last?.text ?? "",
             revision: substitution.revision, unrepeatable: runner.unrepeatable, warnings: warnings.total)

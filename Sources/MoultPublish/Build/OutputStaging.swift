@@ -23,7 +23,7 @@ struct OutputStaging {
         }
         self.output = output
         // SQLite resolves paths itself, so the path of the work directory has no symlinks.
-        let real = try PathRule.real(PinnedDirectory.output(parent).place)
+        let real = try Files.resolved(PinnedDirectory.output(parent).place)
         target = "\(real == "/" ? "" : real)/\(Files.name(of: output))"
         work = try WorkDirectory(in: real, named: ".\(Files.name(of: output)).building")
     }
@@ -82,7 +82,7 @@ struct OutputStaging {
 
     /// Moves the finished database into place; returns its size.
     func deliver(inputs: Set<String>) throws -> Int {
-        if try Files.facts(output) != nil, inputs.contains(try PathRule.real(output)) {
+        if try Files.facts(output) != nil, inputs.contains(try Files.resolved(output)) {
             throw MoultError(
                 .output, .refused, what: "cannot write \(output)", why: "the script reads this file",
                 now: "Choose another file with -o.")

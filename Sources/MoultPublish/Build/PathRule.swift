@@ -1,4 +1,3 @@
-internal import CLinux
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
@@ -14,7 +13,7 @@ struct PathRule {
     init(script: String, allowsOutside: Bool) throws {
         let directory = Files.directory(of: script)
         shownRoot = script.contains("/") ? directory : ""
-        root = try Self.real(directory)
+        root = try Files.resolved(directory)
         self.allowsOutside = allowsOutside
     }
 
@@ -40,7 +39,7 @@ struct PathRule {
             throw reject("no such file", "Paths are relative to the directory of the script, \(root).")
         }
         guard facts.kind == .file else { throw reject("it is not a regular file", nil) }
-        let real = try Self.real(full)
+        let real = try Files.resolved(full)
         guard allows(real) else {
             throw MoultError(
                 .outside, .refused, what: "\(place): \(shown(path)) is not in the directory of the script",
@@ -61,12 +60,5 @@ struct PathRule {
     static func isSpecial(_ path: String) -> Bool {
         guard let facts = try? Files.factsThroughLinks(path) else { return false }
         return facts.kind != .file
-    }
-
-    /// Returns the absolute path, with symlinks resolved.
-    static func real(_ path: String) throws -> String {
-        guard let found = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot find \(path)") }
-        defer { free(found) }
-        return String(cString: found)
     }
 }

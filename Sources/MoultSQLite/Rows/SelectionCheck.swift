@@ -75,12 +75,6 @@ package struct SelectionCheck {
         return nil
     }
 
-    /// Returns why a column cannot be the old name of a renamed column in this schema; nil if it can.
-    package func fault(inOldName column: String, of table: String) throws -> Fault? {
-        guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return try fault(inTable: table) }
-        return Self.fault(inColumn: column, of: layout, subject: .column(column))
-    }
-
     private static func fault(inColumn column: String, of table: TableLayout, subject: Subject) -> Fault? {
         if table.place(of: column) != nil { return nil }
         if table.generated.contains(where: { SQLName($0) == SQLName(column) }) {

@@ -21,12 +21,6 @@ extension Signature {
         return try verify(message: try hasher.finish(), name, keys)
     }
 
-    /// Verifies that one of `keys` signed this whole file, of any size, and the trusted comment; throws otherwise.
-    @discardableResult package func verify(fileAt path: String, by keys: [PublicKey]) throws -> Verified {
-        try refuseLegacy(path)
-        return try verify(message: try blake2b512(ofFileAt: path), path, keys)
-    }
-
     private func refuseLegacy(_ name: String) throws {
         guard isPrehashed else {
             throw MoultError(

@@ -1,4 +1,3 @@
-internal import CLinux
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc

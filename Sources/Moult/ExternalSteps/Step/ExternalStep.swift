@@ -136,9 +136,9 @@ package struct ExternalStep: PlacedStep {
     /// Throws if a granted path contains files that only the core may write, because kernel rules cannot exclude a part of a
     /// path.
     private func refuseGrants(on root: String) throws {
-        let store = try PathRules.resolved(root) ?? root
+        let store = Files.resolvedIfThere(root)
         for path in settings.writable {
-            let granted = try PathRules.resolved(path) ?? path
+            let granted = Files.resolvedIfThere(path)
             guard PathRules.isInside(store, granted) || PathRules.isInside(granted, "\(store)/.moult") else { continue }
             throw MoultError(
                 .stepTrust, .refused, what: "the step \(name) is not run",

@@ -96,21 +96,14 @@ extension ExternalStep {
 
 /// Resolves paths, so that no symlink and no `..` leads out of the granted paths.
 enum PathRules {
-    /// Returns the path with symlinks resolved; nil if nothing exists there.
-    static func resolved(_ path: String) throws -> String? {
-        guard let found = realpath(path, nil) else { return nil }
-        defer { free(found) }
-        return String(cString: found)
-    }
-
     /// Returns the resolved path of a file that need not exist yet. Nil for a dangling symlink, or if the directory does not
     /// exist.
     static func resolvedForWriting(_ path: String) throws -> String? {
-        if let there = try resolved(path) { return there }
+        if let there = Files.resolvedIfFound(path) { return there }
         let name = Files.name(of: path)
         // A process that writes to a dangling symlink would follow it.
         guard try Files.facts(path) == nil, name != "..", name != ".",
-            let directory = try resolved(Files.directory(of: path))
+            let directory = Files.resolvedIfFound(Files.directory(of: path))
         else { return nil }
         return "\(directory == "/" ? "" : directory)/\(name)"
     }
