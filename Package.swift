@@ -94,7 +94,7 @@ let package = Package(
             name: "Moult",
             dependencies: [
                 "MoultEngine", "MoultStore", "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultTrust", "MoultTransport", "MoultSandbox", "CLinux",
+                "MoultTrust", "MoultTransport", "MoultSandbox",
             ]),
         .target(
             name: "MoultPublish",

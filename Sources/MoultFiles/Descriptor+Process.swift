@@ -12,6 +12,17 @@ package enum MemoryFile {
         return number
     }
 
+    /// Writes all bytes at the file's current position.
+    package static func write(_ bytes: UnsafeRawBufferPointer, to number: Int32) throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = try wrapped("cannot write to a file in memory") { () throws(Errno) in
+                try Syscall.write(number, rest)
+            }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
     package static func seal(_ number: Int32, of path: String) throws {
         guard moult_seal_memfd(number) == 0 else { throw Errno(moult_errno()).error("cannot seal a copy of \(path)") }
     }

@@ -15,6 +15,7 @@ package struct ProcessFacts: Sendable, Equatable {
         let line = (try? Files.read("\(SystemFeatures.proc)/\(pid)/cmdline", limit: 1 << 16)) ?? []
         let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
         if words.isEmpty {
+            // The same applies to the name.
             let name = (try? Files.read("\(SystemFeatures.proc)/\(pid)/comm", limit: 1 << 10)) ?? []
             command = String(decoding: name, as: UTF8.self).trimmingSuffix { $0 == "\n" }
         } else {

@@ -134,6 +134,7 @@ struct StorePath {
         guard let place = try? StorePath(path) else { return nil }
         for count in place.names.indices {
             let path = "\(place.directory)/\(place.names[...count].joined(separator: "/"))"
+            // The error that is being reported is about the same path.
             guard let facts = try? Syscall.lstat(path) else { return nil }
             // moult's own pointer to the installed generation is a symlink as well.
             if FileFacts(facts).kind == .link, place.names[...count] != ["current"] { return path }

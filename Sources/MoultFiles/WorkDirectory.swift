@@ -77,6 +77,7 @@ package final class WorkDirectory {
         }
         if names.isEmpty { return [] }
         let above = try PinnedDirectory.output(parent)
+        // Any error means that the directory cannot be cleaned up safely, so it stays.
         return names.compactMap { try? Held("\(parent)/\($0)", in: above) }
     }
 

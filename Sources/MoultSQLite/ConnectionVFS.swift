@@ -89,7 +89,7 @@ enum ConnectionVFS {
         let name = String(cString: path)
         let wasSuperJournal = openedAsSuperJournals.withLock { $0.remove(name) != nil }
         if !isSuperJournal(name) {
-            guard ["-journal", "-wal", "-shm"].contains(where: name.hasSuffix) else { return SQLITE_OK }
+            guard SidecarSuffixes.all.contains(where: name.hasSuffix) else { return SQLITE_OK }
             // A transaction is committed by deleting its journal, so this must not look as if it had been done.
             if wasSuperJournal { return SQLITE_IOERR | 10 << 8 }
         }

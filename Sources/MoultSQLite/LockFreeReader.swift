@@ -1,5 +1,5 @@
 import CSQLite
-import MoultBasics
+package import MoultBasics
 import MoultFiles
 import MoultLibc
 
@@ -47,7 +47,7 @@ package enum LockFreeReader {
             // Keeps out processes that write the file itself; writers of a WAL are detected afterwards.
             try probe.lockShared(within: busyTimeout)
             isLocked = true
-            if way == .closed, try before.hasHotJournal() { throw hotJournal(path, cause: nil) }
+            if way == .closed, try before.hasHotJournal() { throw hotJournal(path) }
             connection =
                 try way == .closed
                 ? Connection(path: path, access: .immutable)
@@ -113,7 +113,8 @@ package enum LockFreeReader {
         }
     }
 
-    private static func hotJournal(_ path: String, cause: (any Error)?) -> MoultError {
+    /// The error about a database whose last transaction was not finished.
+    package static func hotJournal(_ path: String, cause: (any Error)? = nil) -> MoultError {
         MoultError(
             .hotJournal, what: "\(path) has a hot journal",
             why: "its last writer did not finish, and that transaction has not been rolled back yet",

@@ -21,7 +21,7 @@ extension SQLiteError {
     /// The permission that this user lacks to open the file or one of its sidecars; nil if that is not the cause.
     fileprivate var missingPermission: Permission? {
         guard case .cannotOpen = resultCode else { return nil }
-        return ["", "-wal", "-shm", "-journal"].map { Permission.write(path + $0) }.first { need in
+        return ([path] + Sidecars.beside(path)).map { Permission.write($0) }.first { need in
             // A sidecar that is missing cannot deny access.
             need.deniesReading
         }

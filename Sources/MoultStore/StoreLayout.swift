@@ -32,7 +32,7 @@ package struct StoreLayout: Sendable, Equatable {
     package static let settingsName = "moult.json"
 
     package var settings: String { "\(root)/\(Self.settingsName)" }
-    package var hidden: String { "\(root)/.moult" }
+    package var hidden: String { Self.hidden(in: root) }
     package var current: String { "\(hidden)/current" }
     package var generations: String { "\(hidden)/generations" }
     package var transactions: String { "\(hidden)/transactions" }
@@ -91,8 +91,10 @@ package struct StoreLayout: Sendable, Equatable {
     }
     /// Returns the quarantine on the file system of a writable database.
     package func quarantine(of path: String) -> String {
-        path.hasPrefix("/") ? "\(Files.directory(of: path))/.moult/quarantine" : quarantine
+        path.hasPrefix("/") ? "\(Self.hidden(in: Files.directory(of: path)))/quarantine" : quarantine
     }
+    /// Returns moult's own directory in a store, or in a separate directory for caches.
+    package static func hidden(in root: String) -> String { "\(root)/.moult" }
 
     /// Returns the target of `current` for a generation.
     package static func target(of generation: String) -> String { "generations/\(generation)" }

@@ -137,6 +137,9 @@ import Testing
         try scratch.file("hot.db", scratch.bytes("wal.db"))
         try scratch.file("hot.db-journal", "x")
         #expect(try refusal("hot.db") == "\(scratch.path("hot.db"))-journal is next to the file")
+        // The journal is next to the file itself.
+        try Shell.must(["ln", "-s", scratch.path("hot.db"), scratch.path("link.db")])
+        #expect(try refusal("link.db") == "\(scratch.path("hot.db"))-journal is next to the file")
         try scratch.file(
             "text.db", "not a database,  but long enough to be looked at: " + String(repeating: "x", count: 99))
         #expect(try refusal("text.db") == "it does not start with the header of a SQLite database")

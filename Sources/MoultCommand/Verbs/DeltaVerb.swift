@@ -2,6 +2,7 @@ internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultPublish
+internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
@@ -118,11 +119,13 @@ enum DeltaVerb {
                 ? "no database that is in both OLD and NEW has changed" : "several databases have changed: \(names)")
     }
 
-    /// Refuses a database with a WAL, because part of its content is only in the WAL.
+    /// Refuses a database if part of its content, or of its last commit, is in a sidecar.
     private static func refuseOpen(_ path: String) throws {
-        guard let facts = try Files.factsThroughLinks("\(path)-wal"), facts.size > 0 else { return }
+        let sidecars = try Sidecars.of(path)
+        if try sidecars.hasHotJournal() { throw LockFreeReader.hotJournal(path) }
+        guard let wal = sidecars.wal, wal.facts.size > 0 else { return }
         throw MoultError(
-            .packing, .refused, what: "cannot make a patch from \(path)", why: "part of its content is in \(path)-wal",
+            .packing, .refused, what: "cannot make a patch from \(path)", why: "part of its content is in \(wal.path)",
             now:
                 "Close the programs that use it, or run: \(shellLine(["sqlite3", path, "PRAGMA wal_checkpoint(TRUNCATE)"]))"
         )

@@ -73,9 +73,10 @@ enum StatusVerb {
         }
         var metrics = Metrics(store: store.layout, status: status)
         let sets = Result { try QuarantineShelf(layout: store.layout, settings: store.settings).sets() }
+        // The other metrics are printed in any case; the error follows.
         metrics.quarantine = try? sets.get()
         call.output.lines { metrics.write(to: &$0) }
-        // The other metrics are printed in any case. A user who may not read the quarantine does not need its metrics.
+        // A user who may not read the quarantine does not need its metrics.
         if case .failure(let error) = sets, !Files.isDenied(error) { throw error }
         return .done
     }

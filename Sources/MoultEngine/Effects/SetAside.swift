@@ -90,7 +90,7 @@ package final class SetAside: WritableEffect {
             found = try? held.reading { try digest($0) }
         } else {
             guard try !OpenFiles.isOpenHere(place) else { return nil }
-            found = try? digest(Descriptor(place, .read))
+            found = try? digest(Descriptor(place, .read))  // nil as above
         }
         return found.flatMap { UInt64($0.hex.prefix(16), radix: 16) }
     }

@@ -287,7 +287,7 @@ package struct CrashRecovery {
         MoultError(
             .stuck, .stuck,
             what: "the \(plan.title) in \(layout.root) was not finished in \(attempts) attempts",
-            why: "every attempt was interrupted",
+            why: "every attempt was interrupted or failed",
             now: "Try once more with: moult recover, or undo the change: moult recover --undo")
     }
 

@@ -61,8 +61,8 @@ package struct Journal {
 
     /// Records the decision: from then on, recovery finishes the update after a crash.
     func decide(
-        inodes: [String: UInt64], digests: [String: String] = [:], expendable: [String: Displacement.DiscardProof] = [:],
-        isCopied: Bool = false
+        inodes: [String: UInt64], digests: [String: String] = [:],
+        expendable: [String: Displacement.DiscardProof] = [:], isCopied: Bool = false
     ) throws {
         let members = inodes.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))

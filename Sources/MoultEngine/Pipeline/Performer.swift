@@ -228,8 +228,8 @@ package final class Performer: Changes, @unchecked Sendable {
             return
         }
         // A process that has the file open may be writing to it.
-        guard try WriteLease.take(place) != nil, try Files.facts("\(place)-wal") == nil,
-            try Files.facts("\(place)-journal") == nil
+        guard try WriteLease.take(place) != nil,
+            try SidecarSuffixes.withRows.allSatisfy({ try Files.facts(place + $0) == nil })
         else { return }
         _ = try Files.renameIfFree(place, to: transaction.waiting(path))
         try Files.syncDirectory(Files.directory(of: place))

@@ -47,7 +47,7 @@ extension Transaction {
         let root = Files.directory(of: path)
         try Files.ensureDirectory(root)
         try CacheTag.put(in: root)
-        for directory in ["\(root)/.moult", "\(root)/.moult/staging", apart] {
+        for directory in [StoreLayout.hidden(in: root), Files.directory(of: apart), apart] {
             try Files.ensureDirectory(directory, mode: 0o700)
             // Another user may have created the directory in the meantime.
             guard let facts = try Files.facts(directory), facts.isExclusive else {

@@ -52,6 +52,7 @@ package final class DirectoryWatch: Sendable {
     private static func names(in directory: String) -> [String: FileNumber] {
         var found: [String: FileNumber] = [:]
         for name in (try? Files.list(directory)) ?? [] {
+            // A name that is gone by now is left out.
             found[name] = (try? Files.facts("\(directory)/\(name)")).flatMap { $0.map { FileNumber($0) } }
         }
         return found

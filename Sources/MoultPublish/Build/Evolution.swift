@@ -52,9 +52,8 @@ struct Evolution {
                 now: "Specify the database file of a release.")
         }
         guard try Files.factsThroughLinks(old)?.kind == .file else { throw reject("no such file") }
-        for suffix in SidecarSuffixes.withRows where try Files.facts(old + suffix) != nil {
-            throw reject("\(old)\(suffix) is next to the file")
-        }
+        let sidecars = try Sidecars.of(old)
+        if let beside = sidecars.wal ?? sidecars.journal { throw reject("\(beside.path) is next to the file") }
         let connection = try Connection(path: old, access: .immutable)
         let header = try connection.header()
         try header.requireSize(connection.fileSize(), path: old)

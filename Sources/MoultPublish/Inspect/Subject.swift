@@ -90,6 +90,7 @@ extension Subject {
         let bytes = try Files.read(path, limit: Manifest.largest) ?? []
         let manifest: Manifest
         do { manifest = try Manifest(parsing: bytes, as: .sealed, source: path) } catch {
+            // A file that is not JSON is reported by the first error.
             if (try? JSON(parsing: bytes, source: path))?["feed"] != nil {
                 throw MoultError(
                     .subject, what: "\(path) is a feed, not a release", why: "it lists releases, each with a manifest",

@@ -63,7 +63,7 @@ package enum Salvage {
 
     /// Removes a copy as soon as possible, because each copy is as large as the database.
     private static func remove(_ file: String) throws {
-        for suffix in ["", "-journal", "-wal", "-shm"] { try Files.remove(file + suffix) }
+        for path in [file] + Sidecars.beside(file) { try Files.remove(path) }
     }
 
     /// Returns the names of a valid file's tables; empty if the file is not valid.

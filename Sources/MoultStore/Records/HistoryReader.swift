@@ -57,6 +57,7 @@ package final class HistoryReader {
         var lines = 0
         while let line = try line() {
             lines += 1
+            // Lines that are not entries are counted by `next`.
             let names = line.withUnsafeBytes { Self.contains($0, name) }
             guard names || lines % Self.samplingInterval == 0, let json = try? JSON(parsing: Array(line), source: path),
                 let entry = History.Entry(json: json)
@@ -74,6 +75,7 @@ package final class HistoryReader {
         var size = 0
         while size < limit, let line = try line() {
             size += line.count
+            // A damaged line records no holds.
             guard line.withUnsafeBytes({ Self.contains($0, field) }),
                 let json = try? JSON(parsing: Array(line), source: path), let holds = History.Entry(json: json)?.holds
             else { continue }

@@ -113,7 +113,7 @@ package struct Custody {
 
     /// Checks moult's own directory next to the caches, which contains the quarantine of the caches.
     private func cacheFaults(_ root: String) throws -> [Fault] {
-        try faults(of: ["\(root)/.moult"], below: ["\(root)/.moult"])
+        try faults(of: [StoreLayout.hidden(in: root)], below: [StoreLayout.hidden(in: root)])
     }
 
     private func faults(of parts: [String], below paths: [String]) throws -> [Fault] {

@@ -41,6 +41,31 @@ import Testing
         #expect(refused.status == 64)
     }
 
+    /// The content of such a file is not that of any commit. The path can also be a symlink.
+    @Test(arguments: ["new.db", "link.db"])
+    func `delta refuses a database whose content is partly in another file`(_ name: String) throws {
+        let leave = """
+            import os, sqlite3
+            c = sqlite3.connect("new.db", isolation_level=None)
+            MODE
+            c.execute("pragma cache_size = 1"); c.execute("begin")
+            c.executemany("insert into t values (?)", [(str(i) * 100,) for i in range(3000)])
+            END
+            os._exit(0)
+            """
+        for (mode, end, status, why) in [
+            ("pass", "pass", 1, "has a hot journal: its last writer did not finish"),
+            ("c.execute('pragma journal_mode = wal')", "c.execute('commit')", 3, "part of its content is in"),
+        ] {
+            let script = leave.replacing("MODE", with: mode).replacing("END", with: end)
+            try scratch.write("leave.py", Array(script.utf8))
+            let refused = try scratch.moult(
+                "ln -sf new.db link.db && python3 leave.py && moult delta old.db \(name) -o p; echo $?; test ! -e p")
+            #expect(refused.status == 0 && refused.out == "\(status)\n", "\(refused)")
+            #expect(refused.err.contains(why), "\(refused.err)")
+        }
+    }
+
     @Test func `the error names a missing directory`() throws {
         let refused = try scratch.moult("moult delta old.db new.db -o none/p")
         #expect(refused.status == 1)

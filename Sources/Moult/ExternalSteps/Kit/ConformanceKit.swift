@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+internal import MoultStore
 internal import MoultTrust
 package import StepKit
 
@@ -48,7 +49,7 @@ package struct ConformanceKit {
 
     package func run() throws -> [Check] {
         try Files.withScratchDirectory { directory in
-            let trial = StepTestBench(
+            let trial = try StepTestBench(
                 options: options, directory: Files.resolvedIfThere(directory), report: report)
             try trial.run()
             return trial.checks
@@ -60,15 +61,16 @@ package struct ConformanceKit {
 final class StepTestBench {
     let options: ConformanceKit.Options
     let directory: String
+    let layout: StoreLayout
     let report: (ConformanceKit.Check) -> Void
     private(set) var checks: [ConformanceKit.Check] = []
 
-    init(options: ConformanceKit.Options, directory: String, report: @escaping (ConformanceKit.Check) -> Void) {
+    init(options: ConformanceKit.Options, directory: String, report: @escaping (ConformanceKit.Check) -> Void) throws {
         (self.options, self.directory, self.report) = (options, directory, report)
+        layout = try StoreLayout(root: "\(directory)/store")
     }
 
-    var store: String { "\(directory)/store" }
-    var staging: String { "\(store)/.moult/transactions/trial" }
+    var staging: String { layout.transaction("trial") }
     var generation: String { "\(staging)/generation" }
     var granted: String { "\(directory)/granted" }
 
@@ -103,14 +105,12 @@ final class StepTestBench {
     }
 
     func makeStore() throws {
-        for path in [
-            store, "\(store)/.moult", "\(store)/.moult/generations", "\(store)/.moult/transactions", staging,
-            generation, granted,
-        ] {
+        for path in [layout.root, layout.hidden, layout.generations, layout.transactions, staging, generation, granted]
+        {
             try Files.makeDirectory(path)
         }
         try Files.writeNew(
-            Array("{ \"moult\": 1, \"product\": \"org.example.trial\" }\n".utf8), to: "\(store)/moult.json")
+            Array("{ \"moult\": 1, \"product\": \"org.example.trial\" }\n".utf8), to: layout.settings)
         for database in options.databases {
             try Files.copy(database.path, to: "\(generation)/\(database.name).db", mode: 0o600)
         }

@@ -120,7 +120,7 @@ extension StepTestBench {
         PlanContext(
             purpose: .update, release: try manifest(), generation: "1.0.0+00000000", installed: nil,
             installedGeneration: nil, resources: directory,
-            policy: Policy(follow: .newer, moultVersion: moultVersion), store: TrialView(root: store))
+            policy: Policy(follow: .newer, moultVersion: moultVersion), store: TrialView(layout: layout))
     }
 
     private func plan(_ step: any Step, _ context: PlanContext) throws -> (effects: [Effect], level: String) {
@@ -158,12 +158,13 @@ extension StepTestBench {
 
 /// An empty store.
 private struct TrialView: StoreView {
-    let root: String
+    let layout: StoreLayout
+    var root: String { layout.root }
     func look(_ path: String) throws -> Found { .nothing }
     func look(forGeneration generation: String) -> Found { .nothing }
     func isLinked(_ path: String, to member: String) -> Bool { false }
     func path(ofMember member: String, in generation: String) -> String {
-        "\(root)/.moult/generations/\(generation)/\(member)"
+        "\(layout.generation(generation))/\(member)"
     }
     func proveSeal(of generation: String) throws {}
 }

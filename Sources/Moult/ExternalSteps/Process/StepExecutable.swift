@@ -1,4 +1,3 @@
-internal import CLinux
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
@@ -55,7 +54,7 @@ package final class StepExecutable: Sendable {
                 try buffer.withUnsafeBytes { bytes in
                     let part = UnsafeRawBufferPointer(rebasing: bytes[..<count])
                     try hash.update(part)
-                    try StepExecutable.write(part, to: copy)
+                    try MemoryFile.write(part, to: copy)
                 }
             }
             try MemoryFile.seal(number, of: path)
@@ -65,16 +64,6 @@ package final class StepExecutable: Sendable {
         }
         sha256 = try hash.finish().hex
         isScript = start == Array("#!".utf8)
-    }
-
-    private static func write(_ bytes: UnsafeRawBufferPointer, to number: Int32) throws {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = MoultLibc.write(number, rest.baseAddress, rest.count)
-            if count < 0, moult_errno() == EINTR { continue }
-            guard count > 0 else { throw Errno(moult_errno()).error("cannot copy the program into memory") }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
     }
 
     // The copy exists only in memory, so a failure to close it loses no data.

@@ -139,7 +139,8 @@ package struct ExternalStep: PlacedStep {
         let store = Files.resolvedIfThere(root)
         for path in settings.writable {
             let granted = Files.resolvedIfThere(path)
-            guard PathRules.isInside(store, granted) || PathRules.isInside(granted, "\(store)/.moult") else { continue }
+            guard PathRules.isInside(store, granted) || PathRules.isInside(granted, StoreLayout.hidden(in: store))
+            else { continue }
             throw MoultError(
                 .stepTrust, .refused, what: "the step \(name) is not run",
                 why: "moult.json lets the step write to \(path), which contains the store's own files",

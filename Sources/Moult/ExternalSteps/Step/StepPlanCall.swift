@@ -33,8 +33,8 @@ struct StepPlanCall {
 
     /// Returns the files that only moult writes. Apps may write to their writable databases at any time.
     private func footprint() throws -> Footprint {
-        let root = context.store.root
-        return try Footprint(["\(root)/moult.json", "\(root)/.moult/current", "\(root)/.moult/generations"])
+        let layout = try StoreLayout(root: context.store.root)
+        return try Footprint([layout.settings, layout.current, layout.generations])
     }
 
     /// Reads the planned effects from a step's answer. An external step may plan custom effects and report findings. Only
