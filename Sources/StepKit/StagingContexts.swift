@@ -50,14 +50,12 @@ public struct ApplyContext: Sendable {
     public let plan: PlanContext
     /// The transaction's directory.
     public let staging: String
-    /// Applies the changes that the core knows (`Change`), journaled and undoable; refuses changes that are not in the plan.
-    public let changes: any Changes
     /// Records in the journal what the step is about to do for an effect.
     public let intents: any Intents
 
     /// Creates a context for applying; tests of steps use this.
-    public init(plan: PlanContext, staging: String, changes: any Changes, intents: any Intents = NoIntents()) {
-        (self.plan, self.staging, self.changes, self.intents) = (plan, staging, changes, intents)
+    public init(plan: PlanContext, staging: String, intents: any Intents = NoIntents()) {
+        (self.plan, self.staging, self.intents) = (plan, staging, intents)
     }
 }
 
@@ -77,12 +75,4 @@ public struct NoIntents: Intents {
     public func add(_ intent: JSON, for effect: Effect) {}
     /// Returns an empty list.
     public func all(for effect: Effect) -> [JSON] { [] }
-}
-
-/// Applies the changes that the core knows: all of `Change` except `custom`.
-public protocol Changes: Sendable {
-    /// Applies an effect.
-    func perform(_ effect: Effect) throws
-    /// Undoes an effect that was applied, completely or partly.
-    func revert(_ effect: Effect) throws
 }

@@ -1,12 +1,11 @@
 /// A pluggable unit of work in one of the five phases of an update: check, delete, copy, attach, verify.
 ///
-/// An update first gets the effects of each step (`plan`), then has each step do the work that readers do not see (`prepare`),
-/// and applies the effects only when every step is ready (`apply`). A failure before that point changes nothing; after it,
-/// `undo` reverts the effects in reverse order. After a crash the effects are applied again, so applying an effect must be
-/// idempotent.
+/// An update first gets the effects of each step (`plan`), then has each step do the work that readers do not see (`prepare`).
+/// When every step is ready, the core applies the effects, and lets the step check each (`check`). A failure before that point
+/// changes nothing; after it, the core undoes the effects in reverse order. After a crash the effects are applied again.
 ///
-/// If all changes of a step are in the closed list (`Change`), the step implements only `plan` and perhaps `prepare`: the core
-/// applies, journals and undoes the changes. A step applies a `custom` change itself in `apply`, and reverts it in `undo`.
+/// The core applies and undoes only the changes in the closed list (`Change`). A step with `custom` changes is a
+/// ``CustomStep``.
 public protocol Step: Sendable {
     /// The name of the step in manifests and plans: `copy`, `acme.reindex`.
     var name: String { get }
@@ -26,14 +25,21 @@ public protocol Step: Sendable {
     /// Does all work that takes long or can fail, in staging only, where readers do not see it.
     func prepare(_ effects: [Effect], _ context: PrepareContext) throws
 
-    /// Applies one of the planned effects. This must be fast and idempotent.
-    func apply(_ effect: Effect, _ context: ApplyContext) throws
-
-    /// Undoes one effect that was completely or partly applied.
-    func undo(_ effect: Effect, _ context: ApplyContext) throws
+    /// Checks an effect of this step right after it was applied, with the paths that apps use. If this throws, the update is
+    /// undone. It must be fast.
+    func check(_ effect: Effect, _ context: ApplyContext) throws
 
     /// Cleans up when an update with effects of this step is over; a failure here has no effect on the update.
     func clean(_ ending: Ending, _ context: ApplyContext) throws
+}
+
+/// A step that applies changes of its own, which moult journals but does not know (`Change.custom`).
+public protocol CustomStep: Step {
+    /// Applies a change. This must be fast and idempotent.
+    func apply(_ effect: Effect, _ context: ApplyContext) throws
+
+    /// Undoes a change that was completely or partly applied. This must be idempotent, too.
+    func undo(_ effect: Effect, _ context: ApplyContext) throws
 }
 
 /// The result of an update.
@@ -49,8 +55,7 @@ public enum Ending: String, Sendable, CaseIterable {
 extension Step {
     public func examine(_ effects: [Effect], _ context: PrepareContext) throws {}
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {}
-    public func apply(_ effect: Effect, _ context: ApplyContext) throws { try context.changes.perform(effect) }
-    public func undo(_ effect: Effect, _ context: ApplyContext) throws { try context.changes.revert(effect) }
+    public func check(_ effect: Effect, _ context: ApplyContext) throws {}
     public func clean(_ ending: Ending, _ context: ApplyContext) throws {}
 
     /// Creates an effect of this step.

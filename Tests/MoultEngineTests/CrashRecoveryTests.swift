@@ -11,7 +11,7 @@ import Testing
 @Suite struct CrashRecoveryTests {
     /// A step that copies the store and then blocks its thread forever: the copy is in the state after a crash at this
     /// moment.
-    struct CopyingStep: Step {
+    struct CopyingStep: CustomStep {
         let name = "test.copying"
         let summary = "copies the store as it is now"
         let phase: Phase

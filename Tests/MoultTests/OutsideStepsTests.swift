@@ -1,5 +1,7 @@
 import Moult
+import MoultBasics
 import MoultEngine
+import MoultFiles
 import StepKit
 import TestSupport
 import Testing
@@ -14,8 +16,7 @@ import Testing
         func plan(_ context: PlanContext) throws -> [Effect] { try inner.plan(context) }
         func examine(_ effects: [Effect], _ context: PrepareContext) throws { try inner.examine(effects, context) }
         func prepare(_ effects: [Effect], _ context: PrepareContext) throws { try inner.prepare(effects, context) }
-        func apply(_ effect: Effect, _ context: ApplyContext) throws { try inner.apply(effect, context) }
-        func undo(_ effect: Effect, _ context: ApplyContext) throws { try inner.undo(effect, context) }
+        func check(_ effect: Effect, _ context: ApplyContext) throws { try inner.check(effect, context) }
         func clean(_ ending: Ending, _ context: ApplyContext) throws { try inner.clean(ending, context) }
     }
 
@@ -41,5 +42,34 @@ import Testing
         try after.close()
         _ = try orchestrator.rollback(to: nil, reason: "")
         #expect(try store.isCurrent(world.first))
+    }
+
+    /// A step from another package with any changes, which it does not apply.
+    private struct Idle: Step {
+        let name = "acme.idle"
+        let summary = "applies nothing"
+        let change: Change
+        func plan(_ context: PlanContext) -> [Effect] { [effect(.copy, "food", change)] }
+    }
+
+    private func update(with change: Change) throws -> World {
+        let world = try World(top: [.init("steps", [["step": "acme.idle", "after": "copy"]])])
+        let steps = StepSet.builtIn.adding([Idle(change: change)])
+        _ = try Orchestrator(root: world.store, steps: steps).update(UpdateRequest(manifest: world.second))
+        return world
+    }
+
+    /// Only the type `CustomStep` has `apply` and `undo`, so such a plan could neither be applied nor undone.
+    @Test func `a plan with a custom change is refused if its step cannot apply it`() throws {
+        let error = #expect(throws: MoultError.self) {
+            try update(with: .custom(name: "x", text: "x happens", with: .null))
+        }
+        #expect(error?.what == "the step acme.idle cannot apply its own change “x happens”")
+        #expect(error?.outcome == .refused)
+    }
+
+    @Test func `the core applies all other changes of a step from another package`() throws {
+        let world = try update(with: .link(path: "second.db", member: "food.db"))
+        #expect(try Files.target(ofLink: "\(world.store)/second.db") == ".moult/current/food.db")
     }
 }

@@ -2,8 +2,8 @@ import MoultBasics
 package import StepKit
 
 /// A step that fails at a given point, and runs after a built-in step.
-package struct FailingStep: Step {
-    package enum Pass: String, CaseIterable, Sendable { case plan, prepare, apply }
+package struct FailingStep: CustomStep {
+    package enum Pass: String, CaseIterable, Sendable { case plan, prepare, apply, check }
 
     package let name = "test.failing"
     package let summary = "fails at the given point"
@@ -22,5 +22,6 @@ package struct FailingStep: Step {
         if pass == .prepare { throw Failed() }
     }
     package func apply(_ effect: Effect, _ context: ApplyContext) throws { if pass == .apply { throw Failed() } }
+    package func check(_ effect: Effect, _ context: ApplyContext) throws { if pass == .check { throw Failed() } }
     package func undo(_ effect: Effect, _ context: ApplyContext) throws {}
 }

@@ -5,7 +5,7 @@ import StepKit
 /// Masks a column of a staged database, so the original values never reach the installed database.
 ///
 ///     { "step": "example.mask", "after": "copy", "with": { "database": "people", "table": "person", "column": "email" } }
-struct MaskColumn: Step {
+struct MaskColumn: CustomStep {
     let name = "example.mask"
     let summary = "masks a column of a staged database"
 

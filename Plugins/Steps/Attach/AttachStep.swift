@@ -58,7 +58,7 @@ public struct AttachStep: Step {
     }
 
     /// Repeats the check with the paths that the app will use.
-    public func apply(_ effect: Effect, _ context: ApplyContext) throws {
+    public func check(_ effect: Effect, _ context: ApplyContext) throws {
         for set in Self.sets(context.plan.release) {
             let files = set.sealed.map { (database: $0, path: context.plan.store.path($0.path)) }
             for group in context.plan.bringsBackAdopted ? files.map({ [$0] }) : [files] { _ = try set.open(group) }

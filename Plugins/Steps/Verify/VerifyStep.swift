@@ -96,7 +96,7 @@ public struct VerifyStep: Step {
         return try Files.factsThroughLinks(path) == nil ? nil : path
     }
 
-    public func apply(_ effect: Effect, _ context: ApplyContext) throws {
+    public func check(_ effect: Effect, _ context: ApplyContext) throws {
         guard let database = effect.database.flatMap(context.plan.release.database) else { return }
         try PostSwitchCheck(database: database, context: context.plan).verify()
     }

@@ -22,7 +22,7 @@ package struct Applier {
 
     private var apply: ApplyContext {
         ApplyContext(
-            plan: context, staging: transaction.directory, changes: performer,
+            plan: context, staging: transaction.directory,
             intents: JournaledIntents(journal: transaction.journal))
     }
 
@@ -38,7 +38,8 @@ package struct Applier {
             }
             begun(effect)
             stopwatch.begin(.apply, effect.step)
-            try step(of: effect).apply(effect, apply)
+            if let own = try ownStep(of: effect) { try own.apply(effect, apply) } else { try performer.perform(effect) }
+            try step(of: effect).check(effect, apply)
             tell(.done(.apply, effect))
         }
     }
@@ -46,7 +47,7 @@ package struct Applier {
     /// Undoes the effects, last one first.
     func undoEffects(_ effects: [Effect]) throws {
         for effect in effects.reversed() {
-            try step(of: effect).undo(effect, apply)
+            if let own = try ownStep(of: effect) { try own.undo(effect, apply) } else { try performer.revert(effect) }
             if effect.changesStore { tell(.done(.undo, effect)) }
         }
         try plan.withdrawHold(transaction.layout)
@@ -84,9 +85,20 @@ package struct Applier {
         } catch { throw Self.stuck(plan, undoing: reason, failed: error) }
     }
 
+    /// Returns the step that applies the effect itself; nil if the core does.
+    private func ownStep(of effect: Effect) throws -> (any CustomStep)? {
+        guard effect.isCustom else { return nil }
+        guard let step = try step(of: effect) as? any CustomStep else { throw missing(effect) }
+        return step
+    }
+
     private func step(of effect: Effect) throws -> any Step {
-        if let step = steps.named(effect.step) { return step }
-        throw MoultError(
+        guard let step = steps.named(effect.step) else { throw missing(effect) }
+        return step
+    }
+
+    private func missing(_ effect: Effect) -> MoultError {
+        MoultError(
             .stuck, .stuck, what: "the step \(effect.step) is missing", why: "the unfinished update needs this step",
             now: "With a version of moult that has this step, run: moult recover")
     }

@@ -4,8 +4,7 @@ package import MoultStore
 package import StepKit
 
 /// Applies the built-in changes of a plan's effects, and undoes them. Each can be repeated after a crash.
-package final class Performer: Changes, @unchecked Sendable {
-    // Unchecked: an update runs on one thread; the class is only shared with the steps that it calls.
+package final class Performer {
     let transaction: Transaction
     let plan: Plan
     /// The inodes of the transaction's staged files, as recorded with the decision.
@@ -36,21 +35,18 @@ package final class Performer: Changes, @unchecked Sendable {
 
     private var layout: StoreLayout { transaction.layout }
 
-    package func perform(_ effect: Effect) throws {
-        guard plan.effects.contains(effect) else {
-            throw MoultError(
-                .refused, what: "the step \(effect.step) attempted a change that is not in the plan", why: effect.text,
-                now: "Report this to the author of the step.")
-        }
+    /// Applies an effect of the plan. A `custom` change belongs to its step.
+    func perform(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove,
+            .custom:
+            break
         case .unlink(let path): try unlink(path)
         case .installGeneration(let generation): try install(generation)
         case .switchCurrent(let to, _): try switchCurrent(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _): try create(path)
         case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
-        case .custom(let name, _, _): throw unhandledCustomChange(effect, name)
         }
     }
 
@@ -79,24 +75,19 @@ package final class Performer: Changes, @unchecked Sendable {
     /// Makes SQLite's own commits, after which the update is complete. This comes last, because commits cannot be undone.
     func finish() throws { try writable.finish() }
 
-    package func revert(_ effect: Effect) throws {
+    /// Undoes an effect that was applied, completely or partly.
+    func revert(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove,
+            .custom:
+            break
         case .unlink(let path): try relink(path)
         case .installGeneration(let generation): try uninstall(generation)
         case .switchCurrent(_, let from): try switchBack(from)
         case .link(let path, let member): try undoLink(path, member)
         case .create(let path, _): try revertCreate(path, effect.database)
         case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
-        case .custom(let name, _, _): throw unhandledCustomChange(effect, name)
         }
-    }
-
-    private func unhandledCustomChange(_ effect: Effect, _ name: String) -> MoultError {
-        MoultError(
-            .refused, what: "the step \(effect.step) does not apply its own change \(name)",
-            why: "only the step can apply it",
-            now: "Report this to the author of the step.")
     }
 
     // MARK: the generation

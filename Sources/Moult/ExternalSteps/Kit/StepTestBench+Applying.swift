@@ -9,7 +9,7 @@ extension StepTestBench {
         let name = { (what: String) in "\(what): \(effect.text)" }
         let intents = TrialIntents()
         func run(_ message: String, _ adjust: @escaping (inout StepConversation) -> Void = { _ in }) throws {
-            let context = ApplyContext(plan: plan, staging: staging, changes: NoChanges(), intents: intents)
+            let context = ApplyContext(plan: plan, staging: staging, intents: intents)
             var applying = StepApplyCall(step: step, effect: effect, context: context)
             applying.adjust = adjust
             try applying.run(message, step.trusted())
@@ -73,8 +73,8 @@ extension StepTestBench {
 
     /// Applies an effect of a step written in Swift twice, and undoes it twice. Such a step runs in this process and cannot be
     /// killed alone.
-    func applyOwn(_ step: any Step, _ effect: Effect, _ plan: PlanContext) {
-        let context = ApplyContext(plan: plan, staging: staging, changes: NoChanges(), intents: TrialIntents())
+    func applyOwn(_ step: any CustomStep, _ effect: Effect, _ plan: PlanContext) {
+        let context = ApplyContext(plan: plan, staging: staging, intents: TrialIntents())
         var before: [String: String] = [:]
         var after: [String: String] = [:]
         check("apply: \(effect.text)") {

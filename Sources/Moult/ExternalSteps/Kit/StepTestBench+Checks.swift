@@ -58,12 +58,14 @@ extension StepTestBench {
         for effect in planned where effect.isCustom {
             if let step = step as? ExternalStep {
                 apply(step, effect, context)
-            } else {
+            } else if let step = step as? any CustomStep {
                 applyOwn(step, effect, context)
+            } else {
+                check("apply: \(effect.text)") { throw Finding("a step with custom changes must be a CustomStep") }
             }
         }
         check("clean") {
-            try step.clean(.done, ApplyContext(plan: context, staging: self.staging, changes: NoChanges()))
+            try step.clean(.done, ApplyContext(plan: context, staging: self.staging))
             return nil
         }
     }
@@ -167,10 +169,4 @@ private struct TrialView: StoreView {
         "\(layout.generation(generation))/\(member)"
     }
     func proveSeal(of generation: String) throws {}
-}
-
-/// Applies no changes: an external step applies only its custom effects.
-struct NoChanges: Changes {
-    func perform(_ effect: Effect) {}
-    func revert(_ effect: Effect) {}
 }

@@ -6,7 +6,7 @@ package import StepKit
 internal import Synchronization
 
 /// A step implemented by an external executable. Each message to it starts a separate, sandboxed process.
-package struct ExternalStep: PlacedStep {
+package struct ExternalStep: CustomStep, PlacedStep {
     let settings: StepSettings
     /// The step's place in the update, from the manifest or the settings; nil until `placed(by:)` sets it.
     var use: Manifest.StepUse?
@@ -81,12 +81,10 @@ package struct ExternalStep: PlacedStep {
     }
 
     package func apply(_ effect: Effect, _ context: ApplyContext) throws {
-        guard effect.isCustom else { return }
         try StepApplyCall(step: self, effect: effect, context: context).run("apply", trusted())
     }
 
     package func undo(_ effect: Effect, _ context: ApplyContext) throws {
-        guard effect.isCustom else { return }
         try StepApplyCall(step: self, effect: effect, context: context).run("undo", trusted())
     }
 
