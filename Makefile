@@ -66,7 +66,11 @@ docs: build
 test: test-deps lint
 	swift build --build-tests $(DEBUG_FLAGS)
 	scripts/docs .build/docs
-	scripts/test --skip '$(HEAVY)'
+	scripts/test --skip '$(HEAVY)|$(BROAD)'
+
+# Tests that try many cases of one rule, and would make `make test` longer than ten minutes. `make test-all` runs them, and so
+# do the sanitizers.
+BROAD := ^DataTests.SavedPlanTests|^StateTests.(PlantedLink|PlantedOutput|CopiedSeal|SameVerdict|DamagedHolds|DamagedHistory)Tests|^MoultArchiveTests.WriterTests|^FeedTests.HostileBundleTests|^MoultSandboxTests.MaliciousDatabaseTests|^MoultCommandTests.WrongInputTests
 
 # Runs the heavy tests: they build other packages, simulate power failures, kill the installed command at its system calls,
 # repeat an update many times, and run random stories with it. Run `make test` first.
@@ -74,7 +78,7 @@ HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelT
 test-all: test-deps proof-deps release
 	swift build --build-tests $(DEBUG_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
-	scripts/test --only '$(HEAVY)' --limit 900
+	scripts/test --only '$(HEAVY)|$(BROAD)' --limit 900
 	scripts/proof/run .build/release/moult --sample 20 \
 		--flow "first install" --flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live" \
 		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
@@ -90,7 +94,7 @@ test-all: test-deps proof-deps release
 
 # Runs the tests of `make test` with the address sanitizer and with the thread sanitizer, and two updates under valgrind. This
 # takes over an hour on two idle cores. `make test-sanitize SKIP=NOTHING` also runs the heavy tests. Every finding in any process
-# that a test starts is written to a file, and makes the target fail.
+# that a test starts is written to a file with the name of the program, and makes the target fail.
 # - valgrind looks for leaks: XCTest itself leaks, and traced or confined processes cannot be inspected.
 # - SANITIZED removes the memory limit of the checking process, because the sanitizers map terabytes of addresses.
 # - Some tests crash a checking process with SIGSEGV on purpose: its parent must notice this, and it is not a finding.
@@ -108,11 +112,11 @@ test-sanitize: test-deps proof-deps
 	$(call install_missing,valgrind)
 	rm -rf $(REPORTS) && mkdir -p $(REPORTS)
 	@for sanitizer in $(SANITIZERS); do \
-		export MOULT_SANITIZE=1 ASAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/address:disable_coredump=0:detect_leaks=0:handle_segv=0 \
-			TSAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/thread:disable_coredump=0:handle_segv=0:handle_sigbus=0:suppressions=$(CURDIR)/scripts/thread-sanitizer.supp; \
+		export MOULT_SANITIZE=1 ASAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/address:log_exe_name=1:disable_coredump=0:detect_leaks=0:handle_segv=0 \
+			TSAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/thread:log_exe_name=1:disable_coredump=0:handle_segv=0:handle_sigbus=0:suppressions=$(CURDIR)/scripts/thread-sanitizer.supp; \
 		swift build --build-tests --sanitize=$$sanitizer --scratch-path .build/$$sanitizer $(SWIFT_FLAGS) && \
 		setarch -R scripts/test --skip "$(SKIP)$$(test $$sanitizer = address || echo '|$(FILE_LIMITED)')" --limit 3600 .build/$$sanitizer/debug/moultPackageTests.xctest || exit; done
-	@if ls $(REPORTS)/* >/dev/null 2>&1; then cat $(REPORTS)/*; exit 1; fi
+	@if ls $(REPORTS)/* >/dev/null 2>&1; then tail -n +1 $(REPORTS)/*; exit 1; fi
 	MOULT_SANITIZE=1 swift build --product moult --scratch-path .build/memcheck $(SWIFT_FLAGS)
 	scripts/memcheck .build/memcheck/debug/moult
 
