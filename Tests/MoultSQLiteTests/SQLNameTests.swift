@@ -7,7 +7,8 @@ import Testing
     /// Letters of both cases, the characters next to them, and letters that Unicode treats as equal to others: é in two
     /// encodings, the Kelvin sign, the long s, ß, and i with and without a dot.
     private static let names = [
-        "a", "A", "z", "Z", "@", "[", "`", "{", "_", "é", "É", "e\u{301}", "k", "K", "\u{212A}", "s", "S", "\u{17F}", "ß",
+        "a", "A", "z", "Z", "@", "[", "`", "{", "_", "é", "É", "e\u{301}", "k", "K", "\u{212A}", "s", "S", "\u{17F}",
+        "ß",
         "SS", "i", "I", "ı", "İ", "a ", "aé", "Aé", "AÉ", "sqlite_a", "SQLite_a", "\u{17F}qlite_a", "",
     ]
 
