@@ -54,6 +54,25 @@ import Testing
         #expect(found.contains { $0.hasPrefix("undo: a line: after undoing the change, ") }, "\(found)")
     }
 
+    /// A step in Swift with a change that it cannot apply.
+    private struct Idle: Step {
+        let name = "acme.idle"
+        let summary = "applies nothing"
+        func plan(_ context: PlanContext) -> [Effect] {
+            [effect(.copy, nil, .custom(name: "x", text: "x happens", with: .null))]
+        }
+    }
+
+    @Test func `the kit rejects a step in Swift that cannot apply its own change`() throws {
+        var options = ConformanceKit.Options(executable: "")
+        options.own = Idle()
+        let checks = try ConformanceKit(options).run()
+        #expect(
+            checks.compactMap(\.finding) == [
+                "the step acme.idle cannot apply its own change “x happens”: a step with custom changes must be a CustomStep"
+            ])
+    }
+
     @Test func `the kit rejects a step that does not describe itself`() throws {
         let found = try failures(try Programs.shell(scratch, describe: "exit 0"))
         #expect(found == ["handshake: the step it failed during describe: it ended with status 0 and without a result"])

@@ -312,7 +312,7 @@ package struct Planner {
         }
         for phase in Phase.allCases {
             for step in steps.steps(of: phase, for: manifest, purpose) {
-                plan.effects += try Self.effects(of: step, context)
+                plan.effects += try step.effects(in: context)
                 context.planned = plan.effects
             }
         }
@@ -330,17 +330,6 @@ package struct Planner {
         plan.facts = view.facts
         try DiskSpace.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
         return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
-    }
-
-    private static func effects(of step: any Step, _ context: PlanContext) throws -> [Effect] {
-        let effects = try step.plan(context)
-        if let own = effects.first(where: \.isCustom), !(step is any CustomStep) {
-            throw MoultError(
-                .refused, .refused, what: "the step \(step.name) cannot apply its own change “\(own.text)”",
-                why: "a step with custom changes must be a CustomStep",
-                now: "Nothing was changed. Report this to the author of the step.")
-        }
-        return effects
     }
 
     /// Replaces custom effects with `keep` if nothing else changes: their steps ran when the release was installed, and do not

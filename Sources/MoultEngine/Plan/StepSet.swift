@@ -114,6 +114,20 @@ package struct StepSet: Sendable {
     package var names: [String] { listed.map(\.step.name) }
 }
 
+extension Step {
+    /// Returns the effects that the step plans; throws if it could not apply them.
+    package func effects(in context: PlanContext) throws -> [Effect] {
+        let effects = try plan(context)
+        if let own = effects.first(where: \.isCustom), !(self is any CustomStep) {
+            throw MoultError(
+                .refused, .refused, what: "the step \(name) cannot apply its own change “\(own.text)”",
+                why: "a step with custom changes must be a CustomStep",
+                now: "Nothing was changed. Report this to the author of the step.")
+        }
+        return effects
+    }
+}
+
 /// A step that must know where it runs, and with which parameters.
 package protocol PlacedStep: Step {
     func placed(by use: Manifest.StepUse) -> any Step

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultEngine
 internal import MoultFiles
 internal import MoultStore
 internal import StepKit
@@ -60,8 +61,6 @@ extension StepTestBench {
                 apply(step, effect, context)
             } else if let step = step as? any CustomStep {
                 applyOwn(step, effect, context)
-            } else {
-                check("apply: \(effect.text)") { throw Finding("a step with custom changes must be a CustomStep") }
             }
         }
         check("clean") {
@@ -130,7 +129,7 @@ extension StepTestBench {
         var context = context
         let level = Level()
         context.note = { level.text = $1 }
-        let effects = try step.plan(context)
+        let effects = try step.effects(in: context)
         if let changed = try Footprint([directory]).changes(since: before).first {
             throw Finding("the step changed \(changed) during planning")
         }
