@@ -83,7 +83,7 @@ import Testing
         #expect(status.output.contains("Landlock ABI 2, seccomp"), "\(status)")
     }
 
-    /// The command waits for each of its processes, and a supervisor for the program of the step, in another way.
+    /// The command, and the supervisor of a step, then ask in intervals whether their processes have ended.
     @Test func `without process descriptors, a store is updated as usual`() throws {
         let old = try OlderKernel.withoutProcessDescriptors(in: scratch.path)
         let program = try Programs.shell(

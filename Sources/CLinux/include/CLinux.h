@@ -84,7 +84,7 @@ int moult_is_locked(int fd);
 int moult_pipe(int ends[2]);
 int moult_socket_pair(int ends[2]);
 // Opens a descriptor that becomes readable when a process ends. Fails with ENOSYS before Linux 5.3 and under valgrind; then
-// `moult_has_ended` is called at intervals of MOULT_END_INTERVAL milliseconds.
+// ask `moult_has_ended` every MOULT_END_INTERVAL milliseconds.
 int moult_pidfd_open(pid_t pid);
 #define MOULT_END_INTERVAL 20
 // Returns whether a child process has ended, without reaping it; -1 on error.

@@ -258,7 +258,7 @@ final class WritableEffects {
                 case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
                 case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
                 case .restoreRows: try rowRestore(effect)?.isDone() ?? false
-                // A change that is missing here is never undone after a commit.
+                // A change that this list does not have counts as committed, so that it is never undone by mistake.
                 default: true
                 }
             guard isCommitted else { continue }
