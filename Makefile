@@ -62,7 +62,7 @@ lint:
 docs: build
 	scripts/docs .build/docs
 
-# Every change must pass this: lint, and all tests except the heavy ones, with a debug build.
+# Every change must pass this: lint, the documentation of the API, and all tests except HEAVY and BROAD, with a debug build.
 test: test-deps lint
 	swift build --build-tests $(DEBUG_FLAGS)
 	scripts/docs .build/docs
@@ -74,7 +74,7 @@ BROAD := ^DataTests.SavedPlanTests|^StateTests.(PlantedLink|PlantedOutput|Copied
 
 # Runs the heavy tests: they build other packages, simulate power failures, kill the installed command at its system calls,
 # repeat an update many times, and run random stories with it. Run `make test` first.
-HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |a patch recreates the new file|survives crashes|truncated anywhere|faulty server|puts in place before recovery|put in place after a kill|never ends|any number of times|a pipe in place of a file|waits for a locked database|waits for a database that is locked|repairs its generation|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|LoadTests|FlipTests|LargeFeedTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
+HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|^(DataTests.(AllOrNone|MovedPath|Replace)|FeedTests.KeyRotation|StateTests.(CacheVerb|HeldRollback)|MoultCommandTests.ResetVerb|ExternalStepsTests.StepAttack)Tests.*(killed|kill )|a patch recreates the new file|survives crashes|truncated anywhere|faulty server|puts in place before recovery|put in place after a kill|never ends|any number of times|a pipe in place of a file|waits for a locked database|waits for a database that is locked|repairs its generation|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|LoadTests|FlipTests|LargeFeedTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
 test-all: test-deps proof-deps release
 	swift build --build-tests $(DEBUG_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
@@ -92,7 +92,7 @@ test-all: test-deps proof-deps release
 	$(MAKE) --no-print-directory reader-test python-test
 	scripts/sample-package $(MOULT)
 
-# Runs the tests of `make test` with the address sanitizer and with the thread sanitizer, and two updates under valgrind. This
+# Runs all tests except HEAVY with the address sanitizer and with the thread sanitizer, and two updates under valgrind. This
 # takes over an hour on two idle cores. `make test-sanitize SKIP=NOTHING` also runs the heavy tests. Every finding in any process
 # that a test starts is written to a file with the name of the program, and makes the target fail.
 # - valgrind looks for leaks: XCTest itself leaks, and traced or confined processes cannot be inspected.
@@ -126,8 +126,9 @@ model: test-deps
 	swift build --build-tests $(DEBUG_FLAGS)
 	MOULT_MODEL=all scripts/test --only '^ModelTests' --limit 7200
 
-# Makes each system call of an update and of a reset fail, alone or with all later calls, changes each byte of archives to each
-# other value, and kills an update of two databases at each call; `make test-all` tries a sample.
+# Makes each call of `Syscall` in an update and in a reset fail, alone or with all later calls, changes each byte of archives to
+# each other value, and kills an update of two databases at each rename, removal, sync and write of SQLite; `make test-all` tries
+# a sample.
 faults: test-deps
 	swift build --build-tests $(DEBUG_FLAGS)
 	MOULT_FAULTS=all MOULT_LONG_TESTS=1 scripts/test --only 'FaultTests|ChangedByteTests|AllOrNoneTests' --limit 7200

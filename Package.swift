@@ -47,7 +47,7 @@ let package = Package(
         // Used by all modules: errors, JSON, sizes and times
         .target(name: "MoultBasics"),
 
-        // Adapters: each wraps one external library or system interface, and knows nothing about updates
+        // Adapters: each wraps external libraries or system interfaces, and knows nothing about updates
         // Files, locks, processes, and the limits of processes that handle untrusted input
         .target(
             name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"] + (isPortable ? [] : ["CSeccomp"]),

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import MoultLibc
 
-/// The system calls on files. They are all made here, so that a test can make the n-th of them fail.
+/// The system calls that open or change files. They are made here, so that a test can make the n-th of them fail.
 ///
 /// Paths below a store's `.moult` are reached without following symlinks: see `StorePath`.
 package enum Syscall {

@@ -1,4 +1,4 @@
-// The system's C library under one name: no other file of the package says which library it is.
+// The system's C library under one name: no other module says which library it is.
 #if canImport(Glibc)
     @_exported public import Glibc
 #elseif canImport(Musl)

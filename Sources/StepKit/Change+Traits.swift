@@ -1,5 +1,5 @@
-/// Everything about a change except how it is applied, as one value: the plan, its summary, the checks and the recovery
-/// ask this value, so a new change is described in one place.
+/// What a change concerns, as one value: the plan, its summary, the checks and the recovery ask this value. The text of a change
+/// is in `Effect.text`, and its JSON in `Effect+JSON.swift`.
 public struct ChangeTraits: Sendable, Equatable {
     /// How a database with such a change counts in the summary of a plan.
     public enum Count: Sendable {

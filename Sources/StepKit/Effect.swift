@@ -2,7 +2,7 @@ public import MoultBasics
 
 /// A change that a step intends to make, as a value that can be printed and saved. A plan is a list of effects.
 public struct Effect: Sendable, Equatable {
-    /// The name of the step that planned the effect and will apply it.
+    /// The name of the step that planned the effect; it applies a `custom` change itself.
     public var step: String
     /// The phase in which the effect is applied.
     public var phase: Phase

@@ -29,7 +29,7 @@ import Testing
             settled.errors.contains("warning: the step test.step failed during clean: the ending is failed"),
             "\(settled.errors)")
         #expect(try world.world.visible() == before)
-        #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
+        #expect(try Files.list("\(world.store)/.moult/transactions") == [])
     }
 
     /// Kills an update while its step prepares.
@@ -53,7 +53,7 @@ import Testing
         let settled = try BuiltMoult.run("recover", "--store", world.store)
         #expect(settled.status == 0, "\(settled.errors)")
         #expect(settled.errors.contains("\(program) cannot be used as a step"))
-        #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
+        #expect(try Files.list("\(world.store)/.moult/transactions") == [])
     }
 
     @Test func `a step gets no message if the release is already installed`() throws {

@@ -38,7 +38,7 @@ import Testing
         let ended = try bench.run("moult apply -q rel/test-2.0.0.json")
         #expect(ended.status == outcome)
         #expect(try Tree(bench.scratch.path, times: false, skipping: history) == before)
-        #expect(try Files.list(bench.path("store/.moult/transactions")).allSatisfy { $0 == "CACHEDIR.TAG" })
+        #expect(try Files.list(bench.path("store/.moult/transactions")) == [])
         return ended.errors
     }
 

@@ -95,11 +95,10 @@ import Testing
             let (first, second) = try (Self.release(maker, 1, flow.way), Self.release(maker, 2, flow.way))
             let (old, new) = try states(first, second, flow)
             try #require(zip(old, new).filter { $0 == $1 }.count == 2)
-            // All calls of two flows are tried, and some calls of the other flows, which differ only in the calls of
-            // SQLite.
+            // Two flows are tried at more calls than the others, which differ only in the calls of SQLite.
             let isWhole = !keepsFailing && (flow == .exchangeInWALMode || flow == .live)
             let step = FaultPoints.step * (isWhole ? 1 : 5)
-            var number = 1
+            var (number, failed) = (1, 0)
             var fired = true
             while fired {
                 let scratch = try Scratch()
@@ -114,6 +113,7 @@ import Testing
                     }
                 } catch { failure = error }
                 fired = faults.failedCall != nil
+                failed += fired ? 1 : 0
                 let note = Comment(
                     "call \(number) (\(faults.failedCall ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
                 let isStuck = (failure as? MoultError)?.outcome == .stuck
@@ -125,7 +125,7 @@ import Testing
                 if !isStuck { #expect(settled == (failure == nil ? new : old), note) }
                 if failure != nil, !isStuck { #expect(!endings.contains(.finished), note) }
                 #expect(settled == old || settled == new, note)
-                #expect(try Files.list("\(store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" }, note)
+                #expect(try Files.list("\(store)/.moult/transactions") == [], note)
                 // The release can be installed, with one line in the history.
                 _ = try orchestrator.update(UpdateRequest(manifest: second))
                 #expect(try Self.state(store) == new, note)
@@ -135,7 +135,7 @@ import Testing
                     note)
                 number += step
             }
-            #expect(number > 40)
+            #expect(failed * step > 4000)
         }
 
         /// Runs an update without failures, and returns the states before and after it.

@@ -123,7 +123,7 @@ import Testing
         try store.updateBlocking(to: release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, way, "(1, 'egg'), (3, 'rice')"))
         let transactions = "\(crashed)/.moult/transactions"
-        let id = try #require(try Files.list(transactions).first { $0 != "CACHEDIR.TAG" })
+        let id = try #require(try Files.list(transactions).first)
         let staged = "\(transactions)/\(id)/waiting/pantry.db"
         try Shell.must([
             "python3", "-c",

@@ -33,7 +33,7 @@ import Testing
 
     /// Returns the sets in quarantine.
     private func sets() throws -> [String] {
-        try Files.list(quarantine).filter { $0 != "CACHEDIR.TAG" }.map { "\(quarantine)/\($0)" }
+        try Files.list(quarantine).map { "\(quarantine)/\($0)" }
     }
 
     private var fresh: String {
@@ -256,7 +256,7 @@ import Testing
         #expect(try connection.texts("SELECT count(*) FROM thumbs.thumb WHERE width IS NULL") == [["0"]])
         try connection.close()
         #expect(try store.isCurrent(two))
-        let sets = try Files.list("\(caches)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }
+        let sets = try Files.list("\(caches)/.moult/quarantine")
         #expect(sets.count == 1)
         #expect(try Files.list("\(caches)/.moult/staging").isEmpty)
     }

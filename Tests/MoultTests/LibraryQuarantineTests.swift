@@ -62,7 +62,7 @@ import Testing
 
     /// Changes the dates of the sets of a release to an earlier time.
     private func makeOlder(_ release: String, seconds: Int) throws {
-        for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {
+        for name in try Files.list(quarantine) {
             let directory = "\(quarantine)/\(name)"
             guard let label = try QuarantineRecord(in: directory), label.release == release else { continue }
             let path = "\(directory)/\(QuarantineRecord.fileName)"
@@ -102,7 +102,7 @@ import Testing
     @Test func `a set without a record is kept`() throws {
         try store.updateBlocking(to: release(1))
         try store.updateBlocking(to: release(2))
-        for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {
+        for name in try Files.list(quarantine) {
             try Files.remove("\(quarantine)/\(name)/\(QuarantineRecord.fileName)")
         }
         try set("quarantineLimit", .integer(0))

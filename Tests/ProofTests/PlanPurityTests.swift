@@ -8,22 +8,23 @@ import Testing
 
 /// `plan` and the other read-only commands do not change the store in any way.
 @Suite struct PlanPurityTests {
-    static let looking: [[String]] = [
-        ["plan", "MANIFEST"], ["status"], ["verify", "--deep"], ["history"], ["attach"],
-        ["rollback", "--dry-run"], ["clean", "--dry-run"],
+    static let looking: [(command: [String], status: Int32)] = [
+        (["plan", "MANIFEST"], 0), (["status"], 0), (["verify", "--deep"], 0), (["history"], 0), (["attach"], 0),
+        (["rollback", "--dry-run"], 2), (["clean", "--dry-run"], 0),
     ]
 
     @Test func `read-only commands and dry runs change nothing in a store with a database in WAL mode`() throws {
         let world = try World()
         let moult = try BuiltMoult.path()
+        try Shell.must([moult, "apply", world.second, "--store", world.store])
         _ = try Shell.must([
             "sqlite3", "\(world.store)/user.db", "PRAGMA journal_mode=wal; INSERT INTO note VALUES('x')",
         ])
         let before = try Tree(world.store)
-        for arguments in Self.looking {
+        for (arguments, status) in Self.looking {
             let line = arguments.map { $0 == "MANIFEST" ? world.second : $0 }
             let ended = try Shell.run([moult] + line + ["--store", world.store])
-            #expect([0, 2, 3].contains(ended.status), "\(line): \(ended.errors)")
+            #expect(ended.status == status, "\(line): \(ended.errors)")
             #expect(try Tree(world.store) == before, "\(line)")
         }
     }

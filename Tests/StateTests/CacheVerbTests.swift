@@ -196,9 +196,10 @@ import Testing
 
     /// The command is killed at the first calls that rename, remove or sync a file. The result is the old file with its rows, or a
     /// complete new file.
-    @Test(arguments: ["rename", "renameat2", "renameat", "unlink", "unlinkat", "fsync"], [1, 2, 3, 4])
-    func `a kill leaves the old cache or the new one intact`(_ call: String, _ number: Int) throws {
-        for journal in ["WAL", "DELETE"] {
+    @Test(arguments: ["renameat2", "unlink", "unlinkat", "fsync"])
+    func `a kill leaves the old cache or the new one intact`(_ call: String) throws {
+        var killed = 0
+        for (journal, number) in ["WAL", "DELETE"].flatMap({ journal in (1...4).map { (journal, $0) } }) {
             _ = try cache(schema: "old.sql")
             // A process was killed in the middle of a transaction.
             try Shell.must([
@@ -224,6 +225,7 @@ import Testing
                     scratch.path("schema.sql"),
                 ])
             if ended.status != 2 {
+                killed += 1
                 let columns = try Shell.run([
                     "sqlite3", "file:\(path)?mode=ro", "SELECT count(*) FROM pragma_table_info('thumb')",
                 ])
@@ -239,6 +241,7 @@ import Testing
             #expect(try names() == ["thumbs.db"])
             try Files.remove(path)
         }
+        #expect(killed > 0)
     }
 
     /// The old journal belongs to the existing file. Without it, an incomplete transaction would count as a valid

@@ -7,7 +7,7 @@ import Testing
 @Suite struct CopiedRecoveryTests {
     static let points: [(call: String, number: Int)] = [
         ("fsync", 4), ("fsync", 7), ("fsync", 9), ("fsync", 11), ("fsync", 14), ("renameat2", 1), ("renameat2", 2),
-        ("rename", 2), ("rename", 4), ("renameat2", 5), ("renameat2", 6), ("link", 1), ("unlinkat", 3), ("unlinkat", 6),
+        ("renameat2", 4), ("renameat2", 5), ("renameat2", 6), ("linkat", 1), ("unlinkat", 3), ("unlinkat", 6),
         ("unlinkat", 9), ("symlinkat", 1),
         ("unlinkat", 12), ("unlinkat", 15), ("mkdirat", 5), ("write", 8),
     ]

@@ -112,10 +112,9 @@ import Testing
 
     /// Kills a rollback at each call that changes the disk, and then runs `then` to complete the operation.
     private func kill(_ then: String, prepare: String, check: (ReleasesStore, Comment) throws -> Void) throws {
-        var fired = 0
-        for (call, numbers) in [
-            ("renameat2", 1...6), ("fsync", 1...14), ("rename", 1...2), ("unlinkat", 1...3), ("write", 1...4),
-        ] {
+        var fired: [String: Int] = [:]
+        let calls = [("renameat2", 1...6), ("fsync", 1...14), ("unlinkat", 1...3), ("write", 1...4)]
+        for (call, numbers) in calls {
             for number in numbers {
                 let store = try ReleasesStore(2)
                 if !prepare.isEmpty { try store.must(prepare) }
@@ -125,14 +124,14 @@ import Testing
                     moult rollback -q --reason 'bad totals'
                     """)
                 if ended.status == 0 { break }
-                fired += 1
+                fired[call, default: 0] += 1
                 // The pointer never moves before the hold is recorded.
                 if try store.version() == "1.0.0" { #expect(try store.holds().contains("2.0.0: bad totals")) }
                 try store.must(then)
                 try check(store, "\(call) \(number)")
             }
         }
-        #expect(fired > 8)
+        #expect(Set(fired.keys) == Set(calls.map(\.0)) && fired.values.reduce(0, +) > 8, "\(fired)")
     }
 
     @Test func `after a kill a release is both rolled back and on hold, or neither`() throws {

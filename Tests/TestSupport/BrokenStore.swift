@@ -66,7 +66,7 @@ package struct BrokenStore {
 
     /// Returns, for each original file of the user, the directories that contain it: the store, or sets in quarantine.
     package func places() throws -> [String: [String]] {
-        let sets = try Files.list("\(root)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }
+        let sets = try Files.list("\(root)/.moult/quarantine")
         let directories = [root] + sets.map { "\(root)/.moult/quarantine/\($0)" }
         let found = try directories.map { ($0, try Self.set("\($0)/user.db")) }
         return original.mapValues { digest in found.filter { $0.1.values.contains(digest) }.map(\.0) }

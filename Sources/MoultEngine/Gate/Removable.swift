@@ -7,7 +7,7 @@ internal import StepKit
 /// A path that may be removed although it could contain the content of a writable database.
 ///
 /// Values are created only in this file. Code that cleans up after an update, collects generations or empties quarantine must
-/// obtain one, because no other function removes a tree of the store.
+/// obtain one, because `scripts/check-gate` finds other code that removes a directory of the store.
 package struct Removable {
     private let path: String
 

@@ -5,7 +5,7 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// The steps' view of a store, which records every observation, so that a saved plan lists exactly the facts that it relies on.
+/// The steps' view of a store, which records what a step finds at a path as a fact of the plan.
 final class RecordingView: StoreView, @unchecked Sendable {
     // Unchecked: planning runs on one thread, and the observations are read after it has ended.
     private let store: StoreSnapshot

@@ -32,8 +32,8 @@ package struct SavedPlan {
         }
     }
 
-    /// Throws if the steps now plan other effects. The facts are unchanged, so this happens only with a different version of
-    /// moult.
+    /// Throws if the steps now plan other effects. The facts are unchanged, so something else has changed: for instance, a
+    /// program has opened a database, or this is a different version of moult.
     package func requireSameEffects(_ made: Plan) throws {
         let (now, before) = (made.effects.map(\.withoutRows), plan.effects.map(\.withoutRows))
         guard now == before else {

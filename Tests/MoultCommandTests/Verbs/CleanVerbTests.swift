@@ -55,7 +55,7 @@ import Testing
         try world.install("rel/test-1.0.0.json")
         try world.must("moult reset thumbs; moult reset user --set-user-data-aside")
         func sets() throws -> [String] {
-            try world.must("ls store/.moult/quarantine").split(separator: "\n").filter { $0 != "CACHEDIR.TAG" }.map {
+            try world.must("ls store/.moult/quarantine").split(separator: "\n").map {
                 String($0.split(separator: "-").last ?? "")
             }.sorted()
         }
