@@ -10,14 +10,14 @@ internal import StepKit
 package struct FileReplacement {
     /// The file name as the user gave it, but with `./` before a leading dash.
     package let name: String
-    /// The file with the new content, for advice.
-    private let newName: String
+    /// The file with the new content, for advice; nil for an undo.
+    private let newName: String?
     private let layout: StoreLayout
     private let path: String
 
     /// Throws if `moult replace` cannot replace the file.
     package init(_ name: String, by new: String? = nil) throws {
-        newName = new ?? "NEW.db"
+        newName = new
         // A name that begins with a dash must not become an option in the commands shown.
         self.name = name.hasPrefix("-") ? "./\(name)" : name
         let absolute = try Files.absolute(name)
@@ -47,12 +47,19 @@ package struct FileReplacement {
 
     private func requireReplaceable() throws {
         guard let facts = try Files.facts(path) else {
+            // SQLite would use a sidecar that is still there with the copied file.
+            let left = try Sidecars.of(path).paths
+            let aside = left.isEmpty ? "" : Files.commandToMoveAway(name) + " && "
             if let copy = try newestCopy() {
                 throw refusal(
-                    "no such file", "To restore its last copy: \(shellLine(["cp", copy, name]))")
+                    "no such file" + (left.isEmpty ? "" : ", and only \(left.joined(separator: " and ")) is left"),
+                    "To restore its last copy: \(aside)\(shellLine(["cp", copy, name]))")
+            }
+            guard let newName else {
+                throw refusal("no such file", "Specify the file that was replaced.")
             }
             throw refusal(
-                "no such file", "To copy a database to this path: \(shellLine(["cp", newName, name]))")
+                "no such file", "To copy a database to this path: \(aside)\(shellLine(["cp", newName, name]))")
         }
         // A symlink to a file of a store is refused like that file.
         let target = try Files.target(ofLink: path)
@@ -66,7 +73,7 @@ package struct FileReplacement {
             let file = try Files.resolved(path)
             throw refusal(
                 "it is a symbolic link to \(target)",
-                "Replace the file itself: \(shellLine(["moult", "replace", file, newName]))")
+                "Specify the file itself: \(shellLine(["moult", "replace"] + (newName.map { [file, $0] } ?? ["--undo", file])))")
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
         // A file without write permission is not meant to change.
@@ -171,12 +178,29 @@ package struct FileReplacement {
         { return false }
     }
 
+    /// Plans the replacement. The checks of the content are made in a temporary store, because an update makes them only after
+    /// its plan.
+    package func plan(_ request: UpdateRequest, of draft: Draft, _ orchestrator: Orchestrator) throws -> Plan {
+        let packed = try read(request)
+        if !packed.checks.isEmpty {
+            _ = try TrialInstall(
+                in: "\(draft.directory)/trial", checkTime: request.checkTime,
+                shouldStop: orchestrator.watcher.shouldStop
+            ).run(request.manifest)
+        }
+        return try orchestrator.plan(request)
+    }
+
+    private func read(_ request: UpdateRequest) throws -> Manifest {
+        try Manifest(
+            parsing: Files.read(request.manifest, limit: Manifest.largest) ?? [], as: .sealed, source: request.manifest)
+    }
+
     /// Installs the packed release. If a killed command had already installed the same release, does nothing.
     package func update(_ request: UpdateRequest, of draft: Draft, _ orchestrator: Orchestrator, wait: Int) throws
         -> Orchestrator.Result
     {
-        let packed = try Manifest(
-            parsing: Files.read(request.manifest, limit: Manifest.largest) ?? [], as: .sealed, source: request.manifest)
+        let packed = try read(request)
         // The user may have put another file in place since, for instance a backup.
         if let killed = draft.killed, killed.databases == packed.databases, killed.checks == packed.checks,
             try ReleaseMarker.digest(in: path) == killed.databases.first?.sha256

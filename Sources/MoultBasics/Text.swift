@@ -29,9 +29,11 @@ public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> Stri
 /// Returns a path that can be pasted into a command line: a path that begins with a dash would be parsed as an option.
 package func pastedPath(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
 
-/// Returns a command line that a shell parses as these words.
+/// Returns a command line that a shell parses as these words. Words with characters that a message cannot show are written in
+/// the notation of bash and zsh, `$'a\nb'`.
 package func shellLine(_ words: [String]) -> String {
     words.map { word in
+        if word.unicodeScalars.contains(where: isInvisible) { return "$'\(word.utf8.map(ansiCQuoted).joined())'" }
         let isPlain = word.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
                 || "-_./+:=@%,".utf8.contains(byte)
@@ -39,6 +41,16 @@ package func shellLine(_ words: [String]) -> String {
         return isPlain && !word.isEmpty ? word : "'\(word.replacing("'", with: "'\\''"))'"
     }
     .joined(separator: " ")
+}
+
+private func ansiCQuoted(_ byte: UInt8) -> String {
+    switch byte {
+    case UInt8(ascii: "\n"): "\\n"
+    case UInt8(ascii: "\t"): "\\t"
+    case UInt8(ascii: "'"), UInt8(ascii: "\\"): "\\\(Character(Unicode.Scalar(byte)))"
+    case 0x20..<0x7F: "\(Character(Unicode.Scalar(byte)))"
+    default: "\\x" + (byte < 0x10 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }
 }
 
 /// Returns whether a character is invisible or could mislead a reader: control characters, direction marks, joiners, and

@@ -93,16 +93,24 @@ package enum Files {
     }
 
     /// Returns the advice to move away a file or directory that occupies a path which moult needs.
-    package static func moveAway(_ path: String) -> String {
-        // The command must not overwrite a file that was moved there on earlier advice.
-        let free = (try? firstFree("\(path).old")) ?? "\(path).old"
-        return "Move it away: \(shellLine(["mv", path, free]))"
+    package static func moveAway(_ path: String) -> String { "Move it away: \(commandToMoveAway(path))" }
+
+    /// Returns the command that moves away a file or directory. If it is a database, its sidecars go with it: they may have some
+    /// of its rows, and SQLite would use them with another file at the same path.
+    package static func commandToMoveAway(_ path: String) -> String {
+        // The command must not overwrite a file that was moved there on earlier advice. Advice is shown even if a path cannot be
+        // examined.
+        let free = (try? firstFree("\(path).old", and: SidecarSuffixes.all)) ?? "\(path).old"
+        let present = ([""] + SidecarSuffixes.all).filter { ((try? facts(path + $0)) ?? nil) != nil }
+        return (present.isEmpty ? [""] : present).map { shellLine(["mv", path + $0, free + $0]) }
+            .joined(separator: " && ")
     }
 
-    /// Returns the path itself if nothing exists there, otherwise the path with the lowest number, from 2, that makes it free.
-    package static func firstFree(_ path: String) throws -> String {
+    /// Returns the path itself if nothing exists there, otherwise the path with the lowest number, from 2, that makes it free;
+    /// with each of the suffixes, it must be free too.
+    package static func firstFree(_ path: String, and suffixes: [String] = []) throws -> String {
         var (free, number) = (path, 2)
-        while try facts(free) != nil {
+        while try ([""] + suffixes).contains(where: { try facts(free + $0) != nil }) {
             free = "\(path).\(number)"
             number += 1
         }

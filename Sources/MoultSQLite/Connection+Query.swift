@@ -87,6 +87,20 @@ extension Connection {
         }
     }
 
+    /// Prepares a single statement given as bytes, which need not be valid UTF-8, and passes it to the closure.
+    func withOnlyStatement<R>(bytes sql: [UInt8], _ body: (borrowing Statement) throws -> R) throws -> R {
+        var pointer: OpaquePointer?
+        let handle = try handle
+        let code = sql.withUnsafeBytes { bytes in
+            sqlite3_prepare_v2(handle, bytes.bindMemory(to: CChar.self).baseAddress, Int32(bytes.count), &pointer, nil)
+        }
+        guard code == SQLITE_OK, let pointer else {
+            throw failure(
+                code, doing: "run a statement on \(path)", sql: String(decoding: sql, as: UTF8.self))
+        }
+        return try body(Statement(pointer: pointer, connection: self, tail: ""))
+    }
+
     /// Prepares the first statement of the text; nil if the text contains only white space and comments.
     private func prepare(_ sql: Substring) throws -> Statement? {
         let handle = try handle

@@ -269,6 +269,37 @@ import Testing
         #expect(try shop.read(ended.status == 0 ? "y.db" : "x.db", "SELECT t FROM note") == "A\n")
     }
 
+    /// SQLite would use the sidecar of another file with the moved file.
+    @Test(arguments: ["-wal", "-journal", "-shm"], ["new-diary.db", "new-app.db"])
+    func `a database does not move next to a sidecar of another file`(suffix: String, name: String) throws {
+        try begin()
+        try packSecond()
+        let stray = shop.path(name + suffix)
+        try App.run(shop.scratch.path("other.db"), crash: true, "PRAGMA journal_mode = WAL", "CREATE TABLE other(x)")
+        try Shell.must(["cp", shop.scratch.path("other.db-wal"), stray])
+        for command in [["plan"], ["apply"]] {
+            let ended = try shop.moult(command + [shop.manifest("2.0.0")])
+            #expect(ended.status == 3 && ended.errors.contains(stray), "\(ended)")
+            #expect(try names() == ["app.db", "diary.db"])
+            #expect(try Files.facts(stray) != nil)
+        }
+        let ended = try shop.apply("2.0.0")
+        let advice = try #require(ended.errors.split(separator: "Move it away: ").last)
+        try Shell.must(["sh", "-ec", String(advice)])
+        try shop.install("2.0.0")
+        #expect(try shop.read("new-diary.db", "SELECT t FROM note; PRAGMA integrity_check") == "DIARY\nok\n")
+        #expect(try shop.read("new-app.db", "SELECT name FROM item ORDER BY name") == "MINE\nTWO\n")
+        #expect(try Files.facts(stray + ".old") != nil)
+        // A rollback moves the files back.
+        let back = shop.path(name.replacing("new-", with: "") + suffix)
+        try Shell.must(["mv", stray + ".old", back])
+        let refused = try shop.moult("rollback")
+        #expect(refused.status == 3 && refused.errors.contains(back), "\(refused)")
+        try Files.remove(back)
+        try shop.must("rollback")
+        #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")
+    }
+
     @Test func `a kill at any rename leaves the data at one of the paths`() throws {
         let command = try Shop.command()
         var struck: [String: Int] = [:]

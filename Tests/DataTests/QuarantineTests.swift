@@ -34,6 +34,35 @@ import Testing
         #expect(try shop.moult("reset", "diary", "--set-user-data-aside", "--reason", "a test").status == 0)
     }
 
+    // MARK: Counts
+
+    @Test func `the list counts the rows of full-text tables, and no rows of moult's own tables`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE note(t);"), .shared("CREATE TABLE item(name);")])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "CREATE VIRTUAL TABLE own USING fts5(x); INSERT INTO own VALUES('a'), ('b'), ('c')")
+        try shop.sql("app.db", "INSERT INTO item VALUES(1), (2)")
+        for (name, rows) in [("diary", 3), ("app", 2)] {
+            let reset = try shop.moult("reset", name, "--set-user-data-aside", "--json")
+            #expect(try Shop.last(reset)["salvage"]?["rows"]?.integer == Int64(rows), "\(reset)")
+        }
+        let sets = try Shop.last(try shop.moult("quarantine", "--json"))["quarantine"]?.array ?? []
+        let rows = sets.compactMap { set in set["rows"]?.members?.compactMap { $0.value.integer }.reduce(0, +) }
+        #expect(rows.sorted() == [2, 3], "\(sets)")
+    }
+
+    @Test func `an export does not go next to a sidecar of another database`() throws {
+        try begin()
+        let file = shop.scratch.path("export.db")
+        for suffix in ["-wal", "-journal", "-shm"] {
+            try Files.writeNew([1], to: file + suffix)
+            let ended = try shop.moult("quarantine", "--export", file, "diary")
+            #expect(ended.status == 3 && ended.errors.contains("\(file)\(suffix) exists"), "\(ended)")
+            #expect(try Files.facts(file) == nil)
+            try Shell.must(["sh", "-ec", String(try #require(ended.errors.split(separator: "Move it away: ").last))])
+        }
+        try shop.must("quarantine", "--export", file, "diary")
+    }
+
     // MARK: Backups
 
     private func tags() throws -> String {

@@ -1,3 +1,4 @@
+import MoultBasics
 import TestSupport
 import Testing
 
@@ -23,5 +24,73 @@ extension ReplaceTests {
         #expect(store.hasSuffix("/.app.db.moult"))
         try scratch.must("moult status \(store)")
         #expect(try refusal("moult replace --undo notes.db").contains("there are old copies of app.db"))
+        #expect(try refusal("moult replace --undo missing.db").contains("Specify the file that was replaced."))
+    }
+
+    @Test func `a dry run makes the same checks as the replacement`() throws {
+        for (check, why) in [
+            ("SELECT count(*) FROM t = 100", "new1.db does not pass --check"), ("SELECT count(*) FROM none = 1", "no such table"),
+        ] {
+            for option in ["--dry-run", ""] {
+                let told = try refusal("moult replace \(option) app.db new1.db --check '\(check)'")
+                #expect(told.contains(why) && told.hasPrefix("moult: error: app.db was not replaced"), "\(told)")
+            }
+        }
+        let line = "moult replace --dry-run app.db new1.db --preserve note --check 'SELECT count(*) FROM t = 1'"
+        let before = try Tree(scratch.path, times: false)
+        let plan: Shell.Ended = try scratch.run(line)
+        #expect(plan.status == 2, "\(plan)")
+        #expect(try Tree(scratch.path, times: false) == before)
+    }
+
+    /// SQLite would use the `-wal` of the old file with the copy.
+    @Test func `the advised command for a missing file moves a left WAL away`() throws {
+        try scratch.must("moult replace -q app.db new1.db")
+        try App.run(
+            scratch.path("app.db"), crash: true, "PRAGMA journal_mode = WAL", "INSERT INTO note(v) VALUES('later')")
+        try scratch.must("rm app.db app.db-shm")
+        let told = try refusal("moult replace --undo app.db")
+        #expect(told.contains("only \(scratch.path("app.db-wal")) is left"), "\(told)")
+        let advice = try #require(told.split(separator: "To restore its last copy: ").last)
+        try scratch.must("\(advice)")
+        #expect(try content() == "old\n")
+        #expect(try scratch.must("ls").contains("app.db.old-wal"))
+    }
+
+    @Test(arguments: ["a\nb.db", "tab\there.db", "it's\u{202E}.db", "c\u{1}1.db"])
+    func `advised commands work for names with control characters`(name: String) throws {
+        let moult = try Shop.command()
+        let bash = { (line: String) in try Shell.run(["bash", "-c", line], in: scratch.path) }
+        try Shell.must(["cp", scratch.path("app.db"), scratch.path(name)])
+        let done = try Shell.run([moult, "replace", name, "new1.db"], in: scratch.path)
+        let advice = try #require(done.output.split(separator: "with: moult ").last, "\(done)")
+        #expect(advice.unicodeScalars.allSatisfy { $0.value == 10 || $0.isASCII && $0.value >= 32 }, "\(advice)")
+        let undone = try bash("\(shellLine([moult])) \(advice)")
+        #expect(undone.status == 0, "\(undone)")
+        #expect(try Shell.must(["sqlite3", scratch.path(name), "SELECT x FROM t"]) == "old\n")
+    }
+
+    @Test(arguments: ["CREATE TABLE moult_release(x)", "CREATE VIEW moult_release AS SELECT 1", "CREATE TABLE moult_rejected(x)"])
+    func `a file with a table that has the name of one of moult's is refused`(sql: String) throws {
+        try scratch.must("sqlite3 app.db '\(sql)'")
+        let told = try refusal("moult replace app.db new1.db")
+        #expect(told.contains("has a table or view named moult_re") && told.contains("Rename"), "\(told)")
+        #expect(!told.contains("moult reset"), "\(told)")
+    }
+
+    /// Nothing reads the pages of a file that is restored as it was.
+    @Test func `an undo does not record the restored file as sound`() throws {
+        try scratch.must(
+            """
+            sqlite3 app.db "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO note(v) SELECT hex(zeroblob(200)) FROM n"
+            printf '\\377\\377\\377\\377' | dd of=app.db bs=1 seek=40960 conv=notrunc 2>/dev/null
+            moult replace -q app.db new1.db && moult replace -q --undo app.db
+            """)
+        #expect(try scratch.must("sqlite3 app.db 'PRAGMA quick_check(1)'") != "ok\n")
+        let status: Shell.Ended = try scratch.run("moult status -s .app.db.moult")
+        #expect(!status.output.contains("sound"), "\(status)")
+        let verified: Shell.Ended = try scratch.run("moult verify -s .app.db.moult")
+        #expect(verified.status != 0, "\(verified)")
+        #expect(try !scratch.run("moult doctor -s .app.db.moult").output.contains("✓"), "after verify")
     }
 }

@@ -46,7 +46,7 @@ import Testing
                 try inspect(broken, note)
                 number += FaultPoints.step
             }
-            #expect(failed * FaultPoints.step > 3000)
+            #expect(failed * FaultPoints.step > 1500)
         }
 
         /// Expects that no file of the user is lost.

@@ -135,7 +135,7 @@ import Testing
                     note)
                 number += step
             }
-            #expect(failed * step > 4000)
+            #expect(failed * step > 2000)
         }
 
         /// Runs an update without failures, and returns the states before and after it.

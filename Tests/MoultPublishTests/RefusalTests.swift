@@ -42,11 +42,11 @@ import Testing
         ("out.csv", "", "it exists and is not a SQLite database. Choose another file with -o, or remove it first."),
         (
             "out.db", "-wal",
-            "TOP/out.db-wal belongs to the existing database, and would corrupt the new one. Close the programs that use the database, or remove both files."
+            "TOP/out.db-wal belongs to another database, and SQLite would use it with the new one. Close the programs that use that database. If the file stays, choose another file with -o, or move it away: mv TOP/out.db-wal TOP/out.db-wal.old"
         ),
         (
             "out.db", "-journal",
-            "TOP/out.db-journal belongs to the existing database, and would corrupt the new one. Close the programs that use the database, or remove both files."
+            "TOP/out.db-journal belongs to another database, and SQLite would use it with the new one. Close the programs that use that database. If the file stays, choose another file with -o, or move it away: mv TOP/out.db-journal TOP/out.db-journal.old"
         ),
     ])
     func `build does not replace an output file of another kind`(

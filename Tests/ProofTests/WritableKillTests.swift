@@ -11,17 +11,19 @@ import Testing
     /// The calls that change a disk, and the occurrences of each at which to kill the command; the last occurrences do
     /// not exist.
     static let calls: [(name: String, most: Int)] = [
-        ("fsync", 24), ("renameat2", 8), ("linkat", 2), ("unlink", 8), ("unlinkat", 8), ("pwrite64", 12),
+        ("fsync", 24), ("renameat2", 8), ("unlink", 8), ("unlinkat", 8), ("pwrite64", 12),
     ]
 
     /// Kills the command at each of the calls; returns how often it was killed before it had completed. The command must make
-    /// every one of these calls at least once.
+    /// every one of these calls at least once. `links` adds the calls that make hard links.
     private func sweep(
-        _ command: [String], prepare: () throws -> String, inspect: (String, Comment) throws -> Void
+        _ command: [String], links: Bool = false, prepare: () throws -> String,
+        inspect: (String, Comment) throws -> Void
     ) throws -> Int {
         let moult = try BuiltMoult.path()
         var fired: [String: Int] = [:]
-        for call in Self.calls {
+        let calls = Self.calls + (links ? [("linkat", 2)] : [])
+        for call in calls {
             for number in stride(from: 1, through: call.most, by: 1) {
                 let store = try prepare()
                 let ended = try Shell.run(
@@ -35,7 +37,7 @@ import Testing
                 try inspect(store, Comment("killed at \(call.name) number \(number)"))
             }
         }
-        #expect(Set(fired.keys) == Set(Self.calls.map(\.name)))
+        #expect(Set(fired.keys) == Set(calls.map(\.name)))
         return fired.values.reduce(0, +)
     }
 
@@ -44,7 +46,7 @@ import Testing
         let manifest = try BrokenStore.release(in: releases.path)
         var broken = try BrokenStore(manifest)
         var endings: [CrashRecovery.Result.Ending: Int] = [:]
-        let fired = try sweep(["reset", "user", "--set-user-data-aside"]) {
+        let fired = try sweep(["reset", "user", "--set-user-data-aside"], links: true) {
             broken = try BrokenStore(manifest)
             return broken.root
         } inspect: { root, note in

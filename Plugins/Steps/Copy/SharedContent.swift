@@ -55,7 +55,7 @@ struct SharedContent {
         do { return try NonInvasiveReader.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error
             as MoultError
         {
-            if error.isAboutAccess || error.code == MoultError.Code.preserve { throw error }
+            if error.isAboutAccess || [.preserve, .occupied].contains(error.code) { throw error }
             // A file that is not a database has no rows; it becomes a generation.
             if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return Facts() }
             throw MoultError(
@@ -71,6 +71,12 @@ struct SharedContent {
 
     private func facts(_ connection: Connection, _ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
         var facts = Facts()
+        if !isOwn, case .text(let name)? = try connection.scalar(ReleaseMarker.foreign) {
+            throw MoultError(
+                .occupied, .refused, what: "\(place) has a table or view named \(name)",
+                why: "moult stores its own records in a table with that name",
+                now: "Nothing was changed. Rename the table or view, also in the app.")
+        }
         if try connection.int(ReleaseMarker.isThere) == 1,
             case .text(let digest)? = try connection.scalar(ReleaseMarker.digest)
         {

@@ -90,7 +90,7 @@ struct UserSchema {
                 + (isInstalled
                     ? "To set it aside and start with an empty one: moult reset \(database.name) --set-user-data-aside"
                     : "Before you apply again, move it away: "
-                        + shellLine(["mv", place, try Files.firstFree("\(place).old")])),
+                        + Files.commandToMoveAway(place)),
             cause: cause)
     }
 }

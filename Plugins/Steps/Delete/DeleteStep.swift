@@ -168,8 +168,14 @@ public struct DeleteStep: Step {
                     now: "Nothing was changed. "
                         + (new == .nothing
                             ? "Ask the publisher for a release that keeps the path."
-                            : "Move the file at the new path away, or ask the publisher for a release that keeps the path.")
+                            : "\(Files.moveAway(context.store.path(database.path))). "
+                                + "Or ask the publisher for a release that keeps the path.")
                 )
+            }
+            for suffix in SidecarSuffixes.all where try context.store.look(database.path + suffix) != .nothing {
+                throw stray(
+                    context.store.path(database.path + suffix), next: "\(database.path), to which \(from) moves",
+                    "the sidecar belongs to another file, and SQLite would use it as part of the database")
             }
             return effect(.delete, database.name, .move(from: from, path: database.path))
         }
@@ -250,23 +256,23 @@ public struct DeleteStep: Step {
     /// Throws if a sidecar is next to the link to a database, or next to the file that it will lead to: SQLite looks next to the
     /// file, and older versions next to the link.
     private func refuseSidecars(_ path: String, _ database: Database, _ context: PlanContext) throws {
+        let why = "the sidecar belongs to another file, and some versions of SQLite would read it as part of the database"
         let member = context.store.path(ofMember: database.member, in: context.generation)
+        let next = "the read-only database \(path)"
         let file =
             database.place == .inPlace && context.purpose == .update
             ? "\(context.resources)/\(database.member)" : try Files.target(ofLink: member) ?? member
         for suffix in SidecarSuffixes.all {
             if try context.store.look(path + suffix) != .nothing {
-                throw stray(context.store.path(path + suffix), next: path)
+                throw stray(context.store.path(path + suffix), next: next, why)
             }
-            if try Files.facts(file + suffix) != nil { throw stray(file + suffix, next: path) }
+            if try Files.facts(file + suffix) != nil { throw stray(file + suffix, next: next, why) }
         }
     }
 
-    private func stray(_ sidecar: String, next path: String) -> MoultError {
+    private func stray(_ sidecar: String, next: String, _ why: String) -> MoultError {
         MoultError(
-            .straySidecar, .refused, what: "\(sidecar) is next to the read-only database \(path)",
-            why:
-                "the sidecar belongs to another file, and some versions of SQLite would read it as part of the database",
+            .straySidecar, .refused, what: "\(sidecar) is next to \(next)", why: why,
             now: "Nothing was changed. \(Files.moveAway(sidecar))")
     }
 

@@ -140,11 +140,11 @@ extension Orchestrator {
     }
 
     /// Records the databases that the update created or replaced as checked, because the update has read their files
-    /// completely.
+    /// completely. A file from before moult was restored as it was, unread.
     private func remember(_ plan: Plan) throws {
         let store = snapshot()
         guard let generation = try store.installed else { return }
-        let checked = plan.effects.filter(\.change.traits.isStaged)
+        let checked = generation.isAdopted ? [] : plan.effects.filter(\.change.traits.isStaged)
         try Assessment(of: generation, in: store).remember(checked: Set(checked.compactMap(\.database)))
     }
 

@@ -30,6 +30,12 @@ extension Orchestrator {
                 .quarantine, .refused, what: "\(file) exists", why: "an export never overwrites a file",
                 now: "Choose another file name.")
         }
+        if let sidecar = try Sidecars.of(file).paths.first {
+            throw MoultError(
+                .quarantine, .refused, what: "\(sidecar) exists",
+                why: "it belongs to another database, and SQLite would use it with \(file)",
+                now: "Choose another file name. Or if that database no longer exists: \(Files.moveAway(sidecar))")
+        }
         try Files.withScratchDirectory { scratch in
             let copy = try checkedCopy(set, in: scratch)
             // Users who could not read the database must not be able to read its copy.

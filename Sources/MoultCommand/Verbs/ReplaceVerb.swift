@@ -109,7 +109,9 @@ enum ReplaceVerb {
         _ draft: FileReplacement.Draft, _ request: UpdateRequest, _ orchestrator: Orchestrator, _ bar: ProgressBar
     ) throws -> ExitCode {
         if call.has(dryRun) {
-            let plan = try replacement.explaining(content) { try orchestrator.plan(request) }
+            let plan = try replacement.explaining(content) {
+                try replacement.plan(request, of: draft, orchestrator)
+            }
             bar.end()
             return try call.show(
                 plan, store: replacement.store,

@@ -58,7 +58,13 @@ enum SQLVerb {
             }
         } catch { throw explained(error, call.value(group), store.lease.groups) }
         if count == 0 { throw call.wrongUsage("the SQL has no statement") }
+        let (isOpen, changes) = (try connection.isInTransaction, try connection.totalChanges)
         try store.close()
+        if isOpen, changes > 0 {
+            throw MoultError(
+                .guarded, .refused, what: "the changes were undone", why: "the SQL begins a transaction and does not end it",
+                now: "Add COMMIT at the end.")
+        }
         return .done
     }
 

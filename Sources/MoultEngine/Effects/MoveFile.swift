@@ -44,18 +44,16 @@ final class MoveFile: WritableEffect {
     }
 
     func hold() throws {
-        if try isHeldByExchange || isDone { return }
-        try old.hold(read: { _ in })
+        if try isDone { return }
+        try requireFree(place)
+        if !isHeldByExchange { try old.hold(read: { _ in }) }
     }
 
     func perform() throws {
         if try isDone { return }
         guard try old.isHeld() else { throw old.inUse() }
-        guard try Files.renameIfFree(from, to: place) else {
-            throw MoultError(
-                .occupied, .refused, what: "\(from) cannot be moved to \(place)", why: "another file is at that path",
-                now: Files.moveAway(place), cause: Errno.exists)
-        }
+        try requireFree(place)
+        guard try Files.renameIfFree(from, to: place) else { throw occupied(place, by: place) }
         try Files.syncDirectory(Files.directory(of: place))
         try Files.syncDirectory(Files.directory(of: from))
         if !isHeldByExchange { old.release() }
@@ -73,7 +71,7 @@ final class MoveFile: WritableEffect {
                 why: "this is a copy of a store, and does not tell which of the two files is the database",
                 now:
                     "Find out which of them is the database, and move the other one away. If it is the file at the old path: "
-                    + shellLine(["mv", from, try Files.firstFree("\(from).old")]), cause: Errno.exists)
+                    + Files.commandToMoveAway(from), cause: Errno.exists)
         }
         // An app that did not find its database may have created another one in the meantime. This check comes before anything is
         // drained, because draining changes the journal mode.
@@ -83,12 +81,15 @@ final class MoveFile: WritableEffect {
         let moved = DrainedFile(place)
         try moved.hold(read: { _ in })
         if newcomer?.kind == .file { try keepNewcomer() }
+        do { try requireFree(from) } catch {
+            moved.release()
+            try JournalModeRestore(path: place, wasWAL: isWAL).restore()
+            throw error
+        }
         guard try Files.renameIfFree(place, to: from) else {
             moved.release()
             try JournalModeRestore(path: place, wasWAL: isWAL).restore()
-            throw MoultError(
-                .occupied, .refused, what: "\(place) cannot be moved back to \(from)",
-                why: "another file is at that path", now: Files.moveAway(from), cause: Errno.exists)
+            throw occupied(from, by: from)
         }
         guard try moved.isHeld() else {
             _ = try Files.renameIfFree(from, to: place)
@@ -100,4 +101,19 @@ final class MoveFile: WritableEffect {
     }
 
     func release() throws { if !isHeldByExchange { old.release() } }
+
+    /// Throws if the file cannot come to a path. SQLite would use a sidecar that is already there with the moved file.
+    private func requireFree(_ path: String) throws {
+        if try Files.facts(path) != nil { throw occupied(path, by: path) }
+        if let sidecar = try Sidecars.of(path).paths.first { throw occupied(path, by: sidecar) }
+    }
+
+    private func occupied(_ path: String, by other: String) -> MoultError {
+        let isBack = path == from
+        return MoultError(
+            .occupied, .refused, what: "\(isBack ? place : from) cannot be moved \(isBack ? "back " : "")to \(path)",
+            why: other == path
+                ? "another file is at that path" : "\(other) belongs to another file, and SQLite would use it",
+            now: Files.moveAway(other), cause: Errno.exists)
+    }
 }

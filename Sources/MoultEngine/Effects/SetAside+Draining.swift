@@ -9,8 +9,8 @@ extension SetAside {
     /// rows cannot be counted.
     static func rows(_ place: String) throws -> [SQLName: Int]? {
         do {
-            let counts = try NonInvasiveReader.into(place) { try RowCounts(of: $0) }
-            return counts.tables.filter { $0.value > 0 && !ReleaseMarker.isOwn($0.key.text) }
+            return try NonInvasiveReader.into(place) { try AppContent.rowCounts(of: $0, ignoring: ReleaseMarker.tables) }
+                .filter { $0.value > 0 }
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
             return nil

@@ -46,26 +46,25 @@ struct OutputStaging {
                     throw reject(
                         "it exists and is not a SQLite database", "Choose another file with -o, or remove it first.")
                 }
-                func another() throws -> String {
-                    let free = try Files.firstFree("\(output).old")
-                    return "Choose another file with -o, or move this one away: \(shellLine(["mv", output, free]))"
-                }
+                let another =
+                    "Choose another file with -o, or move this one away: \(Files.commandToMoveAway(output))"
                 if header.isWAL {
                     throw reject(
                         "it exists and is in WAL mode, so another program has written to it",
-                        try another())
+                        another)
                 }
                 guard header.changeCounter == Self.changes else {
                     throw reject(
                         "it exists, and another program has created it or written to it",
-                        try another())
+                        another)
                 }
             }
         }
         for suffix in SidecarSuffixes.all where try Files.facts(output + suffix) != nil {
             throw reject(
-                "\(output)\(suffix) belongs to the existing database, and would corrupt the new one",
-                "Close the programs that use the database, or remove both files.")
+                "\(output)\(suffix) belongs to another database, and SQLite would use it with the new one",
+                "Close the programs that use that database. If the file stays, choose another file with -o, or move it away: "
+                    + Files.commandToMoveAway(try Files.facts(output) == nil ? output + suffix : output))
         }
     }
 

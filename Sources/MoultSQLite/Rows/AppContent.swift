@@ -44,11 +44,11 @@ package struct AppContent: Equatable, Sendable {
     package static func rowCounts(of live: Connection, ignoring: Set<String>) throws -> [SQLName: Int] {
         let (kinds, empty) = (try TableKinds(of: live, ignoring: ignoring), try Connection.inMemory())
         defer { withExtendedLifetime(empty) {} }
-        var counts: [SQLName: Int] = [:]
+        var counts = try live.rowCounts(of: kinds.undecodable)
         for table in kinds.ordinary + kinds.virtual {
             let name = kinds.all[table]?.name ?? table.text
             do {
-                counts[SQLName(name)] =
+                counts[SQLName(name), default: 0] +=
                     kinds.virtual.contains(table)
                     ? try RowSearch.countUnmatched(virtual: table, kinds, live, in: empty) : try live.rowCount(name)
             } catch let error as MoultError where error.code == .databaseCorrupt { continue }
@@ -64,7 +64,7 @@ package struct AppContent: Equatable, Sendable {
         )
         let (roots, earlierRoots) = (try RootPages(of: live), try RootPages(of: pristine))
         for table in now.ordinary {
-            guard let layout = try TableLayout.of(table, in: live) else { continue }
+            let layout = try TableLayout.listed(table, in: live)
             guard let before = try TableLayout.of(table, in: pristine) else {
                 tables[SQLName(layout.name)] = try live.rowCount(layout.name)
                 continue
@@ -81,6 +81,8 @@ package struct AppContent: Equatable, Sendable {
                 rows[name] = count
             }
         }
+        // Such a table cannot be compared, so it counts as the app's own, even if a release has it.
+        tables.merge(try live.rowCounts(of: now.undecodable)) { $0 + $1 }
         let shipped = try Self.definitions(of: pristine, was)
         // A new virtual table with its own content is already in `tables`.
         items = Set(try Self.definitions(of: live, now).subtracting(shipped).map(\.key))

@@ -42,9 +42,10 @@ package struct MigrationLoss: Equatable, Sendable {
         )
         let derived = try SchemaShape(of: after).derived
         items = try SchemaShape(of: before).derived.filter { !derived.contains($0) }
+        // A migration is valid UTF-8, so it cannot name, and cannot change, a table whose name is not.
         var new = now.ordinary.filter { was.all[$0]?.type != "table" }
         for table in was.ordinary {
-            guard let layout = try TableLayout.of(table, in: before) else { continue }
+            let layout = try TableLayout.listed(table, in: before)
             let side = try RowSearch.Side(layout, before)
             if let other = try TableLayout.of(table, in: after) {
                 add(try Self.loss(side, try RowSearch.Side(other, after)))

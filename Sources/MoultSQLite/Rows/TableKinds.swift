@@ -8,22 +8,40 @@ struct TableKinds {
         let type: String
     }
 
+    /// A table whose name is not valid UTF-8. SQLite accepts such a name, but no `String` can hold it.
+    struct Undecodable {
+        let name: [UInt8]
+        let type: String
+        /// The name with replacement characters, for messages; other names may look the same.
+        var shown: SQLName { SQLName(String(decoding: name, as: UTF8.self)) }
+    }
+
+    /// The tables whose names are valid UTF-8.
     let all: [SQLName: Table]
+    let undecodable: [Undecodable]
     /// Full-text indexes whose text is in another table.
     private let derived: Set<SQLName>
 
     init(of connection: Connection, ignoring: Set<String>) throws {
         let ignored = Set(ignoring.map { SQLName($0) })
         var all: [SQLName: Table] = [:]
-        for row in try connection.query("PRAGMA main.table_list") {
-            let name = row[1].textOrEmpty
-            let key = SQLName(name)
-            guard row[0] == .text("main"), !key.isInternal, !ignored.contains(key) else { continue }
-            var type = row[2].textOrEmpty
-            if type == "shadow", try !ModuleTables.isPart(name, in: connection) { type = "table" }
-            all[key] = Table(name: name, type: type)
+        var undecodable: [Undecodable] = []
+        try connection.withOnlyStatement("PRAGMA main.table_list", []) { row in
+            while try row.step() {
+                guard try row.text(0) == "main" else { continue }
+                var type = try row.text(2)
+                let bytes = try row.withText(1) { Array($0) }
+                guard let name = String(validating: bytes, as: UTF8.self) else {
+                    undecodable.append(Undecodable(name: bytes, type: type))
+                    continue
+                }
+                let key = SQLName(name)
+                if key.isInternal || ignored.contains(key) { continue }
+                if type == "shadow", try !ModuleTables.isPart(name, in: connection) { type = "table" }
+                all[key] = Table(name: name, type: type)
+            }
         }
-        self.all = all
+        (self.all, self.undecodable) = (all, undecodable)
         derived = Set(try SearchIndexes.all(in: connection).map { SQLName($0.name) })
     }
 
@@ -42,6 +60,25 @@ struct TableKinds {
     private func names(_ type: String) -> [SQLName] { all.filter { $0.value.type == type }.keys.sorted() }
 }
 
+extension Connection {
+    /// Returns the number of rows in each table whose name is not valid UTF-8, by the name that messages show. A virtual table is
+    /// listed without its rows.
+    func rowCounts(of tables: [TableKinds.Undecodable]) throws -> [SQLName: Int] {
+        var counts: [SQLName: Int] = [:]
+        for table in tables {
+            counts[table.shown, default: 0] += table.type == "table" ? try rowCount(ofTableNamed: table.name) : 0
+        }
+        return counts
+    }
+
+    private func rowCount(ofTableNamed name: [UInt8]) throws -> Int {
+        let quote = UInt8(ascii: "\"")
+        let quoted = [quote] + name.flatMap { $0 == quote ? [quote, quote] : [$0] } + [quote]
+        let sql = Array("SELECT count(*) FROM main.".utf8) + quoted + Array(" NOT INDEXED".utf8)
+        return try withOnlyStatement(bytes: sql) { Int(try $0.step() ? $0.int64(0) : 0) }
+    }
+}
+
 extension RowSearch {
     /// Returns the positions of columns with the same name.
     static func pairs(_ one: TableLayout, _ two: TableLayout) -> [(row: Int, other: Int)] {
@@ -54,7 +91,7 @@ extension RowSearch {
     ) throws -> Int {
         var count = 0
         for shadow in kinds.shadows(of: table) {
-            guard let layout = try TableLayout.of(shadow, in: connection, type: "shadow") else { continue }
+            let layout = try TableLayout.listed(shadow, in: connection, type: "shadow")
             guard let otherLayout = try TableLayout.of(shadow, in: other, type: "shadow") else {
                 count += Int(try connection.int("\(layout.rows.countSQL)"))
                 continue

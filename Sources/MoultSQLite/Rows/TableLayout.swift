@@ -46,6 +46,14 @@ struct TableLayout {
         return nil
     }
 
+    /// Returns a table that SQLite has listed. A table that cannot be found again must not be taken for one without rows.
+    static func listed(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout {
+        if let layout = try of(table, in: connection, type: type) { return layout }
+        throw MoultError(
+            .databaseRequest, what: "cannot read the table \"\(table)\" in \(connection.path)",
+            why: "SQLite lists the table, but does not find it by its name")
+    }
+
     private init(_ name: String, isWithoutRowID: Bool, _ connection: Connection) throws {
         self.name = name
         self.isWithoutRowID = isWithoutRowID

@@ -29,7 +29,10 @@ extension Salvage {
         /// Whether the cause is outside the files, such as a full disk, so that another attempt may succeed.
         package var mayBeRepeated = false
 
-        package var rows: Int { tables.reduce(0) { $0 + $1.rows } }
+        /// The number of rows, without those of moult's own tables.
+        package var rows: Int {
+            tables.filter { !ownTables.contains($0.name) }.reduce(0) { $0 + $1.rows }
+        }
         package var isWhole: Bool { note == nil && missing.isEmpty && tables.allSatisfy(\.isWhole) }
 
         package var json: JSON {

@@ -164,7 +164,7 @@ package struct Generation: Sendable {
         return try Seal(parsing: bytes, source: path)
     }
 
-    var isAdopted: Bool { name.hasPrefix(Self.adopted) }
+    package var isAdopted: Bool { name.hasPrefix(Self.adopted) }
 
     func damaged(_ path: String, _ why: String, isInstalled: Bool) -> MoultError {
         let isAdopted = isAdopted

@@ -104,6 +104,20 @@ import Testing
             ))
     }
 
+    @Test func `sql --write reports changes that were not committed`() throws {
+        let ended = try world.run("moult sql --write \"BEGIN; INSERT INTO note VALUES ('lost')\"")
+        #expect(ended.0 == 3, "\(ended)")
+        #expect(
+            ended.2 == """
+                moult: error: the changes were undone: the SQL begins a transaction and does not end it
+                  Add COMMIT at the end.
+
+                """)
+        #expect(try world.must("moult sql 'SELECT count(*) AS n FROM note'") == "n\n0\n")
+        #expect(try world.run("moult sql --write \"BEGIN; INSERT INTO note VALUES ('kept'); COMMIT\"").0 == 0)
+        #expect(try world.run("moult sql 'BEGIN; SELECT 1'").0 == 0)
+    }
+
     @Test func `the error of a failing statement names the statement`() throws {
         #expect(
             try world.run("moult sql 'SELECT 1 AS one; SELECT * FROM fod;'") == (
