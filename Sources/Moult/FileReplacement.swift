@@ -71,9 +71,10 @@ package struct FileReplacement {
         }
         if let target {
             let file = try Files.resolved(path)
+            let words = newName.map { [file, $0] } ?? ["--undo", file]
             throw refusal(
                 "it is a symbolic link to \(target)",
-                "Specify the file itself: \(shellLine(["moult", "replace"] + (newName.map { [file, $0] } ?? ["--undo", file])))")
+                "Specify the file itself: \(shellLine(["moult", "replace"] + words))")
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
         // A file without write permission is not meant to change.

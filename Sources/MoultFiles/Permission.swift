@@ -26,6 +26,10 @@ package enum Permission {
             obstacle.path.hasPrefix("..") ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
         let advice = "Run the command as user \(Files.userName(owner)), who owns \(place)"
         guard !obstacle.isDirectory, let mode = Self.facts(obstacle.path)?.mode else { return "\(advice)." }
+        if case .read = self {
+            return
+                "\(advice) (mode \(String(mode & 0o7777, radix: 8))), or ask that user for the permission to read it."
+        }
         // Unlike sudo, chown does not accept `#` before a number.
         let user = String(Files.userName(geteuid()).drop { $0 == "#" })
         let own = shellLine(["sudo", "chown", user, place])

@@ -6,6 +6,27 @@ import Testing
 
 /// The content that salvage can read from a database in quarantine.
 extension QuarantineTests {
+    /// Salvaging again would not make the set whole.
+    @Test func `the error for a damaged set names the database with its readable rows`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE note(t);")])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db",
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO note SELECT hex(zeroblob(200)) FROM n"
+        )
+        try Shell.must([
+            "sh", "-ec", "printf '\\377\\377\\377\\377' | dd of=\"$1\" bs=1 seek=40960 conv=notrunc 2>/dev/null", "sh",
+            shop.path("diary.db"),
+        ])
+        try shop.must("reset", "diary", "--set-user-data-aside")
+        for words in [["--export", shop.scratch.path("x.db"), "diary"], ["--restore", "diary"]] {
+            let ended = try shop.moult(["quarantine"] + words)
+            #expect(ended.status == 3, "\(ended)")
+            let advice = try #require(ended.errors.split(separator: "of their own: ").last, "\(ended)")
+            #expect(try Shell.must(["sh", "-ec", String(advice)]) == "note\n", "\(ended)")
+        }
+    }
+
     private func reset() throws -> JSON {
         try Shop.last(shop.moult("reset", "diary", "--set-user-data-aside", "--json"))
     }

@@ -36,7 +36,7 @@ import Testing
 
     // MARK: Counts
 
-    @Test func `the list counts the rows of full-text tables, and no rows of moult's own tables`() throws {
+    @Test func `the list counts the rows of full-text tables, and not those in tables that moult adds`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE note(t);"), .shared("CREATE TABLE item(name);")])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "CREATE VIRTUAL TABLE own USING fts5(x); INSERT INTO own VALUES('a'), ('b'), ('c')")

@@ -29,7 +29,8 @@ extension ReplaceTests {
 
     @Test func `a dry run makes the same checks as the replacement`() throws {
         for (check, why) in [
-            ("SELECT count(*) FROM t = 100", "new1.db does not pass --check"), ("SELECT count(*) FROM none = 1", "no such table"),
+            ("SELECT count(*) FROM t = 100", "new1.db does not pass --check"),
+            ("SELECT count(*) FROM none = 1", "no such table"),
         ] {
             for option in ["--dry-run", ""] {
                 let told = try refusal("moult replace \(option) app.db new1.db --check '\(check)'")
@@ -70,8 +71,10 @@ extension ReplaceTests {
         #expect(try Shell.must(["sqlite3", scratch.path(name), "SELECT x FROM t"]) == "old\n")
     }
 
-    @Test(arguments: ["CREATE TABLE moult_release(x)", "CREATE VIEW moult_release AS SELECT 1", "CREATE TABLE moult_rejected(x)"])
-    func `a file with a table that has the name of one of moult's is refused`(sql: String) throws {
+    @Test(arguments: [
+        "CREATE TABLE moult_release(x)", "CREATE VIEW moult_release AS SELECT 1", "CREATE TABLE moult_rejected(x)",
+    ])
+    func `a file with a table that has a name which moult uses is refused`(sql: String) throws {
         try scratch.must("sqlite3 app.db '\(sql)'")
         let told = try refusal("moult replace app.db new1.db")
         #expect(told.contains("has a table or view named moult_re") && told.contains("Rename"), "\(told)")

@@ -313,7 +313,7 @@ import Testing
         #expect(!history.contains("golden") && !history.contains("release"), "\(history)")
         try scratch.must("head -c 5000 /dev/urandom > app.db")
         let status: String = try scratch.run("moult status -s .app.db.moult").output
-        let remedy = "set app.db aside and start with the content that replaced the old one: "
+        let remedy = "set app.db aside and start with the content of the last replacement or undo: "
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix(remedy) }, "\(status)")
         // After this command, the undo works.
         try scratch.must(

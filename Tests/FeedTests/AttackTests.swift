@@ -24,7 +24,7 @@ import Testing
         try bench.must("echo '{}' > public/feed.json")
         try refused(
             """
-            the signature of feed.json is not valid: the file does not match the signature of key \(try bench.id("a"))
+            the signature of \(feed) is not valid: the file does not match the signature of key \(try bench.id("a"))
               Get the file and its signature again; if the error remains, report it to the publisher and do not use the file.
             """)
     }
@@ -34,8 +34,8 @@ import Testing
         try bench.must("rm public/*.minisig")
         try refused(
             """
-            feed.json is not signed: this store accepts only files signed by a trusted key, and \
-            feed.json.minisig does not exist; the trusted key is \(try bench.id("a"))
+            \(feed) is not signed: this store accepts only files signed by a trusted key, and \
+            \(feed).minisig does not exist; the trusted key is \(try bench.id("a"))
               Get the signature from the publisher, and put it next to the file.
             """)
     }
@@ -46,7 +46,7 @@ import Testing
         try bench.replaceFeed(by: "b") { $0 }
         try refused(
             """
-            feed.json is not signed by a trusted key: its signature is by key \(try bench.id("b")); the trusted key is \
+            \(feed) is not signed by a trusted key: its signature is by key \(try bench.id("b")); the trusted key is \
             \(try bench.id("a"))
               If that key is the publisher's, add it to the trusted keys.
             """)

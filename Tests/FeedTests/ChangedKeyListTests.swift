@@ -80,7 +80,7 @@ import Testing
         let (root, online) = (try bench.id("root"), try bench.id("online"))
         #expect(
             try bench.refusal("moult apply", status: 3) == """
-                moult: error: feed.json is not signed by a trusted key: its signature is by key \(online); the trusted key is \(root)
+                moult: error: \(bench.path("public/feed.json")) is not signed by a trusted key: its signature is by key \(online); the trusted key is \(root)
                   keys-1.json, the next key list, may contain that key, but is not signed by a trusted key either. Ask the publisher \
                 to restore keys-1.json and its signatures.
 

@@ -163,7 +163,8 @@ import Testing
         #expect(
             try bench.refusal("moult check --allow-downgrade", status: 3)
                 == "moult: error: keys-1.json is key list 1 of org.example.other: it must be key list 1 of org.example.test\n"
-                + "  Report this to the publisher.\n")
+                + "  If \"product\" in the store's moult.json is wrong, correct it. Otherwise, report this to the publisher.\n"
+        )
     }
 
     @Test func `the signature of a manifest on the command line is checked with the keys of the last key list`() throws

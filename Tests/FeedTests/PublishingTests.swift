@@ -162,7 +162,7 @@ import Testing
             """
             release \(version) has sequence \(sequence), and 1.0.0 has 10: a newer version must have a higher \
             sequence, or stores could not update from one to the other
-              Choose a sequence that matches the version.
+              Choose a sequence that matches the version. If the directory has the earlier releases, `moult pack` does that.
             """)
     }
 

@@ -64,7 +64,7 @@ import Testing
         try refused(
             "moult apply",
             """
-            test-2.0.0.json is not signed by a trusted key: its signature is by key \(try bench.id("online")); the trusted key is \
+            \(bench.path("public/test-2.0.0.json")) is not signed by a trusted key: its signature is by key \(try bench.id("online")); the trusted key is \
             \(try bench.id("release"))
               Ask the publisher for a file signed with its current keys, which are listed in \(list).
             """)
@@ -72,8 +72,8 @@ import Testing
         try refused(
             "moult apply",
             """
-            test-2.0.0.json is not signed: this store accepts only files signed by a trusted key, and \
-            test-2.0.0.json.minisig does not exist; the trusted key is \(try bench.id("release"))
+            \(bench.path("public/test-2.0.0.json")) is not signed: this store accepts only files signed by a trusted key, and \
+            \(bench.path("public/test-2.0.0.json")).minisig does not exist; the trusted key is \(try bench.id("release"))
               Get the signature from the publisher, and put it next to the file.
             """)
         #expect(try bench.installed() == "1.0.0")
@@ -115,7 +115,7 @@ import Testing
         try refused(
             "moult apply",
             """
-            feed.json is not signed by a trusted key: its signature is by key \(try bench.id(key)); the trusted key is \
+            \(feed) is not signed by a trusted key: its signature is by key \(try bench.id(key)); the trusted key is \
             \(try bench.id("online"))
               Ask the publisher for a file signed with its current keys, which are listed in \(list).
             """)

@@ -86,7 +86,7 @@ import Testing
         #expect(ended.status == 64)
         #expect(
             ended.err
-                == "moult: error: --create and --feed cannot be used together: a store follows the feed that it is created from: moult apply --create http://127.0.0.1:9/feed.json\n  Try: moult apply --help\n",
+                == "moult: error: --create and --feed cannot be used together: a store follows the feed that it is created from: moult apply --create --store new http://127.0.0.1:9/feed.json\n  Try: moult apply --help\n",
             "\(ended.err)")
     }
 }

@@ -256,7 +256,8 @@ public struct DeleteStep: Step {
     /// Throws if a sidecar is next to the link to a database, or next to the file that it will lead to: SQLite looks next to the
     /// file, and older versions next to the link.
     private func refuseSidecars(_ path: String, _ database: Database, _ context: PlanContext) throws {
-        let why = "the sidecar belongs to another file, and some versions of SQLite would read it as part of the database"
+        let why =
+            "the sidecar belongs to another file, and some versions of SQLite would read it as part of the database"
         let member = context.store.path(ofMember: database.member, in: context.generation)
         let next = "the read-only database \(path)"
         let file =

@@ -11,10 +11,12 @@ extension Downloads {
     /// Takes the lock on downloads, because two processes must not write to the same partial file.
     func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
         let path = "\(layout.downloads)/lock"
-        try Files.ensureDirectory(layout.downloads)
         let until = Timestamp.now.seconds + seconds
         while true {
-            if let lock = try FileLock.take(path, .exclusive) { return lock }
+            do {
+                try Files.ensureDirectory(layout.downloads)
+                if let lock = try FileLock.take(path, .exclusive) { return lock }
+            } catch let error as MoultError { throw StoreLock.explained(error, layout) }
             if Timestamp.now.seconds >= until { break }
             try stop()
             Clock.pause(milliseconds: 20)

@@ -148,10 +148,22 @@ struct FeedReader {
 
     /// Verifies a manifest by its own signatures, which are stored next to it.
     func provenance(ofManifest bytes: [UInt8], at place: Location, by keys: KeyChain) throws -> Provenance {
-        .signed(
-            try keys.verify(bytes, named: place.name, by: keys.roles.release, at: now) {
-                try fetch($0, Provenance.largestSignature, beside: place)
-            })
+        do {
+            return .signed(
+                try keys.verify(bytes, named: place.name, by: keys.roles.release, at: now) {
+                    try fetch($0, Provenance.largestSignature, beside: place)
+                })
+        } catch let error as MoultError { throw Self.error(error, about: place) }
+    }
+
+    /// Returns an error that says where the file is: mirrors have files of the same name.
+    private static func error(_ error: MoultError, about place: Location) -> MoultError {
+        func placed(_ text: String) -> String {
+            text.contains("\(place)") ? text : text.replacing(place.name, with: "\(place)")
+        }
+        var error = error
+        (error.what, error.why) = (placed(error.what), error.why.map(placed))
+        return error
     }
 
     private func verify(
@@ -172,7 +184,7 @@ struct FeedReader {
             // digest of its feed. If that does not match either, the first error is reported.
             let other = try? attempt(FeedNames.ofSignatures(place.name, digest: SHA256.digest(of: bytes).hex))
             if let other { return other }
-            throw error
+            throw Self.error(error, about: place)
         }
     }
 

@@ -55,7 +55,9 @@ extension Orchestrator {
     ) throws -> Bool {
         guard try Files.facts(layout.settings) != nil else { return false }
         let there = try Settings.written(layout)
-        guard let name = names.first(where: { there.written[$0] != settings.written[$0] }) else { return true }
+        guard let name = names.first(where: { comparable($0, in: there) != comparable($0, in: settings) }) else {
+            return true
+        }
         // A feed's URL may contain a password.
         let value = there.written[name]?.string.map { ": \"\($0)\"" } ?? ""
         throw MoultError(
@@ -65,6 +67,17 @@ extension Orchestrator {
                 : "\(layout.settings) has a different value for \"\(name)\"\(value)",
             now: there.keys == nil && name == "keys"
                 ? settings.keys.map(advice(toAdd:)) : "Edit that file, or use another directory.")
+    }
+
+    /// Returns the value of a setting for a comparison. The address of a feed may be that of its directory: `init` adds the file
+    /// name only if the directory exists.
+    private static func comparable(_ name: String, in settings: Settings) -> JSON? {
+        let value = settings.written[name]
+        let end = "/\(Feed.fileName)"
+        guard name == "feed", let value, let address = value["url"]?.string, address.hasSuffix(end) else {
+            return value
+        }
+        return value.setting("url", to: .string(String(address.dropLast(end.utf8.count))))
     }
 
     /// Returns the advice to add keys to the settings of a store, with the line to insert.

@@ -23,6 +23,11 @@ extension Orchestrator {
                 why: "the newest releases there are \(last)",
                 now: "Choose one of them.")
         }
+        if let reason = release.withdrawn {
+            throw MoultError(
+                .refused, .refused, what: "release \(version) was withdrawn: \(reason)",
+                why: "stores do not install a withdrawn release", now: "Export another release.")
+        }
         let incoming = try follower.incoming(release, of: current)
         let manifest = try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
         let output = try PinnedDirectory.output(directory, creating: true)

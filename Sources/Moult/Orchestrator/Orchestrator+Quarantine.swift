@@ -240,6 +240,15 @@ extension Orchestrator {
     private func damaged(_ set: QuarantineShelf.Set, _ file: String, _ why: String) -> MoultError {
         MoultError(
             .quarantine, .refused, what: "\(file) is damaged", why: why,
-            now: set.record.map { "Salvage the readable rows: moult reset \($0.database) --salvage-again" })
+            now: salvaged(set)
+                ?? set.record.map { "Salvage the readable rows: moult reset \($0.database) --salvage-again" })
+    }
+
+    /// Returns the advice for a set of which the readable rows were already salvaged.
+    private func salvaged(_ set: QuarantineShelf.Set) -> String? {
+        let file = "\(set.directory)/\(QuarantineRecord.salvaged)"
+        // The error that is reported matters more than a file that cannot be examined.
+        guard ((try? Files.facts(file)) ?? nil) != nil else { return nil }
+        return "Its readable rows are in a database of their own: \(shellLine(["sqlite3", file, ".tables"]))"
     }
 }

@@ -48,7 +48,9 @@ package struct UsageErrors {
         // `--fore` is closer to the beginning of `--force-after` than to any other name.
         let beginnings = names.filter { $0.count > word.count }.map { (start: String($0.prefix(word.count)), name: $0) }
         let best = nearest(to: word, among: names + beginnings.map(\.start))
-        let meant = best.map { best in beginnings.first { $0.start == best }?.name ?? best }
+        let meant = best.map { best in
+            names.contains(best) ? best : beginnings.first { $0.start == best }?.name ?? best
+        }
         // Other verbs that change a store have this option.
         if name == "apply", ["-n", "--dry-run"].contains(word) {
             return error("apply has no option \"\(word)\"", why: "`moult plan` shows what it would change")

@@ -17,6 +17,11 @@ enum StandardInput {
     /// Returns the next line, without its line feed. A signal during the wait ends the command, even if signals are otherwise
     /// only recorded.
     static func line(orUntil isOver: () -> Bool = { false }) throws -> [UInt8] {
+        try lineIfAny(orUntil: isOver) ?? []
+    }
+
+    /// Like `line`, but returns nil at the end of the input.
+    static func lineIfAny(orUntil isOver: () -> Bool = { false }) throws -> [UInt8]? {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
         while bytes.count < 1024 {
@@ -32,6 +37,7 @@ enum StandardInput {
             guard count >= 0 else {
                 throw MoultError(.system, what: "cannot read stdin", why: String(cString: strerror(moult_errno())))
             }
+            if count == 0, bytes.isEmpty { return nil }
             if count == 0 || byte == UInt8(ascii: "\n") { break }
             bytes.append(byte)
         }

@@ -6,7 +6,13 @@ internal import MoultTrust
 /// The password of a secret key, typed at the terminal without echo, or read from the next line of piped input.
 enum Password {
     static func ask(_ prompt: String) throws -> [UInt8] {
-        guard StandardInput.isTerminal else { return try StandardInput.line() }
+        guard StandardInput.isTerminal else {
+            if let line = try StandardInput.lineIfAny() { return line }
+            throw MoultError(
+                .password, .refused, what: "no password was given",
+                why: "standard input has no line, and is not a terminal",
+                now: "Write the password to the standard input of the command, on one line.")
+        }
         while true {
             let typed = try PromptSignals.postponing { try askHidden(prompt) }
             try Interruption.check()

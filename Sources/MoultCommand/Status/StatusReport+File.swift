@@ -50,10 +50,12 @@ extension StatusReport {
         unfinished(&page)
         page.holds(status.holds, storeWords: storeWords)
         for line in remedies { page.line(line) }
-        writeCopies(&page, older: current.map { Array(copies[($0 + 1)...]) } ?? copies, path)
+        writeCopies(
+            &page, older: current.map { Array(copies[($0 + 1)...]) } ?? copies, path,
+            isMissing: file?.state == .missing)
     }
 
-    private func writeCopies(_ page: inout Page, older: [Copy], _ path: String) {
+    private func writeCopies(_ page: inout Page, older: [Copy], _ path: String, isMissing: Bool) {
         guard !older.isEmpty else { return page.line("no older copy is kept") }
         page.heading("Old copies, each from before a replacement")
         var table = Table(.left, .right, indent: 2)
@@ -62,6 +64,8 @@ extension StatusReport {
                 "\(copy.time.map { "\($0.text(for: page.terminal))" } ?? copy.generation)", "\(ByteCount(copy.size))")
         }
         page.table(table)
+        // `--undo` replaces only a file that exists; its error for a missing file has the command that copies the newest copy.
+        if isMissing { return }
         page.line("restore the newest with: \(shellLine(["moult", "replace", "--undo", path]), .heading)")
     }
 }

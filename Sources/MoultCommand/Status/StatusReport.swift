@@ -160,7 +160,7 @@ struct StatusReport: Report {
             let first = file.state == .missing ? "restore \(name), or" : "set \(name) aside and"
             let new =
                 status.file != nil
-                ? "the content that replaced the old one"
+                ? "the content of the last replacement or undo"
                 : file.kind.freshContent
             lines.append("\(first) start with \(new): \(shellLine(remedy + storeWords), .heading)")
         }

@@ -58,7 +58,11 @@ enum ApplyVerb {
         if call.has(create), let feed = call.value(FeedOptions.feed) {
             throw call.wrongUsage(
                 "--create and --feed cannot be used together",
-                why: "a store follows the feed that it is created from: moult apply --create \(Address(feed))")
+                why: "a store follows the feed that it is created from: "
+                    + shellLine(
+                        ["moult", "apply", "--create"] + call.storeWords
+                            + call.values(InitVerb.key).flatMap { ["--\(InitVerb.key.name)", pastedPath($0)] }
+                            + [pastedPath("\(Address(feed))")]))
         }
         if call.has(create), call.value(release) == nil {
             throw call.wrongUsage(

@@ -62,7 +62,8 @@ enum SQLVerb {
         try store.close()
         if isOpen, changes > 0 {
             throw MoultError(
-                .guarded, .refused, what: "the changes were undone", why: "the SQL begins a transaction and does not end it",
+                .guarded, .refused, what: "the changes were undone",
+                why: "the SQL begins a transaction and does not end it",
                 now: "Add COMMIT at the end.")
         }
         return .done

@@ -9,8 +9,10 @@ extension SetAside {
     /// rows cannot be counted.
     static func rows(_ place: String) throws -> [SQLName: Int]? {
         do {
-            return try NonInvasiveReader.into(place) { try AppContent.rowCounts(of: $0, ignoring: ReleaseMarker.tables) }
-                .filter { $0.value > 0 }
+            let counts = try NonInvasiveReader.into(place) {
+                try AppContent.rowCounts(of: $0, ignoring: ReleaseMarker.tables)
+            }
+            return counts.filter { $0.value > 0 }
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
             return nil

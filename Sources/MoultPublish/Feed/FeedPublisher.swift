@@ -252,7 +252,8 @@ package struct FeedPublisher {
                 throw refusal(
                     "release \(version) has sequence \(sequence), and \(old.version) has \(old.sequence)",
                     "a newer version must have a higher sequence, or stores could not update from one to the other",
-                    "Choose a sequence that matches the version.")
+                    "Choose a sequence that matches the version. If the directory has the earlier releases, `moult pack` does that."
+                )
             }
         }
         feed.releases.append(try new.entry)

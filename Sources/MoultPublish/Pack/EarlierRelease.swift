@@ -50,6 +50,15 @@ struct EarlierRelease {
         return all.first
     }
 
+    /// Returns the sequence for a release without one: the next after the newest release. If the directory already has a release
+    /// of this version, returns its sequence, so that packing the same draft again makes the same release.
+    static func sequence(
+        of version: Version, after newest: EarlierRelease?, product: String, in directory: String
+    ) throws -> Int {
+        let same = try all(in: directory).first { $0.manifest.product == product && $0.manifest.version == version }
+        return same?.manifest.sequence ?? (newest?.manifest.sequence ?? 0) + 1
+    }
+
     /// Returns whether the other release is a later one of the same product.
     func precedes(_ release: Manifest) -> Bool {
         manifest.product == release.product && manifest.sequence < release.sequence

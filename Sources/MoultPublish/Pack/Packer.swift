@@ -31,7 +31,8 @@ package struct Packer {
         var before: EarlierRelease?
         if counted {
             before = try EarlierRelease.newest(in: options.output, of: manifest.product)
-            manifest.sequence = (before?.manifest.sequence ?? 0) + 1
+            manifest.sequence = try EarlierRelease.sequence(
+                of: manifest.version, after: before, product: manifest.product, in: options.output)
         }
         let isNew = try Files.factsThroughLinks(options.output) == nil
         let output = try PinnedDirectory.output(options.output, creating: true)

@@ -65,10 +65,11 @@ package struct ReleaseDraft {
         var members = try before?.json.members ?? []
         // These fields describe the previous release itself.
         members.removeAll { ["bundle", "patches", "sqlite", "created", "expires"].contains($0.name) }
+        let version = version ?? Self.version(after: before?.manifest)
+        let sequence = try EarlierRelease.sequence(of: version, after: before, product: product, in: output)
         return .object(members)
             .setting("manifest", to: 1).setting("product", to: .string(product))
-            .setting("version", to: .string((version ?? Self.version(after: before?.manifest)).description))
-            .setting("sequence", to: .size((before?.manifest.sequence ?? 0) + 1))
+            .setting("version", to: .string(version.description)).setting("sequence", to: .size(sequence))
             .setting("databases", to: .object(databases))
     }
 

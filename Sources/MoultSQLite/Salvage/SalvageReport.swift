@@ -29,7 +29,7 @@ extension Salvage {
         /// Whether the cause is outside the files, such as a full disk, so that another attempt may succeed.
         package var mayBeRepeated = false
 
-        /// The number of rows, without those of moult's own tables.
+        /// The number of rows, without the tables that moult adds.
         package var rows: Int {
             tables.filter { !ownTables.contains($0.name) }.reduce(0) { $0 + $1.rows }
         }

@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 internal import MoultFiles
 
 /// The lock that lets only one process update a store. While a process has it, all paths in `.moult` start at the
@@ -58,15 +58,18 @@ package final class StoreLock: Sendable {
                 for path in layout.directories where try Files.facts(path) == nil { try Files.ensureDirectory(path) }
             }
             return try takeIfFree(layout)
-        } catch let error as MoultError {
-            guard Files.isDenied(error) else { throw error }
-            let isReadOnly = error.cause as? Errno == .readOnly
-            throw MoultError(
-                .store, what: "this user cannot change the store \(layout.root)",
-                why: "\(error.what): \(error.why ?? "")",
-                now: isReadOnly
-                    ? "Mount the file system of the store read-write, or use another store."
-                    : "Run the command as the user who owns the store.", cause: error.cause)
-        }
+        } catch let error as MoultError { throw explained(error, layout) }
+    }
+
+    /// Returns the error for a lock that the system did not let this user take; other errors unchanged.
+    package static func explained(_ error: MoultError, _ layout: StoreLayout) -> MoultError {
+        guard Files.isDenied(error) else { return error }
+        let isReadOnly = error.cause as? Errno == .readOnly
+        return MoultError(
+            .store, what: "this user cannot change the store \(layout.root)",
+            why: "\(error.what): \(error.why ?? "")",
+            now: isReadOnly
+                ? "Mount the file system of the store read-write, or use another store."
+                : "Run the command as the user who owns the store.", cause: error.cause)
     }
 }

@@ -13,7 +13,11 @@ extension KeyList {
         guard self.product == product, self.serial == serial else {
             throw MoultError(
                 .feed, .refused, what: "\(name) is key list \(self.serial) of \(self.product)",
-                why: "it must be key list \(serial) of \(product)", now: "Report this to the publisher.")
+                why: "it must be key list \(serial) of \(product)",
+                now: self.product == product
+                    ? "Report this to the publisher."
+                    : "If \"product\" in the store's moult.json is wrong, correct it. Otherwise, report this to the publisher."
+            )
         }
         try requireOwnSignatures(bytes, named: name, at: now, find: find)
     }

@@ -46,9 +46,13 @@ import Testing
         let scratch = try Scratch()
         let crash = "import os, sqlite3; c = sqlite3.connect('y.db'); c.execute('PRAGMA journal_mode = WAL')"
         let first = try scratch.moult(
-            "python3 -c \"\(crash); c.execute('CREATE TABLE old(a)'); os._exit(0)\"; rm y.db-shm; echo 'CREATE TABLE q(a);' > q.sql; moult build q.sql -o y.db")
+            """
+            python3 -c "\(crash); c.execute('CREATE TABLE old(a)'); os._exit(0)"; rm y.db-shm
+            echo 'CREATE TABLE q(a);' > q.sql; moult build q.sql -o y.db
+            """)
         let advice = try #require(first.err.split(separator: "move this one away: ").last, "\(first)")
-        let after = try scratch.moult("\(advice)\n moult build -q q.sql -o y.db && sqlite3 y.db.old .tables; ls *.sql y.*")
+        let after = try scratch.moult(
+            "\(advice)\n moult build -q q.sql -o y.db && sqlite3 y.db.old .tables; ls *.sql y.*")
         #expect(after.out == "old\nq.sql\ny.db\ny.db.old\n", "\(after)")
     }
 
