@@ -25,6 +25,19 @@ package struct Sidecars: Equatable, Sendable {
         return Sidecars(wal: try sidecar("-wal"), sharedMemory: try sidecar("-shm"), journal: try sidecar("-journal"))
     }
 
+    /// Returns the existing sidecars with which SQLite would read other data than that of a read-only file. SQLite looks next to
+    /// the file; versions before 3.10 do not resolve symlinks, and look next to the link.
+    package static func besideReadOnly(_ file: String, link: String?) throws -> [String] {
+        try [file, try Files.target(ofLink: file), link].compactMap(\.self).flatMap(beside).filter {
+            try Files.facts($0) != nil
+        }
+    }
+
+    /// Returns the fault that such a sidecar causes, as a sentence.
+    package static func fault(of sidecar: String) -> String {
+        "\(sidecar) is next to the database and would change what SQLite reads"
+    }
+
     /// Throws unless this user may read a database and its sidecars.
     package static func requireReadable(_ path: String) throws {
         try Permission.write(path).requireReadable()

@@ -57,7 +57,7 @@ import Testing
         #expect(try bench.must("cat other/moult.json").contains("keys"))
     }
 
-    @Test func `another user who may not change the store is told who may`() throws {
+    @Test func `the error for a user who may not change the store says who may`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q; chmod 755 .")
         for verb in ["apply", "export 1.0.0 /tmp/never"] {
@@ -69,7 +69,7 @@ import Testing
 
     @Test func `a feed that this user may not read is not given away`() throws {
         try bench.follow(["1.0.0"])
-        try bench.must("chmod 600 public/feed.json; chmod 755 .; chown -R nobody store")
+        try bench.must("chmod 600 public/feed.json; chmod 755 .; chown -R 65534 store")
         let ended = try bench.run("setpriv --reuid 65534 --clear-groups moult apply")
         #expect(ended.errors.contains("or ask that user for the permission to read it."), "\(ended)")
         #expect(!ended.errors.contains("chown"), "\(ended)")

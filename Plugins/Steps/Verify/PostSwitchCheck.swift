@@ -28,12 +28,8 @@ struct PostSwitchCheck {
         else {
             throw failed("\(path) does not lead to \(proven)")
         }
-        // SQLite looks for sidecars next to the target of a link; older versions look next to the link.
-        let beside = try Files.target(ofLink: proven) ?? proven
-        for suffix in SidecarSuffixes.all {
-            for name in [path + suffix, beside + suffix] where try Files.facts(name) != nil {
-                throw failed("\(name) is next to the database and would change what SQLite reads")
-            }
+        if let sidecar = try Sidecars.besideReadOnly(proven, link: path).first {
+            throw failed(Sidecars.fault(of: sidecar))
         }
     }
 

@@ -10,11 +10,8 @@ extension Doctor {
         var findings: [Finding] = []
         for database in generation.manifest.databases where database.kind.isSealed {
             let file = generation.path(database.member)
-            var places = [file]
-            if let target = try Files.target(ofLink: file) { places.append(target) }
-            // SQLite before 3.10 does not resolve symlinks, and looks for sidecars next to the name it was given.
-            if isCurrent { places.append(layout.file(database.path)) }
-            for path in places.flatMap(Sidecars.beside) where try Files.facts(path) != nil {
+            let link = isCurrent ? layout.file(database.path) : nil
+            for path in try Sidecars.besideReadOnly(file, link: link) {
                 findings.append(
                     Finding(
                         kind: "sidecar", path: path, what: "it is next to the read-only database \(database.name)",

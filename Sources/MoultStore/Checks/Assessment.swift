@@ -88,7 +88,7 @@ package struct Assessment {
         let entry: Seal.Entry?
         /// The fault that the sidecar causes, as a sentence; nil without one.
         package var sidecarFault: String? {
-            sidecar.map { "\($0) is next to the database and would change what SQLite reads" }
+            sidecar.map(Sidecars.fault)
         }
         /// The command that moves the sidecar away; nil without one.
         package var sidecarRemedy: [String]? {
@@ -114,13 +114,9 @@ package struct Assessment {
         )
     }
 
-    /// Returns a sidecar next to the file of a read-only database, or next to the link that leads to it: SQLite looks next to
-    /// the file, and versions before 3.10 next to the link.
     private func sidecar(of database: Database) throws -> String? {
         guard database.kind.isSealed else { return nil }
-        let link = try store.place(of: database)
-        if let path = try Sidecars.of(generation.path(database.member)).paths.first { return path }
-        return try Sidecars.beside(link).first { try Files.facts($0) != nil }
+        return try Sidecars.besideReadOnly(generation.path(database.member), link: store.place(of: database)).first
     }
 
     private func linkFault(of database: Database) throws -> String? {
