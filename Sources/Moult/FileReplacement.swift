@@ -248,18 +248,20 @@ package struct FileReplacement {
     private static let workName = "release"
 
     private func draft(_ content: Content, _ new: String, _ number: Int) -> JSON {
+        // In a draft, `${NAME}` stands for a value, and `$${` for `${`.
+        func literal(_ text: String) -> JSON { .string(text.replacing("${", with: "$${")) }
         let rows = content.preserve.map { rule -> JSON in
-            .compact(["table": .string(rule.table), "where": rule.rows.map { .string($0) }])
+            .compact(["table": literal(rule.table), "where": rule.rows.map(literal)])
         }
         let checks = content.checks.map { check -> JSON in
-            ["on": .string(StoreLayout.onlyDatabase), "sql": .string(check.sql), "expect": .string(check.expect)]
+            ["on": .string(StoreLayout.onlyDatabase), "sql": literal(check.sql), "expect": literal(check.expect)]
         }
         return .compact([
             "manifest": 1, "product": .string(Self.product), "version": .string("\(number).0.0"),
             "sequence": .size(number),
             "databases": [
                 StoreLayout.onlyDatabase: .compact([
-                    "kind": "shared", "path": .string(StoreLayout.onlyDatabase), "source": .string(new),
+                    "kind": "shared", "path": .string(StoreLayout.onlyDatabase), "source": literal(new),
                     "preserve": rows.isEmpty ? nil : .array(rows),
                 ])
             ],

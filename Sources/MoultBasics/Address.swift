@@ -52,13 +52,15 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
         guard let separator = withSecrets.firstRange(of: "://") ?? (isWeb ? withSecrets.firstRange(of: ":") : nil),
             !lower.hasPrefix("file:")
         else { return nil }
-        let afterScheme = withSecrets[separator.upperBound...]
+        // So must `http:/`, with one slash.
+        let isSingle = isWeb && withSecrets[separator.upperBound...].first == "/"
+        let afterScheme = withSecrets[separator.upperBound...].dropFirst(isSingle ? 1 : 0)
         let end = afterScheme.firstIndex { $0 == "?" || $0 == "#" } ?? afterScheme.endIndex
         let authority = afterScheme[..<end].prefix { $0 != "/" }
         let host = authority.lastIndex(of: "@").map { authority[$0...].dropFirst() } ?? authority
         let port = host.hasSuffix("]") ? nil : host.lastIndex(of: ":").map { host[$0...].dropFirst() }
         return Parts(
-            scheme: withSecrets[..<separator.upperBound], hasUser: host.startIndex != authority.startIndex,
+            scheme: withSecrets[..<afterScheme.startIndex], hasUser: host.startIndex != authority.startIndex,
             hostAndPath: port?.allSatisfy(\.isNumber) ?? true ? afterScheme[host.startIndex..<end] : nil,
             rest: afterScheme[end...])
     }

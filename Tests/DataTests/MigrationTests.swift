@@ -9,6 +9,51 @@ import Testing
     let shop: Shop
     init() throws { shop = try Shop() }
 
+    /// SQLite's documented way to change a table creates it again.
+    @Test func `a migration that creates a table again does not reuse numbers`() throws {
+        let table = "id INTEGER PRIMARY KEY AUTOINCREMENT, v TEXT"
+        try shop.pack("1.0.0", [.user("CREATE TABLE t(\(table)); PRAGMA user_version = 1;")])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "INSERT INTO t(v) VALUES('a'), ('b'), ('c'); DELETE FROM t WHERE id > 1")
+        let again = "INSERT INTO n SELECT * FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t; PRAGMA user_version = 2;"
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    "CREATE TABLE t(\(table) NOT NULL); PRAGMA user_version = 2;",
+                    ["m/2.sql": "CREATE TABLE n(\(table) NOT NULL);\n\(again)\n"])
+            ])
+        try shop.install("2.0.0")
+        try shop.sql("diary.db", "INSERT INTO t(v) VALUES('new')")
+        #expect(try shop.read("diary.db", "SELECT id, v FROM t ORDER BY id") == "1|a\n4|new\n")
+    }
+
+    @Test func `pack refuses a release that lacks a migration of an earlier one`() throws {
+        let directory = shop.scratch.path("own")
+        try Files.ensureDirectory(directory)
+        func pack(_ number: Int, _ migrations: String, _ more: String = "") throws -> Shell.Ended {
+            try Shell.run(
+                [
+                    "sh", "-ec",
+                    """
+                    mkdir -p m; echo 'UPDATE t SET v = v * 100; PRAGMA user_version = 2;' > m/0002.sql
+                    echo 'UPDATE t SET v = v + 1; PRAGMA user_version = 3;' > m/0003.sql
+                    echo 'CREATE TABLE t(v); PRAGMA user_version = \(number);' > t\(number).sql
+                    echo '{"manifest": 1, "product": "o.x", "version": "\(number).0.0", "sequence": \(number), \(more)
+                        "databases": {"u": {"kind": "user", "build": {"script": "t\(number).sql"}, "migrations": [\(migrations)]}}}' > d.json
+                    "$0" pack -q d.json
+                    """, try Shop.command(),
+                ], in: directory)
+        }
+        #expect(try pack(1, "").status == 0)
+        #expect(try pack(2, "\"m/0002.sql\"").status == 0)
+        let refused = try pack(3, "\"m/0003.sql\"")
+        #expect(
+            refused.status == 3 && refused.errors.contains("the migration m/0002.sql of u is missing"), "\(refused)")
+        let excluded = try pack(3, "\"m/0003.sql\"", "\"requires\": {\"from\": \">=2.0.0\"},")
+        #expect(excluded.status == 0, "\(excluded)")
+    }
+
     // MARK: Values that a migration drops
 
     static let one = "CREATE TABLE d(id INTEGER PRIMARY KEY, a, b); CREATE TABLE e(x); PRAGMA user_version = 1;"

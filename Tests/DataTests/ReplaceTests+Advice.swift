@@ -27,6 +27,23 @@ extension ReplaceTests {
         #expect(try refusal("moult replace --undo missing.db").contains("Specify the file that was replaced."))
     }
 
+    /// In a draft of a release, `${NAME}` stands for a value.
+    @Test func `names and conditions with a dollar sign are used literally`() throws {
+        try scratch.must("cp new1.db 'm${y}.db'; cp new2.db 'm$${y}.db'; cp new3.db 'n${HOME}.db'")
+        for (name, word) in [("m$${y}.db", "new2"), ("m${y}.db", "new1"), ("n${HOME}.db", "new3")] {
+            try scratch.must("moult replace -q app.db '\(name)' --check \"SELECT '\\${HOME}' = '\\$' || '{HOME}' = 1\"")
+            #expect(try content() == "\(word)\n", "\(name)")
+        }
+    }
+
+    /// SQLite names no column and no schema for a table of which a condition reads no column.
+    @Test(arguments: ["id = (SELECT max(id) FROM note)", "(SELECT count(*) FROM t) > 0", "EXISTS (SELECT 1 FROM t)"])
+    func `a condition may read a table without naming a column`(condition: String) throws {
+        try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\"")
+        try scratch.must("moult replace -q app.db new1.db --preserve 'note:\(condition)'")
+        #expect(try content() == "new1\nmine\n")
+    }
+
     @Test func `a dry run makes the same checks as the replacement`() throws {
         for (check, why) in [
             ("SELECT count(*) FROM t = 100", "new1.db does not pass --check"),

@@ -11,7 +11,7 @@ import Testing
         // The password has an unescaped slash or question mark.
         ("https://me:sec/ret@a.org/", "https://***"), ("https://me:sec?ret@a.org/", "https://***?***"),
         ("HTTPS://a.org?secret", "HTTPS://a.org?***"), ("ftp://me:secret@a.org/", "ftp://***@a.org/"),
-        ("https:/a.org/f?secret", "https:/a.org/f?***"),
+        ("https:/a.org/f?secret", "https:/a.org/f?***"), ("https:/me:secret@a.org/f", "https:/***@a.org/f"),
         ("https://[::1]:80/f?secret", "https://[::1]:80/f?***"),
     ])
     func `a URL with secrets is shown without them`(_ text: String, _ shown: String) {

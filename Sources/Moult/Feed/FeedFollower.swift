@@ -306,10 +306,13 @@ struct FeedFollower {
             current.keys?.roles.release.signatureNames(of: release.manifest.name) ?? [
                 "\(release.manifest.name).minisig"
             ]
+        // Another user may have put a link to a file of this user there, so only signatures are returned.
         return try names.compactMap { name in
             let place = current.place.beside(name, ofVersion: "\(release.version)")
             let answer = try transport.read(place, limit: Provenance.largestSignature)
-            guard case .bytes(let bytes, _) = answer else { return nil }
+            guard case .bytes(let bytes, _) = answer, (try? Signature(file: bytes, named: name)) != nil else {
+                return nil
+            }
             return (name, bytes)
         }
     }

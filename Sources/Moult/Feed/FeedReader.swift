@@ -158,6 +158,8 @@ struct FeedReader {
 
     /// Returns an error that says where the file is: mirrors have files of the same name.
     private static func error(_ error: MoultError, about place: Location) -> MoultError {
+        // In a registry, the files of a feed have no addresses of their own.
+        if case .registry = place { return error }
         func placed(_ text: String) -> String {
             text.contains("\(place)") ? text : text.replacing(place.name, with: "\(place)")
         }
@@ -173,7 +175,10 @@ struct FeedReader {
             var found: [(String, [UInt8])] = []
             let provenance = try verify(bytes, named: name, keys) { file in
                 let signature = try fetch(file, Provenance.largestSignature, beside: place)
-                if let signature { found.append((Feed.fileName + file.dropFirst(name.count), signature)) }
+                // Another user may have put a link to a file of this user there, so only signatures are kept.
+                if let signature, (try? Signature(file: signature, named: file)) != nil {
+                    found.append((Feed.fileName + file.dropFirst(name.count), signature))
+                }
                 return signature
             }
             for (name, bytes) in found { keep(name, bytes) }

@@ -103,7 +103,17 @@ extension Orchestrator {
             if try facts?.size != bundle.size || SHA256.digest(ofFileAt: target).hex != bundle.sha256 {
                 overwrites = facts != nil
                 let copy = "\(try work.ready)/\(bundle.file)"
-                try Files.copy(source, to: copy, mode: 0o644)
+                func requireSame(_ file: String, _ isSame: Bool) throws {
+                    if isSame { return }
+                    throw MoultError(
+                        .refused, .refused, what: "\(file) does not match the manifest",
+                        why: "its size or SHA-256 differs",
+                        now: "Report this to the publisher.")
+                }
+                // Another user may have put a link to a file of this user there, whose content must not become public.
+                try requireSame(source, Files.factsThroughLinks(source)?.size == bundle.size)
+                try Files.copy(source, to: copy, mode: 0o600)
+                try requireSame(source, SHA256.digest(ofFileAt: copy).hex == bundle.sha256)
                 try Files.seal(copy, mode: 0o644)
                 first.append(bundle.file)
             }

@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// The format of results.
 package enum Format: Sendable {
@@ -156,11 +157,12 @@ package struct Output: Sendable {
 
 /// Writes the output files of verbs.
 enum OutputFile {
-    /// Creates or replaces the file. An existing file keeps its mode; a new one gets `mode` without the permissions in the
-    /// umask.
+    /// Creates or replaces the file. An existing file of this user keeps its mode; a new one gets `mode` without the permissions in
+    /// the umask, and so does one that replaces a file of another user, who may have created it with a mode that lets anyone write.
     static func write(_ bytes: [UInt8], to path: String, mode: UInt32 = 0o666) throws {
         let directory = try directory(of: path)
-        let before = try Files.factsThroughLinks(path).map { $0.mode & 0o777 }
+        let facts = try Files.factsThroughLinks(path)
+        let before = facts.flatMap { $0.owner == geteuid() ? $0.mode & 0o777 : nil }
         try withExtendedLifetime(directory) {
             try Files.replace(path, with: bytes, mode: before ?? mode & ~(Permission.umask ?? 0o077))
         }

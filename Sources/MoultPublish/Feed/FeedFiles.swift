@@ -37,10 +37,10 @@ extension FeedDirectory {
         }
         let ofReleases = try feed.releases.flatMap { try files(of: $0) }
         let early = FeedNames.ofSignatures(Feed.fileName, digest: digest) + "."
-        let signatures = try SignatureFiles.beside(file(Feed.fileName))
+        let signatures = try SignatureFiles.published(file(Feed.fileName))
         let lists = try KeyDirectory(path: path).all().flatMap { list -> [FeedFile] in
             let name = KeyList.fileName(list.serial)
-            return try small(SignatureFiles.beside(file(name)).map(\.0), isImmutable: false)
+            return try small(SignatureFiles.published(file(name)).map(\.0), isImmutable: false)
                 + small([name], isImmutable: true)
         }
         let feedFiles =
@@ -72,7 +72,7 @@ extension FeedDirectory {
             return FeedFile(name: name, size: size, sha256: sha256, isImmutable: true)
         }
         return try found.compactMap { try immutable($0.name, $0.size, $0.sha256) }
-            + small(SignatureFiles.beside(file(own.name)).map(\.0), isImmutable: false)
+            + small(SignatureFiles.published(file(own.name)).map(\.0), isImmutable: false)
             + [immutable(own.name, own.size, own.sha256)].compactMap(\.self)
     }
 

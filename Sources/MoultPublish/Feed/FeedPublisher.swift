@@ -37,7 +37,7 @@ package struct FeedPublisher {
         try requireSigningKey(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
         let list = try KeyDirectory(path: directory.path).newest()
-        if before != nil { try requireUnchanged(list) }
+        let isProven = try before.map { try isUnchanged($0.digest, list) } ?? true
         if before != nil, list == nil { try requireKnownKey() }
         let unsigned = try list == nil && !options.keys.isEmpty ? directory.unsignedReleases(before?.feed) : []
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
@@ -69,6 +69,7 @@ package struct FeedPublisher {
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
         let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
         try signing.verify(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
+        if !isProven { throw unproven(list) }
         let own = try releases.map { try $0.signatures(in: directory, by: signing) }
         let renewed =
             try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing, after: list)
@@ -172,24 +173,52 @@ package struct FeedPublisher {
     }
 
     /// Throws if the current feed was changed after it was signed: a new signature would also cover what someone without a key has
-    /// put into the directory. Without a key list, a feed that none of the given keys has signed yet is accepted.
-    private func requireUnchanged(_ list: KeyList?) throws {
+    /// put into the directory. `digest` is that of the feed that was read. Returns whether a known key has signed the feed; without
+    /// a key list, a feed that none of the given keys has signed yet is accepted.
+    private func isUnchanged(_ digest: String, _ list: KeyList?) throws -> Bool {
         let path = directory.file(Feed.fileName)
-        let roles = list.map { ($0.roles.feed.entries + $0.roles.release.entries).map(\.key) } ?? []
-        let keys = options.keys.map(\.publicKey) + roles
-        guard let bytes = try Files.read(path, limit: Feed.largest) else { return }
+        let keys = try options.keys.map(\.publicKey) + keysOfKnownLists(list)
+        guard let bytes = try Files.read(path, limit: Feed.largest), try SHA256.digest(of: bytes).hex == digest else {
+            throw refusal(
+                "\(path) has changed while it was read", "another program writes to the directory", "Publish again.")
+        }
         // A file that is not a signature belongs to no key.
         let known = try SignatureFiles.beside(path).filter { name, file in
             (try? Signature(file: file, named: name)).map { signature in keys.contains { $0.id == signature.keyID } }
                 ?? false
         }
         if known.contains(where: { !SignatureFiles.isWrong($0, of: bytes, by: keys) }) || known.isEmpty && list == nil {
-            return
+            return true
         }
+        if known.isEmpty { return false }
         throw refusal(
             "\(path) was changed after it was signed",
             "no signature next to it matches, and a new one would cover the change",
             "Restore the feed and its signatures from a copy that you trust, then publish again.")
+    }
+
+    private func unproven(_ list: KeyList?) -> MoultError {
+        refusal(
+            "\(directory.file(Feed.fileName)) was not signed with any of these keys",
+            "a key list in the feed's directory does not prove which keys are the publisher's, because another user may have "
+                + "put it there with a changed feed",
+            "Add a key that signed the feed with --key FILE, or the newest list in the directory of `moult trust`: "
+                + "--trust keys/\(KeyList.fileName(list?.serial ?? 1))")
+    }
+
+    /// Returns the keys of the current list if the publisher also has that list elsewhere, next to a list that the command names.
+    /// Any user who can write to the feed's directory could put a list there, and such a list names its own root keys.
+    private func keysOfKnownLists(_ list: KeyList?) throws -> [PublicKey] {
+        guard let list else { return [] }
+        let own = try Files.resolved(directory.path)
+        for case .keyList(let path) in options.changes {
+            let place = Files.directory(of: try Files.absolute(path))
+            // A fault of a list is reported when the list is read to be published.
+            guard try Files.resolved(place) != own, (try? KeyDirectory(path: place).all())?.contains(list) == true
+            else { continue }
+            return (list.roles.feed.entries + list.roles.release.entries).map(\.key)
+        }
+        return []
     }
 
     /// Throws unless stores know one of the keys. Without a key list, stores trust the keys in their settings, and those keys

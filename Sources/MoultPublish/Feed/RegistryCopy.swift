@@ -26,7 +26,7 @@ final class RegistryCopy {
     func pullFeed(provenBy signers: TrustedSigners?) throws -> String? {
         guard let (artifact, digest) = try transport.artifact(repository, RegistryFile.feedTag) else { return nil }
         for layer in artifact.layers { try pull(layer, limit: Feed.largest) }
-        let signatures = try SignatureFiles.beside(directory.file(Feed.fileName))
+        let signatures = try SignatureFiles.published(directory.file(Feed.fileName))
         let bytes = try Files.read(directory.file(Feed.fileName), limit: Feed.largest) ?? []
         try signers?.verify(bytes, signatures, of: repository)
         return digest
@@ -116,7 +116,7 @@ final class RegistryCopy {
         let name = release.manifest.name
         var layers =
             try [layer(name, .manifest)]
-            + SignatureFiles.beside(directory.file(name)).map { try layer($0.0, .signature) }
+            + SignatureFiles.published(directory.file(name)).map { try layer($0.0, .signature) }
         if let manifest = try directory.manifest(of: release) {
             if let bundle = manifest.bundle {
                 layers.append(.init(name: bundle.file, mediaType: .bundle, sha256: bundle.sha256, size: bundle.size))

@@ -10,6 +10,12 @@ enum SignatureFiles {
             .compactMap { place in try Files.read("\(directory)/\(place)", limit: 1 << 14).map { (place, $0) } }
     }
 
+    /// Returns the signature files next to a file that are signatures. Only these may be published: another user who can write to
+    /// the directory may have put a link to a file of this user there.
+    static func published(_ path: String) throws -> [(String, [UInt8])] {
+        try beside(path).filter { name, bytes in (try? Signature(file: bytes, named: name)) != nil }
+    }
+
     /// Returns whether a signature does not match these bytes. A signature by an unavailable key cannot be checked, and does
     /// not count as wrong.
     static func isWrong(_ file: (String, [UInt8]), of bytes: [UInt8], by keys: [PublicKey]) -> Bool {

@@ -65,7 +65,7 @@ extension Subject {
         _ path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
     ) throws -> Subject {
         guard let facts = try Files.factsThroughLinks(path) else {
-            throw MoultError(.subject, what: "cannot read \(path)", why: "no such file")
+            throw MoultError(.subject, what: "cannot read \(Address(path))", why: "no such file")
         }
         guard facts.kind == .file else {
             throw MoultError(

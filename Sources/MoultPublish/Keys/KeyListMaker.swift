@@ -75,6 +75,7 @@ package struct KeyListMaker {
             throw refusal(
                 "no root key is specified", "stores accept only a signed list", "Specify a root key with --key FILE.")
         }
+        if let before { try requireOwn(before, in: directory) }
         let work = try WorkDirectory(in: directory, named: ".moult-trust")
         defer { work.remove() }
         // An existing list with this name was not signed.
@@ -97,6 +98,22 @@ package struct KeyListMaker {
                 "the list has no \(name) key", "the first list must have keys for this role", "Add --\(name) KEY.pub.")
         }
         return TrustedKeys(entries, threshold: role.threshold ?? before?.threshold ?? 1)
+    }
+
+    /// Throws unless one of the given keys has signed the previous list, of which the next one keeps keys: another user who can
+    /// write to the directory could have put a list there that names that user's root key, too.
+    private func requireOwn(_ before: KeyList, in directory: String) throws {
+        let path = "\(directory)/\(KeyList.fileName(before.serial))"
+        let bytes = try Files.read(path, limit: KeyList.largest) ?? []
+        let own = TrustedKeys(keys.map { TrustedKeys.Entry(key: $0.publicKey) }, threshold: 1)
+        do {
+            _ = try own.verify(bytes, named: path, at: now, find: { try Files.read($0, limit: 1 << 14) })
+        } catch is MoultError {
+            throw refusal(
+                "\(path) was not signed with any of these keys",
+                "the next list keeps keys of this one, which may not be yours",
+                "Use a key that signed it with --key ROOT.key; others can sign the new list later with `moult sign`.")
+        }
     }
 
     private func missing(_ path: String, after before: KeyList?) throws -> String? {

@@ -188,6 +188,7 @@ package struct Packer {
             throw Self.refuseChange(of: "\(options.output)/\(stem).json")
         }
         try warnOfSequence(manifest, except: "\(stem).json")
+        try requireMigrations(manifest, except: "\(stem).json")
         let trials = try Trials(
             of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, in: outputStaging,
             by: options.tryInstall)
@@ -219,6 +220,35 @@ package struct Packer {
             return options.warn(
                 "release \(version) has sequence \(sequence), and \(old.version) in \(options.output) has \(old.sequence): "
                     + "stores refuse a newer version whose sequence is not higher")
+        }
+    }
+
+    /// Throws if an earlier release has a migration that this one lacks: a store with a still earlier release would run only the
+    /// later migrations, on a database for which they were not written.
+    private func requireMigrations(_ manifest: Manifest, except name: String) throws {
+        let earlier = try EarlierRelease.all(in: options.output).filter {
+            Files.name(of: $0.path) != name && $0.precedes(manifest)
+        }
+        for old in earlier {
+            // The stores that do not have the migrations of that release yet.
+            let behind = earlier.map(\.manifest).first {
+                $0.sequence < old.manifest.sequence && manifest.requires.from?.contains($0.version) ?? true
+            }
+            guard let behind else { continue }
+            for database in old.manifest.databases {
+                guard let now = manifest.database(database.name), now.kind.isMigrated, !now.migrations.isEmpty else {
+                    continue
+                }
+                let known = Set(
+                    now.migrations.map(\.number) + (behind.database(database.name)?.migrations ?? []).map(\.number))
+                guard let missing = database.migrations.first(where: { !known.contains($0.number) }) else { continue }
+                throw MoultError(
+                    .packing, .refused, what: "the migration \(missing.member) of \(database.name) is missing",
+                    why:
+                        "release \(old.manifest.version) has it, and a store with \(behind.version) would run only the later ones",
+                    now: "Add it to \"migrations\" in the draft, or exclude these stores: "
+                        + "\"requires\": { \"from\": \">=\(old.manifest.version)\" }")
+            }
         }
     }
 

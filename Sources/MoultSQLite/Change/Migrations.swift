@@ -60,7 +60,7 @@ package struct Migrations: Sendable {
     private func run(on connection: Connection) throws {
         let path = place ?? connection.path
         let dangling = try connection.references(limit: Self.maxFindings).findings
-        let before = try RowCounts(of: connection)
+        let (before, counters) = (try RowCounts(of: connection), try RowSequences.all(in: connection))
         var version = Int(try connection.int("PRAGMA user_version"))
         try connection.raiseScriptGuard(deadline: deadline)
         for script in scripts where script.number > version {
@@ -68,6 +68,8 @@ package struct Migrations: Sendable {
             version = script.number
         }
         try connection.lowerScriptGuard()
+        // A table that a script has created again counts from its highest remaining row.
+        try RowSequences.raise(counters, in: connection)
         // References that were dangling before the scripts ran do not block the release.
         let findings = try connection.references(limit: Self.maxFindings).findings
         if let finding = Soundness.added(findings, since: dangling).first {

@@ -47,11 +47,20 @@ enum SearchIndexes {
 
 /// The counters of AUTOINCREMENT tables.
 enum RowSequences {
-    /// Raises the counters of the new database to those of the old one, so that no id is reused.
-    static func raise(from old: Connection, to new: Connection) throws {
-        let isThere = "SELECT count(*) FROM main.sqlite_schema WHERE name = 'sqlite_sequence'"
-        guard try old.int(isThere) > 0, try new.int(isThere) > 0 else { return }
-        for row in try old.query("SELECT name, max(seq) FROM main.sqlite_sequence GROUP BY name") {
+    private static func areThere(_ connection: Connection) throws -> Bool {
+        try connection.int("SELECT count(*) FROM main.sqlite_schema WHERE name = 'sqlite_sequence'") > 0
+    }
+
+    /// Returns the name of each table with its counter.
+    static func all(in connection: Connection) throws -> [[Value]] {
+        guard try areThere(connection) else { return [] }
+        return try connection.query("SELECT name, max(seq) FROM main.sqlite_sequence GROUP BY name")
+    }
+
+    /// Raises the counters of a database to earlier ones, so that no id is reused.
+    static func raise(_ earlier: [[Value]], in new: Connection) throws {
+        guard try areThere(new) else { return }
+        for row in earlier {
             guard case .integer(let before) = row[1],
                 let table = try TableLayout.of(SQLName(row[0].textOrEmpty), in: new),
                 try table.isAutoincrement(in: new)

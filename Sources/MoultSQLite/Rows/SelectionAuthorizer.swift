@@ -42,7 +42,9 @@ final class SelectionAuthorizer {
         case SQLITE_READ:
             let name = SQLName(first)
             if name == "json_each" || name == "json_tree" { return true }
-            if schema == "main", tables.contains(name), !name.isInternal { return true }
+            // If a statement reads no column of a table, SQLite names neither a column nor the schema.
+            let isMain = schema == "main" || schema.isEmpty && second.isEmpty
+            if isMain, tables.contains(name), !name.isInternal { return true }
             return deny("the table \(first), which the database does not have")
         default: return deny("something other than columns, functions and subqueries")
         }

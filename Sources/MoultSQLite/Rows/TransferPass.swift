@@ -114,7 +114,7 @@ final class TransferPass {
         outcomes += orphans.sorted { $0.key < $1.key }.map { TableOutcome(table: $0.key.text, shippedLosers: $0.value) }
         close()
         try SearchIndexes.rebuild(in: new, dependingOn: changed + orphans.keys.map(\.text))
-        try RowSequences.raise(from: old, to: new)
+        try RowSequences.raise(RowSequences.all(in: old), in: new)
     }
 
     /// Closes all statements, because open statements would block a rollback.
