@@ -298,4 +298,40 @@ import Testing
         #expect(kept.reason == "rolled-back")
         #expect(try kept.sql("app.db", "SELECT name FROM item WHERE name = 'APPROW'") == "APPROW\n")
     }
+
+    /// A store may skip the release with the first new name.
+    @Test func `a column that was renamed twice keeps its values in a store that skips a release`() throws {
+        let names = ["a", "b", "c"]
+        let columns: [[String: JSON]] = [[:], ["a": "b"], ["a": "c", "b": "c"]]
+        for number in 1...3 {
+            let rule: JSON = .compact([
+                "table": "t",
+                "columns": columns[number - 1].isEmpty
+                    ? nil
+                    : .object(columns[number - 1].sorted { $0.key < $1.key }.map { JSON.Member($0.key, $0.value) }),
+            ])
+            try shop.pack(
+                "\(number).0.0", [.shared("CREATE TABLE t(id INTEGER PRIMARY KEY, \(names[number - 1]));", [rule])])
+        }
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO t VALUES(1, 'A')")
+        try shop.install("3.0.0")
+        #expect(try shop.read("app.db", "SELECT c FROM t") == "A\n")
+    }
+
+    @Test func `two columns that would become one are refused`() throws {
+        try shop.pack("1.0.0", [.shared("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b);", [["table": "t"]])])
+        try shop.pack(
+            "2.0.0",
+            [
+                .shared(
+                    "CREATE TABLE t(id INTEGER PRIMARY KEY, c);",
+                    [["table": "t", "columns": ["a": "c", "b": "c"]]])
+            ])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO t VALUES(1, 'A', 'B')")
+        let refused = try shop.apply("2.0.0")
+        #expect(refused.status == 3 && refused.errors.contains("a and b would both become c"), "\(refused)")
+        #expect(try shop.read("app.db", "SELECT a, b FROM t") == "A|B\n")
+    }
 }

@@ -20,7 +20,12 @@ struct ColumnMap {
                         "column \(old.columns[place].name) is renamed to \(name), and the new table has no such column",
                     now: didYouMean(name, among: new.columns.map(\.name)))
             }
-            taken[target] = place
+            if let other = taken.updateValue(place, forKey: target) {
+                throw MoultError(
+                    .selection, .refused, what: "cannot carry over the rows of table \(old.name)",
+                    why: "its columns \(old.columns[other].name) and \(old.columns[place].name) would both become \(name)",
+                    now: "The publisher of the release must give them different names in \"columns\".")
+            }
         }
         for place in old.columns.indices where names[SQLName(old.columns[place].name)] == nil {
             // Renamed columns take precedence.

@@ -63,14 +63,9 @@ package struct SelectionCheck {
     /// Returns why the new names of renamed columns do not match the table in this schema; nil if they do.
     package func fault(inNewNames columns: [String: String], of table: String) throws -> Fault? {
         guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return try fault(inTable: table) }
-        var seen: [SQLName: String] = [:]
+        // Several old names may have the same new name, for a column that was renamed more than once.
         for (old, new) in columns.sorted(by: { $0.key < $1.key }) {
             if let fault = Self.fault(inColumn: new, of: layout, subject: .column(old)) { return fault }
-            if let other = seen.updateValue(old, forKey: SQLName(new)) {
-                return Fault(
-                    subject: .column(old), why: "columns \"\(other)\" and \"\(old)\" both become \"\(new)\"",
-                    suggestion: nil)
-            }
         }
         return nil
     }
