@@ -23,7 +23,8 @@ struct ColumnMap {
             if let other = taken.updateValue(place, forKey: target) {
                 throw MoultError(
                     .selection, .refused, what: "cannot carry over the rows of table \(old.name)",
-                    why: "its columns \(old.columns[other].name) and \(old.columns[place].name) would both become \(name)",
+                    why:
+                        "its columns \(old.columns[other].name) and \(old.columns[place].name) would both become \(name)",
                     now: "The publisher of the release must give them different names in \"columns\".")
             }
         }
