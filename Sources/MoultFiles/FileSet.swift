@@ -34,7 +34,8 @@ package struct FileSet {
 
     static func ready(_ work: String) -> String { "\(work)/ready" }
     private static func old(_ work: String) -> String { "\(work)/old" }
-    private static func record(_ work: String) -> String { "\(work)/set.json" }
+    static let recordName = "set.json"
+    private static func record(_ work: String) -> String { "\(work)/\(recordName)" }
 
     // MARK: delivering
 

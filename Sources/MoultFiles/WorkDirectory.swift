@@ -10,6 +10,8 @@ internal import MoultLibc
 package final class WorkDirectory {
     package let path: String
     private let held: Held
+    /// The name of a file in each work directory.
+    fileprivate static let marker = ".moult-work"
     /// Whether to keep the directory, because a set of files was delivered only in part, and the next command must complete or
     /// undo that.
     private var isNeeded = false
@@ -48,7 +50,21 @@ package final class WorkDirectory {
             pinned = try PinnedDirectory(path, lockedBy: lock)
         }
 
-        func remove() throws { try Files.removeTree(path, knownAs: lock.facts()) }
+        /// Whether a command has made this directory as a work directory. A user who can write to the parent directory can rename
+        /// any directory there, but cannot create a file in a directory of this user. A command may have been killed before it
+        /// created the marker, and after a power failure the record of a set may be there without the marker.
+        func isMade() throws -> Bool {
+            let names = try lock.names()
+            return names.isEmpty || names.contains(WorkDirectory.marker) || names.contains(FileSet.recordName)
+        }
+
+        /// Removes the directory; the marker comes last, so that a killed removal can be completed.
+        func remove() throws {
+            for name in try lock.names() where name != WorkDirectory.marker && name != FileSet.recordName {
+                try Files.removeTree("\(path)/\(name)")
+            }
+            try Files.removeTree(path, knownAs: lock.facts())
+        }
     }
 
     /// Creates and locks the directory; returns nil if another command was faster, or mistook the new directory for a leftover.
@@ -57,8 +73,13 @@ package final class WorkDirectory {
             guard try Files.facts(path) != nil else { throw error }
             return nil
         }
-        do { return try Held(path, in: above, isNew: true) } catch {
+        do {
+            guard let held = try Held(path, in: above, isNew: true) else { return nil }
+            try Files.writeNew([], to: "\(path)/\(marker)", mode: 0o600)
+            return held
+        } catch {
             // The first error is the one to report.
+            try? Files.remove("\(path)/\(marker)")
             try? Files.removeEmpty(path)
             throw error
         }
@@ -78,7 +99,7 @@ package final class WorkDirectory {
         if names.isEmpty { return [] }
         let above = try PinnedDirectory.output(parent)
         // Any error means that the directory cannot be cleaned up safely, so it stays.
-        return names.compactMap { try? Held("\(parent)/\($0)", in: above) }
+        return names.compactMap { try? Held("\(parent)/\($0)", in: above) }.filter { (try? $0.isMade()) == true }
     }
 
     /// Completes or undoes the work of killed commands, and removes their directories.

@@ -244,6 +244,16 @@ import Testing
         #expect(killed > 0)
     }
 
+    @Test func `a planted link in place of the lock is named at once`() throws {
+        let lock = scratch.path(".thumbs.db.moult-lock")
+        try Files.symlink(to: "/etc/shadow", at: lock)
+        let ended = try cache()
+        #expect(ended.status == 3 && ended.errors.contains("\(lock) is a symbolic link of user root"), "\(ended)")
+        #expect(try Files.target(ofLink: lock) == "/etc/shadow")
+        try Files.remove(lock)
+        #expect(try cache().status == 2)
+    }
+
     /// The old journal belongs to the existing file. Without it, an incomplete transaction would count as a valid
     /// cache.
     @Test func `a cache whose journal was set aside is recreated`() throws {

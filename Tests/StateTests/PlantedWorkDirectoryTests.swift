@@ -85,9 +85,22 @@ import Testing
 
     @Test func `a leftover directory of this user is removed`() throws {
         try Shell.must(["chmod", "1777", open])
-        try scratch.must("mkdir -m 700 open/.moult-pack.0; echo x > open/.moult-pack.0/file")
+        try scratch.must(
+            "mkdir -m 700 open/.moult-pack.0; echo x > open/.moult-pack.0/file; > open/.moult-pack.0/.moult-work")
         try attacked("moult pack draft/draft.json -o open")
         #expect(try Files.facts("\(open)/.moult-pack.0") == nil)
+    }
+
+    /// A user who owns the parent directory can rename a directory of root, but not remove it.
+    @Test(arguments: commands, ["755", "700"])
+    func `a directory that was renamed to that of a work directory is not removed`(
+        _ command: (line: String, work: String), _ mode: String
+    ) throws {
+        try Shell.must(["chown", "65534", open])
+        try scratch.must("mkdir -p open/backup/deep; echo precious > open/backup/deep/file; chmod \(mode) open/backup")
+        try plant("mv open/backup open/\(command.work).0")
+        try attacked(command.line)
+        #expect(try Files.facts("\(open)/\(command.work).0/deep/file") != nil)
     }
 
     @Test func `no write is redirected if an attacker replaces a work directory`() throws {

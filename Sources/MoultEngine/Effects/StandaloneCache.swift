@@ -252,6 +252,12 @@ package struct StandaloneCache {
     /// Locks a separate file, because the file itself is replaced. Returns nil if this user cannot create files in the directory,
     /// and therefore cannot replace the cache either.
     private func lock() throws -> FileLock? {
+        if let facts = try Files.facts(lockFile), facts.kind == .link {
+            throw MoultError(
+                .locked, .refused, what: "the cache \(path) cannot be created",
+                why: "its lock \(lockFile) is a symbolic link of user \(Files.userName(facts.owner))",
+                now: "Find out who created it, then remove it: \(shellLine(["rm", lockFile]))")
+        }
         var backoff = Backoff(.seconds(Self.patience), longest: 10)
         repeat {
             do { if let lock = try FileLock.take(lockFile, .exclusive, isTemporary: true) { return lock } } catch let
@@ -265,8 +271,14 @@ package struct StandaloneCache {
         let holders = try LockHolders.of(lockFile).map(\.description).joined(separator: ", ")
         throw MoultError(
             .locked, .busy, what: "the cache \(path) is being created",
-            why: "the lock on \(lockFile) is held by \(holders.isEmpty ? "another process" : holders)",
+            why: "the lock on \(lockFile)\(try Self.owner(of: lockFile)) is held by "
+                + (holders.isEmpty ? "another process" : holders),
             now: "Try again later. If no moult command is running, remove the lock: \(shellLine(["rm", lockFile]))")
+    }
+
+    private static func owner(of file: String) throws -> String {
+        guard let owner = try Files.facts(file)?.owner, owner != geteuid() else { return "" }
+        return ", which belongs to user \(Files.userName(owner)),"
     }
 }
 
