@@ -37,7 +37,8 @@ import Testing
         #expect(fault.subject == .column("cents"))
         #expect(fault.suggestion == #"Did you mean "cents"?"#)
         #expect(try check.fault(inNewNames: ["a": "g"], of: "item") != nil)
-        #expect(try check.fault(inNewNames: ["a": "cents", "b": "Cents"], of: "item") != nil)
+        // A column may have been renamed more than once.
+        #expect(try check.fault(inNewNames: ["a": "cents", "b": "Cents"], of: "item") == nil)
     }
 
     @Test(arguments: [
