@@ -47,7 +47,8 @@ import Testing
     }
 
     @Test func `--tidy removes only files that moult left over`() throws {
-        try bench.must("mkdir -p public/.moult-publish.0/ready; echo mine > public/notes.txt; echo x > public/.hidden")
+        try bench.must("mkdir -p public/.moult-publish.0/ready; > public/.moult-publish.0/.moult-work")
+        try bench.must("echo mine > public/notes.txt; echo x > public/.hidden")
         let found = try check()
         #expect(found.status == 0 && found.output.contains(".moult-publish.0: left over"), "\(found.output)")
         let tidied = try check("--tidy")
