@@ -25,8 +25,6 @@ public enum ReleaseMarker {
     public static let insert = "INSERT INTO moult_release(release, sequence, digest) VALUES(?1, ?2, ?3)"
     /// Selects whether a database has the table.
     public static let isThere = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'moult_release'"
-    /// Selects the version in the row.
-    public static let release = "SELECT release FROM moult_release"
     /// Selects the digest in the row.
     public static let digest = "SELECT digest FROM moult_release"
 }

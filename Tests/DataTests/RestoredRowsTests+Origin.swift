@@ -149,31 +149,4 @@ extension RestoredRowsTests {
         #expect(ended.output == "1 row of item restored\n", "\(ended.errors)")
         #expect(try shop.sql("x.db", "SELECT name FROM item ORDER BY id") == "S2\nMINE\n")
     }
-
-    /// A whole restore brings back content of an earlier release, which the next update replaces again.
-    @Test func `a set names the release of its content, also after an older content was restored`() throws {
-        let (old, new) = (
-            "CREATE TABLE n(id INTEGER PRIMARY KEY, x, own INT);",
-            "CREATE TABLE n(id INTEGER PRIMARY KEY, txt, own INT);"
-        )
-        let own: JSON = ["table": "n", "where": "own = 1"]
-        try shop.pack("1.0.0", [.shared(old + "INSERT INTO n VALUES(1, 'withdrawn', 0), (2, 'kept', 0);", [own])])
-        try shop.pack(
-            "2.0.0",
-            [
-                .shared(
-                    new + "INSERT INTO n VALUES(2, 'kept', 0);",
-                    [["table": "n", "where": "own = 1", "columns": ["x": "txt"]]])
-            ])
-        try shop.install("1.0.0")
-        try shop.sql("app.db", "INSERT INTO n VALUES(5, 'unmarked', 0)")
-        try shop.install("2.0.0")
-        try shop.must("quarantine", "-q", "--restore", "app")
-        try shop.install("2.0.0")
-        let sets = try Shop.last(try shop.moult("quarantine", "--json"))["quarantine"]?.array ?? []
-        #expect(sets.last?["release"]?.string == "1.0.0", "\(sets)")
-        let id = try #require(sets.last?["id"]?.string)
-        try shop.must("quarantine", "--restore", id, "--table", "n")
-        #expect(try shop.sql("app.db", "SELECT * FROM n ORDER BY id") == "2|kept|0\n5|unmarked|0\n")
-    }
 }

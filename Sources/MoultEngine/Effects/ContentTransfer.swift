@@ -58,12 +58,9 @@ struct ContentTransfer {
     func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
         var transfer = self
         if !isForeign, try live.int(ReleaseMarker.isThere) == 1,
-            case .text(let digest)? = try live.scalar(ReleaseMarker.digest)
+            case .text(let digest)? = try live.scalar(ReleaseMarker.digest), let content = try contentOf(digest)
         {
-            if case .text(let release)? = try live.scalar(ReleaseMarker.release) { displacement?.setRelease(release) }
-            if let content = try contentOf(digest) {
-                (transfer.old, transfer.rules) = (.shipped(content.file), content.rules)
-            }
+            (transfer.old, transfer.rules) = (.shipped(content.file), content.rules)
         }
         try transfer.carry(from: live, to: new, displacement)
     }

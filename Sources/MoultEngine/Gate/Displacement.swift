@@ -45,9 +45,6 @@ final class Displacement {
         record.rows = Dictionary(fates.filter { $0.kept > 0 }.map { (SQLName($0.table), $0.kept) }) { $0 + $1 }
     }
 
-    /// Sets the release that the content is from. This is not the installed one if an older content was restored.
-    func setRelease(_ release: String) { if !record.release.isEmpty { record.release = release } }
-
     /// Records that the same update turns the old file into a separate generation.
     func proveAdopted(_ fates: [RowFate]) { (self.fates, proof) = (fates.filter { !$0.isEmpty }, .adopted) }
 
