@@ -244,7 +244,7 @@ package struct Assessment {
             return "it has no table \(ReleaseMarker.table), so its content is not from a release"
         }
         guard try connection.scalar(ReleaseMarker.digest) != .text(database.sha256) else { return nil }
-        guard case .text(let release)? = try connection.scalar(ReleaseMarker.release) else {
+        guard case .text(let release)? = try connection.scalar("SELECT release FROM \(ReleaseMarker.table)") else {
             return "its table \(ReleaseMarker.table) is empty, so its content is not from a release"
         }
         return "its content is from release \(release)"
