@@ -248,25 +248,24 @@ package struct FileReplacement {
     private static let workName = "release"
 
     private func draft(_ content: Content, _ new: String, _ number: Int) -> JSON {
-        // In a draft, `${NAME}` stands for a value, and `$${` for `${`.
-        func literal(_ text: String) -> JSON { .string(text.replacing("${", with: "$${")) }
         let rows = content.preserve.map { rule -> JSON in
-            .compact(["table": literal(rule.table), "where": rule.rows.map(literal)])
+            .compact(["table": .string(rule.table), "where": rule.rows.map { .string($0) }])
         }
         let checks = content.checks.map { check -> JSON in
-            ["on": .string(StoreLayout.onlyDatabase), "sql": literal(check.sql), "expect": literal(check.expect)]
+            ["on": .string(StoreLayout.onlyDatabase), "sql": .string(check.sql), "expect": .string(check.expect)]
         }
-        return .compact([
+        let draft: JSON = .compact([
             "manifest": 1, "product": .string(Self.product), "version": .string("\(number).0.0"),
             "sequence": .size(number),
             "databases": [
                 StoreLayout.onlyDatabase: .compact([
-                    "kind": "shared", "path": .string(StoreLayout.onlyDatabase), "source": literal(new),
+                    "kind": "shared", "path": .string(StoreLayout.onlyDatabase), "source": .string(new),
                     "preserve": rows.isEmpty ? nil : .array(rows),
                 ])
             ],
             "checks": checks.isEmpty ? nil : .array(checks),
         ])
+        return Manifest.literalDraft(draft)
     }
 
     /// Runs one stage of the replacement. Rewrites errors about the new content for a user who has only two files, and has seen

@@ -18,6 +18,23 @@ import Testing
         #expect(changed.contains("1.0.0.json already exists with different content"), "\(changed)")
     }
 
+    /// In a draft, `${NAME}` stands for a value.
+    @Test func `paths and conditions with a dollar sign are packed literally`() throws {
+        try bench.must(
+            #"""
+            mkdir 'd${y}' 'd$${y}'; sqlite3 'd${y}/a.db' "CREATE TABLE t(x); INSERT INTO t VALUES('one')"
+            sqlite3 'd$${y}/a.db' "CREATE TABLE t(x); INSERT INTO t VALUES('two')"
+            cat > draft.json <<'END'
+            {"manifest": 1, "product": "o.x", "version": "1.0.0", "databases": {"a": {"kind": "shared", "source": "d$${y}/a.db",
+             "preserve": [{"table": "t", "where": "x = '$${z}'"}]}}}
+            END
+            moult pack -q draft.json && moult pack -q 'd$${y}/a.db'
+            moult apply -q --create releases/x-1.1.0.json
+            """#)
+        #expect(try bench.must("sqlite3 store/a.db 'SELECT x FROM t'") == "two\n")
+        #expect(try bench.must("cat releases/x-1.1.0.json").contains("x = '${z}'"))
+    }
+
     @Test func `init can be repeated after the directory of the feed was created`() throws {
         try bench.key("a")
         let line = "moult init -q store --product org.example.test --key a.pub --feed public"

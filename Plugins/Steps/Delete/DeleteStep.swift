@@ -168,8 +168,8 @@ public struct DeleteStep: Step {
                     now: "Nothing was changed. "
                         + (new == .nothing
                             ? "Ask the publisher for a release that keeps the path."
-                            : "\(Files.moveAway(context.store.path(database.path))). "
-                                + "Or ask the publisher for a release that keeps the path.")
+                            : "Ask the publisher for a release that keeps the path, or move the file at the new path away: "
+                                + Files.commandToMoveAway(context.store.path(database.path)))
                 )
             }
             for suffix in SidecarSuffixes.all where try context.store.look(database.path + suffix) != .nothing {

@@ -37,7 +37,7 @@ package struct FeedPublisher {
         try requireSigningKey(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
         let list = try KeyDirectory(path: directory.path).newest()
-        let isProven = try before.map { try isUnchanged($0.digest, list) } ?? true
+        let isProven = try before.map { try isSignedByKnownKey($0.digest, list) } ?? true
         if before != nil, list == nil { try requireKnownKey() }
         let unsigned = try list == nil && !options.keys.isEmpty ? directory.unsignedReleases(before?.feed) : []
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
@@ -175,7 +175,7 @@ package struct FeedPublisher {
     /// Throws if the current feed was changed after it was signed: a new signature would also cover what someone without a key has
     /// put into the directory. `digest` is that of the feed that was read. Returns whether a known key has signed the feed; without
     /// a key list, a feed that none of the given keys has signed yet is accepted.
-    private func isUnchanged(_ digest: String, _ list: KeyList?) throws -> Bool {
+    private func isSignedByKnownKey(_ digest: String, _ list: KeyList?) throws -> Bool {
         let path = directory.file(Feed.fileName)
         let keys = try options.keys.map(\.publicKey) + keysOfKnownLists(list)
         guard let bytes = try Files.read(path, limit: Feed.largest), try SHA256.digest(of: bytes).hex == digest else {

@@ -67,10 +67,11 @@ package struct ReleaseDraft {
         members.removeAll { ["bundle", "patches", "sqlite", "created", "expires"].contains($0.name) }
         let version = version ?? Self.version(after: before?.manifest)
         let sequence = try EarlierRelease.sequence(of: version, after: before, product: product, in: output)
-        return .object(members)
+        let draft = JSON.object(members)
             .setting("manifest", to: 1).setting("product", to: .string(product))
             .setting("version", to: .string(version.description)).setting("sequence", to: .size(sequence))
             .setting("databases", to: .object(databases))
+        return Manifest.literalDraft(draft)
     }
 
     private static func version(after before: Manifest?) -> Version {

@@ -94,3 +94,15 @@ extension Manifest.StepUse {
         ])
     }
 }
+
+extension Manifest {
+    /// Returns a draft in which every text stands for itself: in a draft, `${NAME}` stands for a value, and `$${` for `${`.
+    package static func literalDraft(_ draft: JSON) -> JSON {
+        switch draft {
+        case .string(let text): .string(text.replacing("${", with: "$${"))
+        case .array(let items): .array(items.map(literalDraft))
+        case .object(let members): .object(members.map { JSON.Member($0.name, literalDraft($0.value)) })
+        default: draft
+        }
+    }
+}
