@@ -140,6 +140,17 @@ import Testing
         #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
     }
 
+    @Test func `a rollback warns that a shared database was taken over`() throws {
+        try begin("shared")
+        try shop.pack("3.0.0", [app("reference"), Self.food])
+        try shop.install("3.0.0", "--take-over", "app")
+        let ended = try shop.moult("rollback", "--to", "1.0.0")
+        #expect(ended.errors.contains("so the shared database of release 1.0.0 lacks its earlier data"), "\(ended)")
+        let advice = try #require(ended.errors.split(separator: "quarantine: moult ").last?.dropLast())
+        let listed = try Shell.run(["sh", "-c", "\(BuiltMoult.path()) \(advice)"])
+        #expect(listed.status == 0 && listed.output.contains("taken-over"), "\(listed)")
+    }
+
     // MARK: another path
 
     @Test(arguments: ["user", "shared"])

@@ -277,6 +277,27 @@ import Testing
         #expect(try names() == "MINE\nONE\n")
     }
 
+    /// The second case's older condition is not valid in the newer schema.
+    @Test(arguments: [("own INT, mine INT", "1 own row,2 mine row"), ("mine INT", "2 mine row")])
+    func `rollback carries rows that either release preserves if their conditions differ`(columns: String, rows: String)
+        throws
+    {
+        try shop.pack(
+            "1.0.0", [.shared("CREATE TABLE t(v, own INT, mine INT);", [["table": "t", "where": "own = 1"]])])
+        try shop.pack(
+            "2.0.0",
+            [.shared("CREATE TABLE t(v, \(columns)); CREATE TABLE z(v);", [["table": "t", "where": "mine = 1"]])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO t(v, own) VALUES('1 own row', 1)")
+        try shop.install("2.0.0")
+        try shop.sql("app.db", "INSERT INTO t(v, mine) VALUES('2 mine row', 1)")
+        let count = rows.split(separator: ",").count
+        let plan = try shop.moult("rollback", "-n")
+        #expect(plan.output.contains("\(count) row\(count == 1 ? "" : "s") of t to carry over"), "\(plan)")
+        #expect(try shop.moult("rollback").status == 0)
+        #expect(try shop.read("app.db", "SELECT group_concat(v) FROM (SELECT v FROM t ORDER BY v)") == "\(rows)\n")
+    }
+
     @Test func `a rollback and the update after it lose no rows`() throws {
         try beginSecond()
         #expect(try shop.moult("rollback").status == 0)

@@ -58,7 +58,9 @@ import Testing
             let ended = try shop.moult("quarantine", "--export", file, "diary")
             #expect(ended.status == 3 && ended.errors.contains("\(file)\(suffix) exists"), "\(ended)")
             #expect(try Files.facts(file) == nil)
-            try Shell.must(["sh", "-ec", String(try #require(ended.errors.split(separator: "Move it away: ").last))])
+            try Shell.must([
+                "sh", "-ec", String(try #require(ended.errors.split(separator: "move its file away: ").last)),
+            ])
         }
         try shop.must("quarantine", "--export", file, "diary")
     }

@@ -61,6 +61,18 @@ extension ReplaceTests {
         #expect(try Tree(scratch.path, times: false) == before)
     }
 
+    @Test func `the commands in the status of a damaged file restore its old content, one after the other`() throws {
+        try scratch.must(
+            "moult replace -q app.db new1.db && head -c 100 /dev/zero | dd of=app.db conv=notrunc 2>/dev/null")
+        let status: Shell.Ended = try scratch.run("moult status -s .app.db.moult")
+        let commands = status.output.split(separator: "\n").compactMap { line in
+            line.firstRange(of: ": moult ").map { "moult \(line[$0.upperBound...])" }
+        }
+        #expect(status.output.contains("\nthen restore the newest with: "), "\(status)")
+        try scratch.must(commands.joined(separator: " && "))
+        #expect(try content() == "old\n")
+    }
+
     /// SQLite would use the `-wal` of the old file with the copy.
     @Test func `the advised command for a missing file moves a left WAL away`() throws {
         try scratch.must("moult replace -q app.db new1.db")

@@ -31,6 +31,28 @@ import Testing
         return ended.errors
     }
 
+    /// Each step is a file to replace with, or an undo and the expected content.
+    @Test(arguments: [
+        ["new1.db", "undo old", "nothing", "new1.db", "undo old", "nothing"],
+        ["new1.db", "new2.db", "undo new1", "undo old", "new2.db", "undo old", "nothing"],
+        ["new1.db", "new2.db", "undo new1", "new3.db", "undo new1", "undo old", "nothing"],
+    ])
+    func `an undo never goes back to a replacement that was already undone`(steps: [String]) throws {
+        for step in steps {
+            let words = step.split(separator: " ")
+            if words[0] == "undo" {
+                try scratch.must("moult replace -q --undo app.db")
+                #expect(try content() == "\(words[1])\n")
+            } else if step == "nothing" {
+                #expect(try refusal("moult replace --undo app.db").contains("nothing to undo"))
+                let status: Shell.Ended = try scratch.run("moult status -s .app.db.moult")
+                #expect(!status.output.contains("--undo"), "\(status)")
+            } else {
+                try scratch.must("moult replace -q app.db \(step)")
+            }
+        }
+    }
+
     @Test(arguments: ["app.db", "data", "My app.sqlite3", "ä'$x.db", ".hidden.db"])
     func `an undo restores the exact content of a file with any name`(name: String) throws {
         let word = shellLine([name])

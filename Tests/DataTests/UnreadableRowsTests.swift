@@ -133,6 +133,30 @@ import Testing
         #expect(ended.status != 0)
     }
 
+    @Test func `an update with the operator's consent keeps a damaged database, and carries the readable tables`()
+        throws
+    {
+        let rules: [JSON] = [["table": "note"], ["table": "t"]]
+        try shop.pack("1.0.0", [.shared(Self.two, rules)])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "app.db",
+            "INSERT INTO note VALUES(1, 'NOTE'); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) "
+                + "INSERT INTO t SELECT i, hex(zeroblob(200)) FROM n;")
+        try Shell.must([
+            "dd", "if=/dev/zero", "of=\(shop.path("app.db"))", "bs=4096", "seek=12", "count=1", "conv=notrunc",
+            "status=none",
+        ])
+        try #require(try Shell.run(["sqlite3", shop.path("app.db"), "SELECT sum(length(x)) FROM t"]).status != 0)
+        try shop.pack("2.0.0", [.shared(Self.two + "CREATE TABLE more(x);", rules)])
+        let refused = try shop.apply("2.0.0")
+        #expect(refused.status == 3 && refused.errors.contains("--accept-unpreserved"), "\(refused)")
+        let ended = try shop.apply("2.0.0", "--accept-unpreserved")
+        #expect(ended.status == 0, "\(ended)")
+        #expect(try shop.read("app.db", "SELECT x FROM note") == "NOTE\n")
+        #expect(try shop.onlyKept("app").sql("app.db", "SELECT x FROM note") == "NOTE\n")
+    }
+
     @Test func `an adoption is refused if the rows to preserve cannot be read`() throws {
         try makeDamaged(shop.path("app.db"))
         try shop.pack("1.0.0", [.shared(Self.two, [["table": "note"], ["table": "t"]])])

@@ -119,12 +119,12 @@ import Testing
         ("changes the mode", "PRAGMA journal_mode = WAL;" + toTwo, "PRAGMA journal_mode = WAL"),
         ("rewrites the schema", "PRAGMA writable_schema = 1;" + toTwo, "PRAGMA writable_schema = 1"),
         ("loads code", "SELECT load_extension('x');" + toTwo, "load_extension"),
-        ("loses rows", toTwo + "DELETE FROM note WHERE id = 1;", "table note now has 1 of its 2 rows"),
+        ("loses rows", toTwo + "DELETE FROM note WHERE id = 1;", "table note would have 1 of its 2 rows"),
         (
             "drops a table",
             "CREATE TABLE other(x); DROP TABLE note; "
                 + "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL, done INTEGER NOT NULL DEFAULT 0); "
-                + "PRAGMA user_version = 2;", "table note now has 0 of its 2 rows"
+                + "PRAGMA user_version = 2;", "table note would have 0 of its 2 rows"
         ),
         (
             "leaves a reference that leads nowhere",

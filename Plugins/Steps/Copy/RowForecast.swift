@@ -24,7 +24,9 @@ struct RowForecast {
         var selected: [SQLName: [String?]] = [:]
         let size = try Files.factsThroughLinks(place)?.size ?? 0
         for rule in rules {
-            let selection = RowSelection(table: rule.table, conditions: rule.conditions)
+            let conditions = try RowSelection(table: rule.table, conditions: rule.conditions)
+                .conditions(adding: rule.olderConditions, in: live)
+            let selection = RowSelection(table: rule.table, conditions: conditions)
             let count: Int
             switch try selection.reach(in: live, isChecked: isOwn || size > Self.largest) {
             case .absent: continue
@@ -39,7 +41,7 @@ struct RowForecast {
                 if mayLeave(rule) { continue }
                 throw MoultError.unselectable(database, rule.table, cause)
             }
-            selected[SQLName(rule.table)] = rule.conditions
+            selected[SQLName(rule.table)] = conditions
             if try rule.placement == nil || !targetHas(rule.table), count > 0 {
                 try accept(rule, count)
                 fates.add(rule.table) { $0.kept += count }
@@ -132,8 +134,13 @@ struct RowForecast {
             try Files.facts(shipped) != nil
         else { return [] }
         let pristine = try Connection(path: shipped, access: .immutable)
-        let content = try AppContent(
-            of: live, against: pristine, selected: selected, ignoring: ReleaseMarker.tables)
+        let content: AppContent
+        do {
+            content = try AppContent(of: live, against: pristine, selected: selected, ignoring: ReleaseMarker.tables)
+        } catch let error as MoultError where error.code == .databaseCorrupt && mayLeaveDamaged {
+            // The rows that can be read are counted when the release is applied, and the whole file is kept.
+            return []
+        }
         try pristine.close()
         return content.rows.merging(content.tables, uniquingKeysWith: +).sorted { $0.key < $1.key }
             .filter { $0.value > 0 }.map { ($0.key.text, $0.value) }

@@ -43,8 +43,7 @@ public struct VerifyStep: Step {
         if database.place == .generation, !isFull, proof == nil { methods.append("quick_check") }
         let queries = context.release.checks.filter { $0.on == database.name }.count
         if queries > 0 { methods.append(counted(queries, "golden query", "golden queries")) }
-        let budgets = context.release.budget.filter { $0.database == database.name }.count
-        if budgets > 0, context.installed?.database(database.name) != nil { methods.append("change budget") }
+        if try old(database, context) != nil { methods.append("change budget") }
         if let proof { methods.append(proof.words) }
         return methods
     }
@@ -86,14 +85,15 @@ public struct VerifyStep: Step {
         for (proof, report) in zip(proofs, reports) { try proof.verify(report) }
     }
 
-    /// Returns the installed file of the same database, for comparison.
+    /// Returns the installed file of the same database, with which the budgets of the release compare it; nil without budgets.
     private func old(_ database: Database, _ context: PlanContext) throws -> String? {
-        guard let generation = context.installedGeneration, let before = context.installed?.database(database.name),
+        guard context.release.budget.contains(where: { $0.database == database.name }),
+            let generation = context.installedGeneration, let before = context.installed?.database(database.name),
             before.kind.isSealed
         else { return nil }
-        let path = context.store.path(ofMember: before.member, in: generation)
-        // If the file is missing, this update recreates it.
-        return try Files.factsThroughLinks(path) == nil ? nil : path
+        // A damaged file has no meaningful number of rows, and this update replaces it.
+        do { try context.store.proveSeal(of: generation) } catch is MoultError { return nil }
+        return context.store.path(ofMember: before.member, in: generation)
     }
 
     public func check(_ effect: Effect, _ context: ApplyContext) throws {

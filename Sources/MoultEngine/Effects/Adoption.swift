@@ -90,7 +90,8 @@ final class Adoption: WritableEffect {
                     "kind": "user", "member": .string(path), "path": .string(path), "size": .size(facts.size),
                     "sha256": .string(digest),
                 ]))
-        var sealed = try Self.read(sealPath)?["files"]?.array ?? []
+        let before = try Self.read(sealPath)
+        var sealed = before?["files"]?.array ?? []
         sealed.removeAll { $0["member"]?.string == path }
         // The change time is not known yet, because the hard link that is made later changes it.
         var known = SealedFacts(sha256: digest, facts)
@@ -105,6 +106,7 @@ final class Adoption: WritableEffect {
         let bytes = Array(manifest.pretty.utf8)
         let seal: JSON = [
             "seal": 1, "files": .array(sealed), "manifest": .string(try SHA256.digest(of: bytes).hex),
+            "transaction": before?["transaction"] ?? .string(transaction.id),
         ]
         try Files.replace(manifestPath, with: bytes, mode: 0o444)
         try Files.replace(sealPath, with: Array(seal.line.utf8), mode: 0o444)

@@ -72,7 +72,12 @@ struct ContentTransfer {
         var fates = RowFates()
         var placed: [RowRule] = []
         var unplaced: [(rule: Preservation.Rule, rows: Int)] = []
-        let rules = try self.rules.filter { try selects($0, in: live, &fates) }
+        let rules = try self.rules.map { rule in
+            var rule = rule
+            rule.conditions = try RowSelection(table: rule.table, conditions: rule.conditions)
+                .conditions(adding: rule.olderConditions, in: live)
+            return rule
+        }.filter { try selects($0, in: live, &fates) }
         for rule in rules {
             if let placement = rule.placement, try canHold(rule, new) {
                 placed.append(try rowRule(rule, placement, new))
@@ -128,15 +133,21 @@ struct ContentTransfer {
             displacement?.prove(fates.all, isShipped: false, hasContentLeft: true)
         case .shipped(let path):
             let pristine = try Connection(path: path, access: .immutable)
-            let content = try AppContent(
-                of: live, against: pristine,
-                selected: rules.reduce(into: [:]) { $0[SQLName($1.table)] = $1.conditions },
-                ignoring: ReleaseMarker.tables)
-            try pristine.close()
-            for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) {
-                fates.add(table.text) { $0.kept += rows }
+            var isLeft = false
+            do {
+                let content = try AppContent(
+                    of: live, against: pristine,
+                    selected: rules.reduce(into: [:]) { $0[SQLName($1.table)] = $1.conditions },
+                    ignoring: ReleaseMarker.tables)
+                for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) {
+                    fates.add(table.text) { $0.kept += rows }
+                }
+                isLeft = !content.isEmpty || fates.keepsAny
+            } catch let error as MoultError where error.code == .databaseCorrupt && acceptsUnpreserved {
+                // What cannot be read cannot be compared, so the whole file is kept.
+                isLeft = true
             }
-            let isLeft = !content.isEmpty || fates.keepsAny
+            try pristine.close()
             displacement?.prove(
                 fates.all, isShipped: !isLeft && fates.all.allSatisfy(\.isEmpty), hasContentLeft: isLeft)
         }
@@ -196,16 +207,16 @@ struct ContentTransfer {
     /// there; so may the installed release's conditions, if the app has changed the table. In a file from before moult, the
     /// rows of such a table count as left in that file.
     private func selects(_ rule: Preservation.Rule, in live: Connection, _ fates: inout RowFates) throws -> Bool {
-        switch try RowSelection(table: rule.table, conditions: rule.conditions).reach(in: live, isChecked: !isForeign) {
+        // If rows may stay behind, damage in one table must not prevent the transfer of others, so all values are read before.
+        let selection = RowSelection(table: rule.table, conditions: rule.conditions)
+        switch try selection.reach(in: live, isChecked: !isForeign && !keepsUnselectableRows) {
         case .absent: return false
         case .rows: return true
         case .unselectable(let rows, let cause):
-            if isForeign, rows > 0 {
-                if cause.code == .databaseCorrupt, !acceptsUnpreserved {
-                    throw MoultError.unreadable(database, rule.table, cause)
-                }
-                fates.add(rule.table) { $0.kept += rows }
+            if isForeign, rows > 0, cause.code == .databaseCorrupt, !acceptsUnpreserved {
+                throw MoultError.unreadable(database, rule.table, cause)
             }
+            if isForeign || cause.code == .databaseCorrupt { fates.add(rule.table) { $0.kept += rows } }
             if rule.isForeign || keepsUnselectableRows { return false }
             throw MoultError.unselectable(database, rule.table, cause)
         }
@@ -225,7 +236,7 @@ struct ContentTransfer {
         let known = try Self.columns(of: placement.table, in: new)
         return RowRule(
             table: rule.table, conditions: rule.conditions,
-            columns: placement.columns.filter { known.contains(SQLName($0.value)) },
+            columns: rule.columns { known.contains(SQLName($0)) },
             earlierRenames: rule.earlierRenames,
             onConflict: placement.onConflict == .keepUser
                 ? .keepUser : placement.onConflict == .keepNew ? .keepNew : .fail,

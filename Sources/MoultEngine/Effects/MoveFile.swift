@@ -68,7 +68,7 @@ final class MoveFile: WritableEffect {
         if inode == nil, newcomer != nil {
             throw MoultError(
                 .occupied, .refused, what: "\(place) cannot be moved back to \(from)",
-                why: "this is a copy of a store, and does not tell which of the two files is the database",
+                why: "this store is a copy, so its records do not show which of the two files is the database",
                 now:
                     "Find out which of them is the database, and move the other one away. If it is the file at the old path: "
                     + Files.commandToMoveAway(from), cause: Errno.exists)

@@ -187,7 +187,8 @@ package struct Plan: Sendable, Equatable {
         package let why: String
 
         package var text: String {
-            "the cache \(database) is not up to date: \(why). The next update recreates it. To recreate it now: moult apply"
+            "the cache \(database) is not up to date: \(why). The next update recreates it. "
+                + "To recreate it now: moult reset \(database)"
         }
         package var json: JSON { ["database": .string(database), "why": .string(why)] }
     }

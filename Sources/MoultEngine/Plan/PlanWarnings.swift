@@ -84,13 +84,13 @@ enum PlanWarnings {
     /// does not fit does not prevent it.
     private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         guard context.purpose == .rollback, !context.isAdopted(context.generation) else { return [] }
-        return try manifest.databases.filter(\.kind.isMigrated).compactMap {
+        return try manifest.databases.filter(\.holdsAppData).compactMap {
             try misfit($0, manifest, context) ?? takenOver($0, manifest, context)
         }
     }
 
     private static func misfit(_ database: Database, _ manifest: Manifest, _ context: PlanContext) throws -> String? {
-        guard database.schemaOwner == .release else { return nil }
+        guard database.kind.isMigrated, database.schemaOwner == .release else { return nil }
         let place = try context.store.path(context.movedFrom(database) ?? database.path)
         let template = context.store.path(ofMember: database.member, in: context.generation)
         guard try Files.factsThroughLinks(place)?.kind == .file, try Files.facts(template)?.kind == .file,
@@ -100,14 +100,14 @@ enum PlanWarnings {
             + "Earlier content may be in quarantine: moult quarantine"
     }
 
-    /// Returns a warning if a release took over the file of this user database: its data is then in quarantine.
+    /// Returns a warning if a release took over the file of this database: its data is then in quarantine.
     private static func takenOver(_ database: Database, _ manifest: Manifest, _ context: PlanContext) -> String? {
         guard let installed = context.installed, !context.isAdopted(context.installedGeneration),
             let taker = installed.databases.first(where: { context.path(of: $0) == database.path }),
             taker.kind != database.kind
         else { return nil }
         return "release \(installed.version) has a \(taker.kind.rawValue) database at "
-            + "\(context.store.path(database.path)), so the user database of release \(manifest.version) lacks its "
+            + "\(context.store.path(database.path)), so the \(database.kind.rawValue) database of release \(manifest.version) lacks its "
             + "earlier data. That data may be in quarantine: moult quarantine"
     }
 

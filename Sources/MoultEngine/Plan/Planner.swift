@@ -201,7 +201,8 @@ package struct Planner {
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
         // In the store of a single file, each replacement is a new version, so a hold would have no effect.
-        if layout.onlyFile == nil {
+        // Nor does a version that only adopted files have.
+        if layout.onlyFile == nil, !current.isAdopted {
             prepared.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
             prepared.plan.replacedHold = before

@@ -73,7 +73,7 @@ package struct RollbackTarget {
         guard !older.isEmpty else {
             throw MoultError(
                 .refused, .refused, what: "no kept release is older than \(current.manifest.version)",
-                why: "kept generations: \(kept.map(\.name).joined(separator: ", "))",
+                why: "kept generations: \(all.joined(separator: ", "))",
                 now: "Choose one: moult rollback --to GENERATION")
         }
         var skipped: [String] = []
@@ -99,10 +99,34 @@ package struct RollbackTarget {
     /// In the store of a single file: returns the newest kept copy of the file that is older than the present one.
     private func fileBefore() throws -> String {
         let present = Generation.adoptedNumber(of: current.name) ?? .max
-        if let newest = try Generation.adopted(in: layout).last(where: { $0.number < present }) { return newest.name }
+        let copies = try Generation.adopted(in: layout).filter { $0.number < present }
+        let undone = try undone(copies)
+        if let newest = copies.last(where: { !undone.contains($0.name) }) { return newest.name }
         throw MoultError(
             .refused, .refused, what: "nothing to undo", why: "no older copy of the file is kept",
             now: "To see the kept copies: moult status")
+    }
+
+    /// Returns the copies that belong to replacements which are already undone: another undo must not go back to them.
+    private func undone(_ copies: [(number: Int, name: String)]) throws -> Set<String> {
+        var replacements: [String: (number: Int, name: String)] = [:]
+        for copy in copies {
+            // A copy with a damaged record counts as not undone.
+            guard let maker = try? Generation.load(copy.name, in: layout).seal().transaction else { continue }
+            replacements[maker] = copy
+        }
+        var (undone, restored) = (Set<String>(), Int.max)
+        // From the newest entry to the oldest, so `restored` is from after each replacement.
+        let history = try HistoryReader(layout)
+        while let entry = try history.next() {
+            guard [.done, .finished].contains(entry.outcome) else { continue }
+            if let number = Generation.adoptedNumber(of: entry.to) {
+                restored = min(restored, number)
+            } else if let copy = replacements[entry.transaction], copy.number >= restored {
+                undone.insert(copy.name)
+            }
+        }
+        return undone
     }
 
     private func nothingKept(_ all: [String]) -> MoultError {

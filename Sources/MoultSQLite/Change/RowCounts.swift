@@ -17,8 +17,8 @@ package struct RowCounts: Equatable, Sendable {
 
     /// Returns a sentence about the lost rows; nil if none are lost.
     ///
-    /// A table may be renamed, split or merged: rows of a removed table may be in a new one. A table that remains must not
-    /// shrink, unless `mayShrink` allows it.
+    /// A table may be renamed, split or merged: rows of a removed table may be in a new one, or in one that has grown. A table
+    /// that remains must not shrink, unless `mayShrink` allows it.
     package func loss(since before: RowCounts, mayShrink: (String, Int, Int) -> Bool) -> String? {
         var homeless = 0
         var gone: [String] = []
@@ -26,13 +26,14 @@ package struct RowCounts: Equatable, Sendable {
             let now = tables[table]
             if let now, now >= old { continue }
             if old == 0 || mayShrink(table.text, old, now ?? 0) { continue }
-            if let now { return "table \(table) now has \(now) of its \(old) rows" }
+            if let now { return "table \(table) would have \(now) of its \(counted(old, "row"))" }
             homeless += old
             gone.append(table.text)
         }
-        let added = tables.filter { before.tables[$0.key] == nil }.values.reduce(0, +)
+        let added = tables.map { max(0, $0.value - before.tables[$0.key, default: 0]) }.reduce(0, +)
         guard homeless > added else { return nil }
         let names = gone.joined(separator: ", ")
-        return "\(gone.count == 1 ? "table" : "tables") \(names) had \(homeless) rows, and the new tables have \(added)"
+        return "\(gone.count == 1 ? "table" : "tables") \(names) had \(counted(homeless, "row")), and the other tables "
+            + "would have only \(added) more"
     }
 }

@@ -1,3 +1,5 @@
+import MoultBasics
+
 /// The rows of a table that are carried over from an old database to a new one, and the actions for conflicts and for rows that
 /// do not fit.
 package struct RowRule: Sendable {
@@ -41,10 +43,11 @@ package struct RowRule: Sendable {
 
     /// Returns the new name of each column that is renamed between the two tables, by its old name.
     func renames(from old: TableLayout, to new: TableLayout) -> [String: String] {
-        columns.merging(
+        let taken = Set(columns.values.map { SQLName($0) })
+        return columns.merging(
             earlierRenames.filter {
                 old.place(of: $0.key) != nil && old.place(of: $0.value) == nil && new.place(of: $0.value) != nil
-                    && new.place(of: $0.key) == nil
+                    && new.place(of: $0.key) == nil && !taken.contains(SQLName($0.value))
             }
         ) { own, _ in own }
     }

@@ -60,6 +60,15 @@ package struct RowSelection: Sendable {
         }
     }
 
+    /// Returns the conditions, and those of the others that are valid in the database.
+    package func conditions(adding others: [String], in connection: Connection) throws -> [String?] {
+        try conditions
+            + others.filter { other in
+                let reach = try RowSelection(table: table, conditions: [other]).reach(in: connection, isChecked: true)
+                return if case .rows = reach { true } else { false }
+            }
+    }
+
     /// What a transfer can select in a database.
     package enum Reach {
         /// The database has no table of this name.

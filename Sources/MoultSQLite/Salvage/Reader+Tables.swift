@@ -180,7 +180,8 @@ extension Salvage.Reader {
         outcome.rows = try target.rowCount(way.stored.table)
         if isAll {
             if rejected > 0 {
-                outcome.why = "\(counted(rejected, "row")) violate the constraints of the table and were not stored"
+                outcome.why =
+                    "\(counted(rejected, "row")) that \(rejected == 1 ? "violates" : "violate") the constraints of the table \(rejected == 1 ? "was" : "were") not stored"
             } else if outcome.rows != read {
                 outcome.why = "\(read) rows were read, and \(outcome.rows) are stored"
             } else if try !isExact(way) {

@@ -64,8 +64,13 @@ extension Validation {
         guard let old, !tables.isEmpty else { return }
         let before = try Connection(path: old, access: .immutable)
         for table in tables {
-            rows.append(
-                .init(table: table, before: try Self.count(table, before), after: try Self.count(table, connection)))
+            let after = try Self.count(table, connection)
+            do {
+                rows.append(.init(table: table, before: try Self.count(table, before), after: after))
+            } catch let error as MoultError where error.code == .databaseCorrupt {
+                // The old file may be damaged without a change of its metadata. The new one replaces it.
+                rows.append(.init(table: table, before: nil, after: after))
+            }
         }
         try before.close()
     }

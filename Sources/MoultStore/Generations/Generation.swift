@@ -154,7 +154,7 @@ package struct Generation: Sendable {
     package func path(_ member: String) -> String { "\(directory)/\(member)" }
 
     /// Returns the seal of the generation, as it was written when the files were sealed.
-    func seal() throws -> Seal {
+    package func seal() throws -> Seal {
         let path = path(Seal.fileName)
         guard let bytes = try Files.read(path, limit: 1 << 24) else {
             throw MoultError(

@@ -30,10 +30,15 @@ package struct LinkedFiles {
     package func records() throws -> [SealedFacts] {
         guard let bytes = try Files.read(path, limit: 1 << 24) else { return [] }
         let source = path
-        let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
-            MoultError(.generation, what: "\(source): \(place) \(why)")
+        do {
+            let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
+                MoultError(.generation, what: "\(source): \(place) \(why)")
+            }
+            return try fields.objects("files").map { try SealedFacts($0) }
+        } catch is MoultError {
+            // The record only saves work: without it, files with other metadata than in their seals are read again.
+            return []
         }
-        return try fields.objects("files").map { try SealedFacts($0) }
     }
 
     /// Records ctimes again after links were added or removed, and drops the records of files that no generation has. If a file

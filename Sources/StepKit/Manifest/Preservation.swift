@@ -18,6 +18,8 @@ public struct Preservation: Sendable, Equatable {
         public var table: String
         /// SQL conditions, at least one of which a row must meet; nil selects every row.
         public var conditions: [String?]
+        /// In a rollback: the conditions of the older release, which count if they are valid in the newer schema.
+        public var olderConditions: [String] = []
         /// Whether the conditions were written for a schema other than that of the rows.
         public var isForeign: Bool
         /// How the rows are stored; nil if the target release does not preserve the table.
@@ -25,6 +27,14 @@ public struct Preservation: Sendable, Equatable {
         /// Further renames that the target release lists. They count only for rows that still have the old column and not the new
         /// one, for instance because they were restored from an older release.
         public var earlierRenames: [String: String] = [:]
+        /// In a rollback: the older names of each renamed column, of which the target has at most one.
+        public var formerNames: [String: [String]] = [:]
+
+        /// Returns the renames for a target table, by the names in the rows; `hasColumn` tells whether it has a column.
+        public func columns(where hasColumn: (_ name: String) -> Bool) -> [String: String] {
+            let back = formerNames.compactMapValues { names in names.first(where: hasColumn) }
+            return (placement?.columns ?? [:]).filter { hasColumn($0.value) }.merging(back) { $1 }
+        }
     }
 
     /// One rule per table; those for tables of the installed release come first.
@@ -39,7 +49,9 @@ public struct Preservation: Sendable, Equatable {
         for entry in before + after where !rules.contains(where: { same($0.table, entry.table) }) {
             let own = before.filter { same($0.table, entry.table) }
             var placement = after.first { same($0.table, entry.table) }
+            var formerNames: [String: [String]] = [:]
             if isBack {
+                formerNames = Self.formerNames(own.first?.columns ?? [:], older: placement?.columns ?? [:])
                 placement = Self.placementBack(own.first, placement)
             } else if installed == nil {
                 // The content may be older or newer than a rename, so each one counts only if the columns show it.
@@ -49,10 +61,17 @@ public struct Preservation: Sendable, Equatable {
             }
             let selecting = own.isEmpty ? after.filter { same($0.table, entry.table) } : own
             let listed = after.first { same($0.table, entry.table) }?.columns ?? [:]
+            let conditions = selecting.map(\.where)
+            // A condition of the newer release replaces an entry of the older one that selects every row.
+            let older =
+                isBack && !conditions.contains(nil)
+                ? after.filter { same($0.table, entry.table) }.compactMap(\.where) : []
             rules.append(
                 Rule(
-                    table: entry.table, conditions: selecting.map(\.where), isForeign: own.isEmpty,
-                    placement: placement, earlierRenames: Self.renames(listed, without: placement?.columns)))
+                    table: entry.table, conditions: conditions,
+                    olderConditions: older.filter { !conditions.contains($0) }, isForeign: own.isEmpty,
+                    placement: placement, earlierRenames: Self.renames(listed, without: placement?.columns),
+                    formerNames: formerNames))
         }
         self.rules = rules
     }
@@ -63,9 +82,20 @@ public struct Preservation: Sendable, Equatable {
         guard var entry = older ?? newer else { return nil }
         entry.onReject = .table
         if entry.onConflict == .fail { entry.onConflict = .keepUser }
-        let renames = renames(newer?.columns ?? [:], without: older?.columns)
-        entry.columns = Dictionary(renames.map { ($1, $0) }) { first, _ in first }
+        entry.columns = [:]
         return entry
+    }
+
+    /// Returns the older names of each column that the newer release has renamed, the most recent name first: a name that the older
+    /// release lists as renamed is from before that release.
+    private static func formerNames(_ newer: [String: String], older: [String: String]) -> [String: [String]] {
+        let earlier = Set(older.keys.map { SQLName($0) })
+        return Dictionary(grouping: renames(newer, without: older), by: \.value).mapValues { renames in
+            renames.map(\.key).sorted { one, other in
+                let (isOne, isOther) = (earlier.contains(SQLName(one)), earlier.contains(SQLName(other)))
+                return isOne == isOther ? one < other : isOther
+            }
+        }
     }
 
     private static func renames(_ newer: [String: String], without older: [String: String]?) -> [String: String] {
