@@ -3,6 +3,8 @@
 // Debian builds SQLite with these macros; without them, the header does not declare the session functions.
 #define SQLITE_ENABLE_SESSION 1
 #define SQLITE_ENABLE_PREUPDATE_HOOK 1
+#include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,9 +25,26 @@ static inline int moult_fchown_if_other(int fd, uid_t owner, gid_t group) {
     return fchown(fd, owner, group);
 }
 
+// Replaces open in SQLite, which would wait for the other end of a pipe, and try again after a signal. Another user may put a pipe
+// in place of a file after its kind was checked.
+static inline int moult_open_without_waiting(const char *path, int flags, int mode) {
+    int fd = open(path, flags | O_NONBLOCK, mode);
+    struct stat found;
+    if (fd < 0 || (fstat(fd, &found) == 0 && !S_ISFIFO(found.st_mode))) return fd;
+    close(fd);
+    errno = ENXIO;
+    return -1;
+}
+
 // xSetSystemCall takes a pointer to a function without arguments, so each function needs a cast that Swift does not allow.
 static inline int moult_sqlite_keep_ctime(void) {
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
     if (vfs == 0 || vfs->iVersion < 3) return SQLITE_NOTFOUND;
     return vfs->xSetSystemCall(vfs, "fchown", (sqlite3_syscall_ptr)moult_fchown_if_other);
+}
+
+static inline int moult_sqlite_never_wait_for_pipes(void) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
+    if (vfs == 0 || vfs->iVersion < 3) return SQLITE_NOTFOUND;
+    return vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)moult_open_without_waiting);
 }

@@ -24,6 +24,8 @@ package struct Descriptor: ~Copyable {
     package enum Access: Sendable {
         /// Reads, without blocking on a FIFO.
         case read
+        /// Reads, without blocking on a FIFO or following a symlink.
+        case unlinked
         /// Reads a file that may be a pipe, and waits for its data.
         case stream
         /// Reads a file that moult created. Below a store's `.moult`, opening fails if the file is a symlink.
@@ -45,6 +47,7 @@ package struct Descriptor: ~Copyable {
         let flags: Int32 =
             switch access {
             case .read, .record: O_RDONLY | O_NONBLOCK
+            case .unlinked: O_RDONLY | O_NONBLOCK | O_NOFOLLOW
             case .stream: O_RDONLY
             case .write: O_RDWR
             case .create: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
@@ -56,7 +59,7 @@ package struct Descriptor: ~Copyable {
         let verb = access == .create ? "create" : "open"
         let need: Permission =
             switch access {
-            case .read, .stream, .record, .directory, .name: .read(path)
+            case .read, .unlinked, .stream, .record, .directory, .name: .read(path)
             case .write, .append, .lock: .write(path)
             case .create: .name(path)
             }

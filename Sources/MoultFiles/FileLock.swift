@@ -60,7 +60,10 @@ package final class FileLock: Sendable {
     /// with write permission should. Older versions made the file readable by all users.
     private static func restrictMode(_ descriptor: borrowing Descriptor, _ facts: FileFacts) throws(Errno) {
         let wanted: UInt32 = facts.mode & 0o020 == 0 ? 0o600 : 0o660
-        if facts.owner == geteuid(), facts.mode & ~wanted & 0o777 != 0 { try Syscall.fchmod(descriptor.number, wanted) }
+        // Another user may have linked an existing file of this user to the path of a lock.
+        if facts.owner == geteuid(), facts.links == 1, facts.mode & ~wanted & 0o777 != 0 {
+            try Syscall.fchmod(descriptor.number, wanted)
+        }
     }
 
     /// Returns device and inode of the locked file.

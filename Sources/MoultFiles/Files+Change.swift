@@ -113,10 +113,20 @@ extension Files {
             now: "Inspect it, and remove it if it is not needed: \(shellLine(["ls", "-la", path]))")
     }
 
+    /// The depth to which directories are removed; each level needs a descriptor and part of the stack.
+    private static let deepest = 256
+
     /// Removes everything in a directory. `open` opens the directory with the given flags; if `known` is given, this must be
     /// the directory that it describes.
-    private static func empty(_ path: String, _ known: FileFacts? = nil, _ open: (Int32) throws(Errno) -> Int32) throws
-    {
+    private static func empty(
+        _ path: String, _ known: FileFacts? = nil, depth: Int = 0, _ open: (Int32) throws(Errno) -> Int32
+    ) throws {
+        guard depth < deepest else {
+            throw MoultError(
+                .system, what: "cannot remove \(path.prefix(200))…",
+                why: "directories are nested more than \(deepest) levels deep",
+                now: "Find out which program created them, then remove them with `rm -r`.")
+        }
         let opened = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in try openForReading(open) }
         let directory = Descriptor(owning: opened, path)
         let found = try directory.facts()
@@ -128,7 +138,7 @@ extension Files {
             do { try Syscall.unlink(name, in: number) } catch {
                 if error == .noEntry { continue }
                 guard error == Errno(EISDIR) else { throw error.error("cannot remove \(path)", .name(path)) }
-                try empty(path) { flags throws(Errno) in try Syscall.open(name, in: number, flags) }
+                try empty(path, depth: depth + 1) { flags throws(Errno) in try Syscall.open(name, in: number, flags) }
                 try wrapped("cannot remove the directory \(path)", .name(path)) { () throws(Errno) in
                     try Syscall.unlink(name, in: number, isDirectory: true)
                 }

@@ -9,7 +9,13 @@ extension PinnedDirectory {
     /// Follows a symlink of another user only to a directory of that user, or if no other user could have put the link there:
     /// otherwise another user could choose the directory in which this user, for example root, replaces files.
     package static func output(_ path: String, creating: Bool = false) throws -> PinnedDirectory {
-        if creating, try Files.factsThroughLinks(path) == nil {
+        let kind = try Files.factsThroughLinks(path)?.kind
+        if let kind, kind != .directory {
+            throw MoultError(
+                .system, .refused, what: "cannot write to \(path)", why: "it is not a directory",
+                now: "Specify a directory.")
+        }
+        if creating, kind == nil {
             var name = path[...]
             while name.count > 1, name.hasSuffix("/") { name = name.dropLast() }
             let parent = Files.directory(of: String(name))

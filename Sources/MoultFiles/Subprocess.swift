@@ -146,6 +146,7 @@ package final class Subprocess {
 
     /// Kills the program, unless it has ended already, and discards its status.
     package func kill() {
+        // The caller already reports the reason for the kill.
         if ending == nil { _ = try? endGroup() }
     }
 

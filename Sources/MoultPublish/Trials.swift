@@ -25,10 +25,11 @@ package struct Trials: Sendable {
     private static let newest = 3
 
     /// Makes the trials, and throws the errors that a store would throw. `files` are manifests of older releases; `directory`
-    /// may have more of them. Without `tryInstall`, nothing is tried.
+    /// may have more of them, of which only those in `feed` count, if it is given: anyone who can write to the directory can add
+    /// others. Without `tryInstall`, nothing is tried.
     init(
-        of manifest: String, _ release: Manifest, over files: [String], and directory: String, in scratch: String,
-        by tryInstall: Install?
+        of manifest: String, _ release: Manifest, over files: [String], and directory: String,
+        listedIn feed: [Feed.Release]? = nil, in scratch: String, by tryInstall: Install?
     ) throws {
         guard let tryInstall else { return }
         let begun = ContinuousClock.now
@@ -41,8 +42,14 @@ package struct Trials: Sendable {
             }
             return (path, older.manifest.version)
         }
-        let there = try Self.newest(in: directory, before: release, where: Self.hasBundle)
-            .filter { one in !named.contains { $0.1 == one.1 } }
+        let there = try Self.newest(
+            in: directory, before: release,
+            where: { older in
+                let digest = try older.digest
+                return try feed?.contains { $0.manifest.sha256 == digest } ?? true && Self.hasBundle(older)
+            }
+        )
+        .filter { one in !named.contains { $0.1 == one.1 } }
         for (path, version) in [(nil, nil)] + (named + there).map({ (Optional($0.0), Optional($0.1)) }) {
             let store = "\(scratch)/trial-\(all.count)"
             do { all.append(Trial(previous: version, skipped: try tryInstall(manifest, path, store))) } catch {

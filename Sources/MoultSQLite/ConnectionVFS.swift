@@ -35,7 +35,8 @@ enum ConnectionVFS {
             guard let base = ConnectionVFS.base, let path else { return SQLITE_MISUSE }
             return ConnectionVFS.resolve(base, String(cString: path), count, out)
         }
-        return sqlite3_vfs_register(vfs, 0)
+        let code = moult_sqlite_never_wait_for_pipes()
+        return code == SQLITE_OK ? sqlite3_vfs_register(vfs, 0) : code
     }()
 
     /// Returns the name of the VFS, which stays registered as long as the process runs.

@@ -45,6 +45,32 @@ import Testing
         #expect(try bench.refusal("\(line)2", status: 3).contains("different value for \"feed\""))
     }
 
+    @Test(arguments: [
+        ("inspect none.db", "Specify a database, a bundle, the manifest of a release, or a store."),
+        ("inspect a.pub", "Specify a database, a bundle, the manifest of a release, or a store."),
+        ("sign none.json --key a.key", "Specify a file, usually the manifest of a release."),
+        ("sign . --key a.key", "Specify a file, usually the manifest of a release."),
+    ])
+    func `the error for a wrong file says which files are expected`(line: String, advice: String) throws {
+        try bench.key("a")
+        #expect(try bench.refusal("moult \(line)", status: 1).contains(advice))
+    }
+
+    /// Anyone who can write to the directory of the feed can put a release there.
+    @Test func `publish makes no trial installation over a release that the feed does not list`() throws {
+        try bench.key("a")
+        for (index, version) in ["1.0.0", "1.1.0"].enumerated() { try bench.release(version, sequence: 2 * index + 1) }
+        try bench.must("moult publish public rel/test-1.0.0.json -q -k a.key")
+        try bench.must(
+            #"""
+            mkdir planted; cd planted; sqlite3 food.db "CREATE TABLE food(x); PRAGMA user_version = 7"
+            echo '{"manifest": 1, "product": "org.example.test", "version": "1.0.1", "sequence": 2, "databases": {"food": {"kind": "user", "source": "food.db"}}}' > draft.json
+            moult pack -q draft.json -o .; mv test-1.0.1* ../public
+            """#)
+        let ended = try bench.must("moult publish public rel/test-1.1.0.json -k a.key")
+        #expect(!ended.contains("1.0.1"), "\(ended)")
+    }
+
     @Test func `a withdrawn release is not exported`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must("moult publish public -q --withdraw 2.0.0 --reason 'bad names' -k a.key")

@@ -14,6 +14,29 @@ import Testing
         return scratch.path(name)
     }
 
+    @Test func `a lock does not change the mode of a file that has another name`() throws {
+        let file = try write("other", mode: 0o664)
+        try Files.setMode(file, 0o664)
+        try Files.hardLink(file, at: scratch.path("lock"))
+        #expect(try FileLock.take(scratch.path("lock"), .exclusive) != nil)
+        #expect(try Files.facts(file)?.mode == 0o664)
+    }
+
+    @Test func `directories that are nested too deep are an error, and not a crash`() throws {
+        for (levels, isRemoved) in [(200, true), (3000, false)] {
+            try Shell.must(
+                [
+                    "python3", "-c", "import os, sys\nfor _ in range(int(sys.argv[2])): os.mkdir('d'); os.chdir('d')",
+                    "-", "\(levels)",
+                ], in: scratch.path)
+            do { try Files.removeTree(scratch.path("d")) } catch let error as MoultError {
+                #expect(!isRemoved && error.why == "directories are nested more than 256 levels deep")
+            }
+            #expect(try Files.facts(scratch.path("d")) == nil || !isRemoved)
+        }
+        try Shell.must(["rm", "-r", scratch.path("d")])
+    }
+
     @Test func `a missing file has no facts, no content and no target`() throws {
         let path = scratch.path("none")
         #expect(try Files.facts(path) == nil)

@@ -38,7 +38,7 @@ extension SignalConsumer: ConsumerChannel {
     /// Returns the ID of the process that wrote the PID file; nil if that process has exited.
     private func pid() throws -> Int32? {
         let (file, linkOwners) = try Files.resolutionForOpening(pidFile)
-        guard let facts = try Files.facts(file), let bytes = try Files.read(file, limit: 64) else { return nil }
+        guard let (bytes, facts) = try content(of: file) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         // `kill` sends a signal for zero or a negative number to several processes, and 1 is the init process.
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
@@ -66,6 +66,18 @@ extension SignalConsumer: ConsumerChannel {
             )
         }
         return pid
+    }
+
+    /// Returns the content and the metadata of one file: another user may exchange files in the directory at any time.
+    private func content(of file: String) throws -> ([UInt8], FileFacts)? {
+        guard let opened = try Descriptor.ifThere(file, .unlinked) else { return nil }
+        guard try Files.target(ofLink: "\(SystemFeatures.proc)/self/fd/\(opened.number)") == file else {
+            throw ConsumerFault("\(pidFile) was exchanged while it was read: no signal is sent")
+        }
+        let bytes = try [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
+            count = try opened.read(into: UnsafeMutableRawBufferPointer(buffer))
+        }
+        return (bytes, try opened.facts())
     }
 
     /// Throws if the process exists although `/proc` does not show it, as with `hidepid` or systemd's `ProtectProc=`: then its

@@ -12,8 +12,11 @@ package struct DatabaseBuilder {
 
     /// Runs the script and writes the complete database durably to `output`; after an error, `output` is unchanged.
     package func build(script: String, output: String) throws -> BuildReport {
-        guard try Files.factsThroughLinks(script)?.kind == .file else {
-            throw MoultError(.script, what: "cannot read the script \(script)", why: "no such file")
+        let kind = try Files.factsThroughLinks(script)?.kind
+        guard kind == .file else {
+            throw MoultError(
+                .script, what: "cannot read the script \(script)",
+                why: kind == nil ? "no such file" : "it is not a regular file", now: "Specify a file with SQL.")
         }
         if let old = options.from { try Evolution.check(old) }
         let clock = try fixedClock()

@@ -65,13 +65,13 @@ extension Subject {
         _ path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
     ) throws -> Subject {
         guard let facts = try Files.factsThroughLinks(path) else {
-            throw MoultError(.subject, what: "cannot read \(Address(path))", why: "no such file")
+            throw MoultError(.subject, what: "cannot read \(Address(path))", why: "no such file", now: kinds)
         }
         guard facts.kind == .file else {
             throw MoultError(
                 .subject, what: "cannot read \(path)",
                 why: facts.kind == .directory ? "it is a directory and not a store" : "it is not a regular file",
-                now: "Specify a database, a bundle, the manifest of a release, or a store.")
+                now: kinds)
         }
         let start = try Files.beginning(of: path, count: 16)
         if DatabaseHeader.begins(start) {
@@ -83,8 +83,12 @@ extension Subject {
             .subject, what: "unknown file type: \(path)",
             why: facts.size == 0
                 ? "it is empty"
-                : "it is not a SQLite database, and its name is not that of a manifest or a bundle")
+                : "it is not a SQLite database, and its name is not that of a manifest or a bundle",
+            now: kinds)
     }
+
+    /// The next step if a path has nothing to inspect.
+    package static let kinds = "Specify a database, a bundle, the manifest of a release, or a store."
 
     private static func release(_ path: String, _ progress: (Int, Int) throws -> Void) throws -> Subject {
         let bytes = try Files.read(path, limit: Manifest.largest) ?? []

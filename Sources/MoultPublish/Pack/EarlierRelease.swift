@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultTrust
 internal import StepKit
 
 /// A sealed manifest in the directory to which a new release will be added.
@@ -9,6 +10,8 @@ struct EarlierRelease {
     private let bytes: [UInt8]
 
     var json: JSON { get throws { try JSON(parsing: bytes, source: path) } }
+
+    var digest: String { get throws { try SHA256.digest(of: bytes).hex } }
 
     /// Nil if the file is not a sealed manifest.
     init?(_ path: String) throws {

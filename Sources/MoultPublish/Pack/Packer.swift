@@ -78,6 +78,12 @@ package struct Packer {
         }
         let text = try substitution.apply(to: draft, at: Place(file: path, line: 1))
         var manifest = try Manifest(parsing: Array(text.utf8), as: .draft, source: path)
+        // The manifest of a release can be read as a draft, but its databases are in the bundle.
+        if (try? Manifest(parsing: bytes, as: .sealed, source: path)) != nil {
+            throw MoultError(
+                .packing, .refused, what: "\(path) is the manifest of a release, not a draft",
+                why: "the release is already packed", now: "Specify the draft, or the database files.")
+        }
         manifest.created = try manifest.created ?? sourceDate()
         return manifest
     }

@@ -49,7 +49,7 @@ package struct DiffPage {
         case .compared(let database): section(database)
         case .added(let name): lone(name, "added", "only in the new version")
         case .removed(let name): lone(name, "removed", "only in the old version")
-        case .kept(let name): lone(name, "same", "not changed by releases, not compared")
+        case .kept(let name): lone(name, "same", "not compared: the store keeps its own file")
         case .unknown(let name, let why): lone(name, "changed", "not compared: \(why)")
         }
     }

@@ -97,10 +97,13 @@ package struct QuarantineShelf {
             since: record?.time ?? Timestamp(seconds: facts.modified.seconds), nanoseconds: facts.modified.nanoseconds)
     }
 
-    private static func size(of directory: String) throws -> Int {
+    /// Returns the size of the files in a set. A directory that was at the path of the database counts with its upper levels:
+    /// another user may have made it deeper than any path can be.
+    private static func size(of directory: String, levels: Int = 32) throws -> Int {
         try Files.list(directory).reduce(0) { sum, name in
             guard let facts = try Files.facts("\(directory)/\(name)") else { return sum }
-            return try sum + (facts.kind == .directory ? size(of: "\(directory)/\(name)") : facts.size)
+            if facts.kind != .directory { return sum + facts.size }
+            return levels == 0 ? sum : try sum + size(of: "\(directory)/\(name)", levels: levels - 1)
         }
     }
 }
