@@ -126,7 +126,7 @@ extension Store {
         try Advice.forApps {
             switch try StandaloneCache(path, .replaceOpen).prepare(StandaloneCache.Expected(sql: schema)) {
             case .ready: .ready
-            case .recreated(let why): .fresh(why)
+            case .recreated(let why, _): .fresh(why)
             }
         }
     }

@@ -77,7 +77,22 @@ import Testing
         try broken.make("thumbs.db", in: scratch.path)
         #expect(try cache().status == 2)
         #expect(try sqlite("PRAGMA integrity_check; SELECT count(*) FROM thumb") == "ok\n0\n")
-        #expect(try names() == ["thumbs.db"])
+        let hasHeader = ![Broken.noDatabase, .oneByte, .tornHeader].contains(broken)
+        #expect(try names() == ["thumbs.db"] + (hasHeader ? [] : ["thumbs.db.old"]))
+        #expect(try cache().status == 0)
+    }
+
+    @Test(arguments: ["echo text > thumbs.db", "sqlite3 thumbs.db 'CREATE TABLE note(x); INSERT INTO note VALUES(1)'"])
+    func `a file that is not this cache is kept`(line: String) throws {
+        try Shell.must(["sh", "-ec", line], in: scratch.path)
+        let before = try Files.read(path, limit: 1 << 20)
+        let json = try JSON(parsing: cache("--json").output, source: "cache")
+        #expect(json["kept"]?.string == "\(path).old")
+        #expect(try Files.read("\(path).old", limit: 1 << 20) == before)
+        #expect(try names() == ["thumbs.db", "thumbs.db.old"])
+        #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
+        try Shell.must(["sh", "-ec", "rm thumbs.db; \(line)"], in: scratch.path)
+        #expect(try cache().output.hasSuffix("is kept: \(path).old.2\n"))
         #expect(try cache().status == 0)
     }
 

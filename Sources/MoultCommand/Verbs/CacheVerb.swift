@@ -20,8 +20,9 @@ enum CacheVerb {
             """,
             """
             The new file gets the mode and owner of the old one. Once the new file is in place, the old file is removed with \
-            its -wal, -shm and -journal. If a process has the database open or locked, nothing changes. For a cache \
-            that belongs to a store, use `moult apply`.
+            its -wal, -shm and -journal; if it is not a database, or has other tables than the script, it is kept with the \
+            suffix .old. If a process has the database open or locked, nothing changes. For a cache \
+            that belongs to a store, use `moult reset`.
             """,
         ],
         arguments: [file], options: [schema], usesStore: false,
@@ -44,7 +45,7 @@ enum CacheVerb {
         let file = try call.required(file)
         if let old = try Files.factsThroughLinks(file), try old.isSameFile(Files.factsThroughLinks(schema)) {
             throw call.wrongUsage(
-                "FILE and SCHEMA.sql are the same file", why: "a cache that is not a database is replaced")
+                "FILE and SCHEMA.sql are the same file", why: "a new database would replace the script")
         }
         try Custody.check(cache: file)
         let cache = try StandaloneCache(file, .refuse)
@@ -66,9 +67,13 @@ enum CacheVerb {
                 $0.line("\(StyledText($0.terminal.symbols.tick, .added)) \(file) is ready")
             }
             return .done
-        case .recreated(let why):
-            call.output.print(json: ["cache": .string(file), "state": "recreated", "why": .string(why)]) {
-                $0.line("\("~", .changed) \(file) is a new, empty cache: \(why)")
+        case .recreated(let why, let kept):
+            let json: JSON = .compact([
+                "cache": .string(file), "state": "recreated", "why": .string(why), "kept": .optional(kept),
+            ])
+            call.output.print(json: json) { page in
+                page.line("\("~", .changed) \(file) is a new, empty cache: \(why)")
+                if let kept { page.line("the old file may not be a cache of this app, and is kept: \(kept)") }
             }
             return .changes
         }

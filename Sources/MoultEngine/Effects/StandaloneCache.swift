@@ -14,8 +14,8 @@ internal import StepKit
 package struct StandaloneCache {
     package enum Outcome: Equatable, Sendable {
         case ready
-        /// The database was created again, for this reason.
-        case recreated(String)
+        /// The database was created again, for this reason. If the old file may be no cache of this app, its new path.
+        case recreated(String, kept: String?)
     }
 
     /// How to treat a file that another process has open or locked.
@@ -101,9 +101,9 @@ package struct StandaloneCache {
         return try locked {
             let fault = try fault(expected)
             if try fault == nil && Files.facts(newFile) == nil { return .ready }
-            if fault != nil { try replace(expected) }
+            let kept = fault == nil ? nil : try replace(expected)
             try removeLeftovers()
-            return fault.map { .recreated($0) } ?? .ready
+            return fault.map { .recreated($0, kept: kept) } ?? .ready
         }
     }
 
@@ -156,12 +156,17 @@ package struct StandaloneCache {
 
     // MARK: replacing
 
-    private func replace(_ expected: Expected) throws {
+    /// Replaces the file. Returns the path at which the old one is kept; nil if it is removed.
+    private func replace(_ expected: Expected) throws -> String? {
         try removeNewFile()
+        // Checked before the file is held, because opening it breaks the lease.
+        let isOther = try policy == .refuse && isOtherFile(expected)
         let held = policy == .refuse ? try hold() : nil
+        var kept: String?
         do {
             try expected.make(newFile)
             try setAttributesOfNewFile()
+            if isOther { kept = try keepOldFile() }
             try exchange(held)
         } catch {
             // The first error is the one to report; the next call removes leftover files.
@@ -169,6 +174,34 @@ package struct StandaloneCache {
             throw error
         }
         try Files.syncDirectory(directory)
+        return kept
+    }
+
+    /// Returns whether the file may be something other than this cache, given by mistake: it is not a database, or has tables and
+    /// none of those that the app expects.
+    private func isOtherFile(_ expected: Expected) throws -> Bool {
+        guard let size = try Files.facts(path)?.size, size > 0 else { return false }
+        guard try DatabaseHeader.begins(Files.beginning(of: path, count: 16)) else { return true }
+        func tables(_ connection: Connection) throws -> Set<SQLName> {
+            Set(try SchemaShape(of: connection).tables.map { SQLName($0.name) })
+        }
+        let found: Set<SQLName>
+        do {
+            // With and without the `-wal`, which may belong to another file.
+            found = try tables(Connection(path: path, access: .immutable)).union(NonInvasiveReader.into(path, tables))
+        } catch let error as MoultError where error.code == .databaseCorrupt || error.outcome == .busy { return false }
+        return !found.isEmpty && found.isDisjoint(with: expected.shape.tables.map { SQLName($0.name) })
+    }
+
+    /// Gives the old file a second name, with which it outlives the exchange.
+    private func keepOldFile() throws -> String {
+        let first = "\(path).old"
+        // A process was killed before the exchange.
+        if let old = try Files.facts(first), try Files.facts(path)?.isSameFile(old) == true { return first }
+        let kept = try Files.firstFree(first)
+        if try !Files.hardLinkIfPossible(path, at: kept) { try Files.copy(path, to: kept, mode: 0o600) }
+        try Files.syncDirectory(directory)
+        return kept
     }
 
     private func exchange(_ held: WriteLease?) throws {
