@@ -140,7 +140,7 @@ public struct Store: Sendable {
     /// Does the same as `lease`, with advice for operators in errors.
     package func heldLease() throws -> StoreLease {
         let layout = try StoreLayout(root: directory)
-        guard let lease = try Lease.take(layout) else { throw StoreErrors.empty(layout) }
+        guard let lease = try Lease.take(layout) else { throw try StoreErrors.empty(layout) }
         return try StoreLease(lease, layout)
     }
 
@@ -152,7 +152,7 @@ public struct Store: Sendable {
         try Advice.forApps {
             let layout = try StoreLayout(root: directory)
             let store = StoreSnapshot(layout)
-            guard let installed = try store.installed else { throw StoreErrors.empty(layout) }
+            guard let installed = try store.installed else { throw try StoreErrors.empty(layout) }
             return try store.place(of: installed.database(name))
         }
     }

@@ -25,8 +25,10 @@ enum StoreErrors {
             now: "If the app was moved, install the release from the app's new directory: moult apply RELEASE")
     }
 
-    static func empty(_ layout: StoreLayout) -> MoultError {
-        MoultError(
+    /// Returns the error for a store without a release; throws if the directory is not a store.
+    static func empty(_ layout: StoreLayout) throws -> MoultError {
+        _ = try Settings.written(layout)
+        return MoultError(
             .store, what: "nothing is installed in \(layout.root)", why: "no release has been installed yet",
             now: "Install one: moult apply RELEASE")
     }

@@ -173,6 +173,7 @@ extension PlanContext {
 
     /// Returns the error for a missing database that must not be recreated.
     public func missing(_ database: Database, at path: String) -> MoultError {
+        // If the link cannot be read, the error without its target remains.
         if !isInstalled(at: path), case .link(let target)? = try? store.look(path) {
             return MoultError(
                 .missingData, .refused, what: "\(store.path(path)) is a symbolic link to \(target), which is missing",

@@ -116,6 +116,16 @@ import Testing
         #expect(try examine() == [])
     }
 
+    @Test func `settings for another product than that of the installed release are reported`() throws {
+        let path = "\(shop.root)/moult.json"
+        let text = String(decoding: try #require(try Files.read(path, limit: 1 << 16)), as: UTF8.self)
+        let product = try StoreSnapshot(shop.layout).settings.product
+        try Files.replace(path, with: Array(text.replacing(product, with: "org.example.other").utf8))
+        let found = try examine()
+        #expect(found.map(\.kind) == ["product"])
+        #expect(found.first?.fix == "set \"product\" to \"\(product)\" in \(path)")
+    }
+
     @Test func `unknown files and a broken generation are reported`() throws {
         let layout = try shop.layout
         try Files.writeNew([], to: "\(layout.hidden)/it's mine")

@@ -26,7 +26,6 @@ import Testing
         examined.validation.old = old
         let before = try Tree(examined.scratch.path)
         let report = try examined.report()
-        #expect(try Tree(examined.scratch.path, skipping: [""]) == Tree(examined.scratch.path, skipping: [""]))
         #expect(report.isOpen && !report.isWAL)
         #expect(report.identity?.applicationID == 7)
         #expect(report.identity?.userVersion == 3)

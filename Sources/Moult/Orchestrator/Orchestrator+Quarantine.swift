@@ -34,7 +34,8 @@ extension Orchestrator {
             throw MoultError(
                 .quarantine, .refused, what: "\(sidecar) exists",
                 why: "it belongs to another database, and SQLite would use it with \(file)",
-                now: "Choose another file name. Or if that database no longer exists: \(Files.moveAway(sidecar))")
+                now: "Choose another file name. If that database no longer exists, move its file away: "
+                    + Files.commandToMoveAway(sidecar))
         }
         try Files.withScratchDirectory { scratch in
             let copy = try checkedCopy(set, in: scratch)
@@ -78,6 +79,7 @@ extension Orchestrator {
             try inScratch { scratch in
                 let copy = try checkedCopy(set, in: scratch)
                 let name = try existingTable(table, in: copy, set)
+                try requireTable(name, at: layout.file(database.path), set)
                 let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
                 let generated = try columnsGeneratedNow(name, layout.file(database.path), in: copy)
                 let result = try execute(in: store, recovered: recovered, { _ in }) {
@@ -134,6 +136,17 @@ extension Orchestrator {
             why: names.isEmpty
                 ? "its database has no tables" : "its tables are \(names.map(\.text).joined(separator: ", "))",
             now: didYouMean(table, among: names.map(\.text)))
+    }
+
+    /// Throws if the store's database has no table for the rows.
+    private func requireTable(_ table: String, at place: String, _ set: QuarantineShelf.Set) throws {
+        guard try Files.factsThroughLinks(place) != nil,
+            try !NonInvasiveReader.into(place, { try RowSelection.hasTable(table, in: $0) })
+        else { return }
+        throw MoultError(
+            .quarantine, .refused, what: "the rows of \(table) cannot be restored alone",
+            why: "\(place) has no table of this name",
+            now: "Export the old database, and copy the rows with an app: moult quarantine --export FILE \(set.id)")
     }
 
     /// Returns the columns that are stored in a set's table but generated in the store's database.

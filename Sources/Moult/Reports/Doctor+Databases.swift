@@ -51,6 +51,14 @@ extension Doctor {
         for database in generation.manifest.databases where !database.kind.isSealed {
             let path = try store.place(of: database)
             guard let facts = try Files.factsThroughLinks(path), facts.kind == .file else { continue }
+            for place in [path, Files.directory(of: path)] {
+                guard let facts = try Files.factsThroughLinks(place), facts.mode & 0o222 == 0 else { continue }
+                findings.append(
+                    Finding(
+                        kind: "readOnly", path: place, what: "no user has write permission for it",
+                        why: "apps cannot write to \(database.name), and moult cannot update it",
+                        fix: command("chmod", "u+w", place)))
+            }
             if facts.links > 1 {
                 findings.append(
                     Finding(

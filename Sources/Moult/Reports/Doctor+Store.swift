@@ -79,6 +79,20 @@ extension Doctor {
         }
     }
 
+    /// Reports settings that name another product than the installed release.
+    func product() throws -> [Finding] {
+        guard let installed = try currentGeneration()?.manifest.product, installed != settings.product else {
+            return []
+        }
+        return [
+            Finding(
+                kind: "product", path: layout.settings,
+                what: "the product is \(settings.product), but the installed release is one of \(installed)",
+                why: "moult accepts only releases and feeds of the product in the settings",
+                fix: "set \"product\" to \"\(installed)\" in \(layout.settings)")
+        ]
+    }
+
     /// Finds secrets in the feed's URLs that every user can read, or that are sent over plain HTTP.
     func secrets() throws -> [Finding] {
         let addresses = (settings.feed?.addresses ?? []).filter(\.hasSecrets)
@@ -123,6 +137,16 @@ extension Doctor {
         ]
     }
 
+    /// Finds files that have replaced directories of moult.
+    func directories() throws -> [Finding] {
+        try (layout.directories + [layout.feed, layout.keys]).compactMap { path in
+            guard let kind = try Files.factsThroughLinks(path)?.kind, kind != .directory else { return nil }
+            return Finding(
+                kind: "notDirectory", path: path, what: "it is not a directory",
+                why: "no command can change the store", fix: try moveAway(path))
+        }
+    }
+
     /// Finds unknown files in moult's own directory.
     func unknownFiles() throws -> [Finding] {
         var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
@@ -137,7 +161,7 @@ extension Doctor {
             let members = generation.manifest.databases.flatMap { [$0.member] + Sidecars.beside($0.member) }
             let known = members.map { String($0.prefix { $0 != "/" }) } + [Generation.manifestName, Seal.fileName]
             strange += try Files.list(directory).filter {
-                !known.contains($0) && !CacheTag.isTag($0) && name != Generation.adopted
+                !known.contains($0) && !CacheTag.isTag($0) && !generation.isAdopted
             }
             .map { "\(directory)/\($0)" }
         }
@@ -194,7 +218,10 @@ extension Doctor {
                 remedy = ["moult", "apply"]
                 let file = try assessment.sealedFile(of: database)
                 switch file.standing {
-                case .damaged(let why): (path, fault) = (generation.path(database.member), "it \(why)")
+                case .damaged(let why):
+                    let own = generation.path(database.member)
+                    // The store's own path of an in-place database is a link to the app's file.
+                    (path, fault) = (try Files.target(ofLink: own) ?? own, "it \(why)")
                 case .confirmed, .unconfirmed:
                     path = try store.place(of: database)
                     fault = file.linkFault.map { _ in "it is not a symlink through .moult/current" }

@@ -52,9 +52,9 @@ package struct Doctor {
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
         for check in [
-            unfinished, pointer, unreadable, links, settingsFile, secrets, history, holds, unknownFiles, unused,
-            processes,
-            fileSystems, version,
+            unfinished, pointer, directories, unreadable, links, settingsFile, product, secrets, history, holds,
+            unknownFiles,
+            unused, processes, fileSystems, version,
         ] {
             findings += try reportingDenial(check)
         }

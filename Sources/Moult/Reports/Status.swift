@@ -159,7 +159,11 @@ package struct Status: Sendable {
                 file.remedy = finding.remedy?.command(for: database)
                 return file
             }
-            guard facts != nil else { return file(.missing, "no file at \(path)") }
+            guard facts != nil else {
+                // The store's own path of an in-place database is a link to the app's file.
+                let ofApp = try Files.target(ofLink: generation.path(database.member))
+                return file(.missing, "no file at \(ofApp ?? path)")
+            }
             let sealed = try assessment.sealedFile(of: database)
             if let fault = sealed.sidecarFault {
                 var file = file(.damaged, fault)

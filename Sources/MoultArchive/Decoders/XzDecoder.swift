@@ -4,7 +4,6 @@ internal import CLzma
 final class XzDecoder: Decoder {
     private var stream = lzma_stream()
     private var isDone = false
-    private var isInside = true
 
     init() throws {
         let result = lzma_stream_decoder(&stream, UInt64(decoderMemoryLimit), moult_lzma_concatenated)

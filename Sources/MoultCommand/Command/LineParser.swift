@@ -78,7 +78,7 @@ package struct LineParser {
         }
         while let letter = letters.popFirst() {
             guard let option = options.first(where: { $0.letter == letter }) else {
-                throw errors.unknownOption(word.count == 2 ? word : "-\(letter) in \(word)", among: options)
+                throw errors.unknownLetter(letter, in: word, among: options)
             }
             let isLast = letters.isEmpty || option.value != nil
             try read(option, isLast && !letters.isEmpty ? String(letters) : nil)

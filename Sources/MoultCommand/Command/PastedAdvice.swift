@@ -6,10 +6,17 @@ extension MoultError {
     /// Errors come from modules that do not know the command line, so a command is recognized by the form of the advice; see
     /// `AdvisedCommands`.
     func naming(store words: [String], in verbs: Set<String>) -> MoultError {
-        guard !words.isEmpty else { return self }
-        return advising { command in
-            verbs.contains(command.prefix { $0 != " " }.description) ? "\(command) \(shellLine(words))" : command
-        }
+        var changed = self
+        changed.now = now.map { AdvisedCommands.naming(store: words, in: verbs, $0) }
+        return changed
+    }
+
+    /// Returns the same error, with the source of the path if that is not a store and comes from the environment.
+    func namingVariable(isUsed: Bool) -> MoultError {
+        guard isUsed, code == .store, what.hasSuffix(" is not a store"), let why else { return self }
+        var changed = self
+        changed.why = "\(why), and MOULT_STORE names this directory"
+        return changed
     }
 
     /// Returns the same error, with the arguments of this command line added to each advised command that has only options.
@@ -41,6 +48,17 @@ extension MoultError {
         var changed = self
         changed.now = now.map { AdvisedCommands.replaced(in: $0) { "moult \(body($0))" } }
         return changed
+    }
+}
+
+extension AdvisedCommands {
+    /// Returns the advice with `--store` added to the commands with these verbs.
+    static func naming(store words: [String], in verbs: Set<String>, _ advice: String) -> String {
+        guard !words.isEmpty else { return advice }
+        return replaced(in: advice) { command in
+            let isOfStore = verbs.contains(command.prefix { $0 != " " }.description)
+            return "moult \(isOfStore ? "\(command) \(shellLine(words))" : command)"
+        }
     }
 }
 

@@ -37,6 +37,9 @@ package struct Runner {
             output = Output(
                 console: console, format: line.has(.json) ? .json : .text, isQuiet: line.has(.quiet),
                 isVerbose: line.has(.verbose))
+            output.completing = { [words = line.storeWords, verbsOfStores] in
+                AdvisedCommands.naming(store: words, in: verbsOfStores, $0)
+            }
             status = try perform(line, output: output)
         } catch {
             // Findings are printed before the error that ended the command.
@@ -44,7 +47,8 @@ package struct Runner {
             console.endProgress()
             output.report(
                 (error as? MoultError)?.repeating(line, commands: commands)
-                    .naming(store: line.storeWords, in: verbsOfStores) ?? error)
+                    .naming(store: line.storeWords, in: verbsOfStores)
+                    .namingVariable(isUsed: line.storeWords.isEmpty && environment["MOULT_STORE"] != nil) ?? error)
             status = ErrorReport(error).status
         }
         if let failure = console.finish() { status = report(failure, after: status, of: command) }

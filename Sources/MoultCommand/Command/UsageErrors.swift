@@ -58,6 +58,13 @@ package struct UsageErrors {
         return error("\(name) has no option \"\(word)\"", why: meant.map { "did you mean \"\($0)\"?" })
     }
 
+    func unknownLetter(_ letter: Character, in word: String, among options: [Option]) -> MoultError {
+        let whole = unknownOption(word, among: options + [.version])
+        // `-version` is meant as `--version`, but `-qx` as `-q -x`.
+        if word.count == 2 || whole.why != nil { return whole }
+        return error("\(name) has no option \"-\(letter)\"", why: "\"\(word)\" contains it")
+    }
+
     func missingValue(_ option: Option) -> MoultError {
         error("--\(option.name) needs a value", why: "write \(option.usage)")
     }

@@ -44,8 +44,8 @@ extension Topic {
             """,
             """
             If a file already exists at the path of a database, the first release keeps it as generation 0+adopted. To \
-            restore it: moult rollback --to 0+adopted. A release cannot change the kind of a user database unless the \
-            operator allows it with --take-over NAME.
+            restore it: moult rollback --to 0+adopted. A release cannot change a user database to another kind, or a \
+            shared one to reference or cache, unless the operator allows it with --take-over NAME.
             """,
             """
             Updates are refused if a user or shared database is missing, because its disk may not be mounted. To \

@@ -4,11 +4,11 @@ extension Topic {
         text: [
             "A plan lists the changes that a release would make to a store. Making a plan changes nothing.",
             .literal("moult plan releases/dailyvalue-2.1.0.json\nmoult apply releases/dailyvalue-2.1.0.json"),
-            "Exit status 0 means that nothing would change, 2 that the store would change. Each line has a sign:",
+            "`moult plan` exits with 0 if nothing would change, and with 2 if the store would change. Each line has a sign:",
             .list([
                 ("+", "is added"),
                 ("-", "is removed (and kept for rollback if the line says so)"),
-                ("~", "is changed in place"),
+                ("~", "is changed or replaced"),
                 ("=", "stays as it is"),
             ]),
             "A line without a sign is a check that changes nothing.",

@@ -7,8 +7,8 @@ extension Topic {
                 ("check", "Checks product, version, sequence and requirements of the release."),
                 ("delete", "Takes the old files out of service. They are kept for rollback."),
                 ("copy", "Puts the new files in place, and carries over the rows to preserve."),
-                ("attach", "Checks that all databases open on one connection, under their names."),
-                ("verify", "Checks that the app's paths lead to the verified files."),
+                ("attach", "Checks that the databases of each group open on one connection, under their names."),
+                ("verify", "Checks digests, identity, health and golden queries, then the files at the app's paths."),
             ]),
             """
             moult goes through the phases twice. The first pass stages and verifies all changes, on the store's file \

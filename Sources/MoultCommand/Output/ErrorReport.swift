@@ -22,7 +22,7 @@ package struct ErrorReport {
     package func text(for terminal: Terminal) -> String {
         var page = Page(for: terminal)
         page.diagnostic("moult: \("error:", .bad) \(Self.line(error))")
-        if let now = error.now { page.diagnostic(Self.advice(now), indent: 2) }
+        for line in error.now.map({ Self.advice($0, for: terminal) }) ?? [] { page.diagnostic(line, indent: 2) }
         if isVerbose {
             for cause in error.chain.dropFirst() {
                 page.diagnostic(
@@ -58,8 +58,18 @@ package struct ErrorReport {
         error.what + (error.why.map { ": \($0)" } ?? "")
     }
 
-    /// Returns the advice in its printed form: a command is shown as something to run, a sentence unchanged.
-    private static func advice(_ now: String) -> StyledText {
-        now.hasPrefix("moult ") ? "Try: \(now, .heading)" : StyledText(now)
+    /// Returns the advice in its printed form: a command is shown as something to run, a sentence unchanged. On a terminal, a
+    /// command that ends a sentence also ends the line, without a full stop, so that it can be copied.
+    private static func advice(_ now: String, for terminal: Terminal) -> [StyledText] {
+        if now.hasPrefix("moult ") { return ["Try: \(now, .heading)"] }
+        guard terminal.width != nil else { return [StyledText(now)] }
+        var (lines, rest) = ([StyledText](), now.startIndex)
+        for command in AdvisedCommands.ranges(in: now) {
+            let after = now[command.upperBound...]
+            guard after == "." || after.hasPrefix(". ") else { continue }
+            lines.append(StyledText(String(now[rest..<command.upperBound])))
+            rest = now.index(command.upperBound, offsetBy: after.count == 1 ? 1 : 2)
+        }
+        return rest < now.endIndex ? lines + [StyledText(String(now[rest...]))] : lines
     }
 }

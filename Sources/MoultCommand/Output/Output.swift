@@ -14,6 +14,8 @@ package struct Output: Sendable {
     package let format: Format
     package let isQuiet: Bool
     package let isVerbose: Bool
+    /// Adds the store to the commands in a warning.
+    package var completing: @Sendable (String) -> String = { $0 }
 
     package init(console: Console, format: Format = .text, isQuiet: Bool = false, isVerbose: Bool = false) {
         self.console = console
@@ -124,11 +126,12 @@ package struct Output: Sendable {
 
     /// Prints a problem that does not stop the verb.
     package func warn(_ text: StyledText) {
+        let text = completing(text.plain)
         switch format {
         case .text:
             diagnose("moult: \("warning:", .warning) \(text)")
         case .json:
-            let event: JSON = ["event": "warning", "message": .string(text.plain)]
+            let event: JSON = ["event": "warning", "message": .string(text)]
             console.write(Self.numbered(event).line + "\n")
             console.flush()
         }

@@ -14,7 +14,8 @@ struct DiffReport: Report {
             case .compared(let database): write(database, to: &page)
             case .added(let name): page.line("\("+", .added) \(name, .heading): only in the new version")
             case .removed(let name): page.line("\("-", .removed) \(name, .heading): only in the old version")
-            case .kept(let name): page.line("\("=", .dim) \(name, .heading): not changed by releases, not compared")
+            case .kept(let name):
+                page.line("\("=", .dim) \(name, .heading): not compared: the store keeps its own file")
             case .unknown(let name, let why): page.line("\("?", .warning) \(name, .heading): not compared, \(why)")
             }
         }

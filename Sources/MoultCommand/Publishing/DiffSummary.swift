@@ -27,7 +27,7 @@ extension ReleaseDiff.Entry {
         case .compared(let database): (database.name, database.summary)
         case .added(let name): (name, "new")
         case .removed(let name): (name, "taken out of service")
-        case .kept(let name): (name, "not changed by releases, not compared")
+        case .kept(let name): (name, "not compared: the store keeps its own file")
         case .unknown(let name, let why): (name, "not compared: \(why)")
         }
     }

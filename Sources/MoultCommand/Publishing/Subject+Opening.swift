@@ -26,7 +26,7 @@ extension Call {
         guard try Files.facts(layout.settings) != nil else {
             throw MoultError(
                 .store, what: "\(path) is a directory but not a store", why: "\(layout.settings) does not exist",
-                now: "Specify a database, a bundle, the manifest of a release, or a store.")
+                now: Subject.kinds)
         }
         guard let lease = try Lease.take(layout) else {
             throw MoultError(

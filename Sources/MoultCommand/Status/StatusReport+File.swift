@@ -65,7 +65,11 @@ extension StatusReport {
         }
         page.table(table)
         // `--undo` replaces only a file that exists; its error for a missing file has the command that copies the newest copy.
-        if isMissing { return }
-        page.line("restore the newest with: \(shellLine(["moult", "replace", "--undo", path]), .heading)")
+        if isMissing || !status.canRollBack { return }
+        // It also refuses a damaged file; the line above has the command that sets it aside.
+        let isDamaged = status.databases.first?.state.isFault ?? false
+        page.line(
+            "\(isDamaged ? "then " : "")restore the newest with: \(shellLine(["moult", "replace", "--undo", path]), .heading)"
+        )
     }
 }

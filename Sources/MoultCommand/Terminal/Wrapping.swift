@@ -2,7 +2,7 @@ internal import MoultBasics
 
 extension StyledText {
     /// Returns the text in lines of at most `width` columns, broken at spaces. A longer word gets a separate line, unbroken, so
-    /// that a path or digest can still be copied.
+    /// that a path or digest can still be copied; so does a command that is advised.
     package func wrapped(to width: Int) -> [StyledText] {
         var lines: [StyledText] = []
         var line = StyledText()
@@ -26,17 +26,25 @@ extension StyledText {
 
     /// The words between spaces; a word may have several styles.
     private var words: [StyledText] {
+        let text = plain
+        let commands = AdvisedCommands.ranges(in: text)
+        var place = text.startIndex
         var words: [StyledText] = []
         var word = StyledText()
         for part in parts {
-            let pieces = part.text.split(separator: " ", omittingEmptySubsequences: false)
-            for (index, piece) in pieces.enumerated() {
-                if index > 0, !word.parts.isEmpty {
-                    words.append(word)
+            var piece = String.UnicodeScalarView()
+            for scalar in part.text.unicodeScalars {
+                if scalar == " ", !commands.contains(where: { $0.contains(place) }) {
+                    word += StyledText(String(piece), part.style)
+                    piece = .init()
+                    if !word.parts.isEmpty { words.append(word) }
                     word = StyledText()
+                } else {
+                    piece.append(scalar)
                 }
-                word += StyledText(String(piece), part.style)
+                place = text.unicodeScalars.index(after: place)
             }
+            word += StyledText(String(piece), part.style)
         }
         return word.parts.isEmpty ? words : words + [word]
     }

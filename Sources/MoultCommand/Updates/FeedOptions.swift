@@ -8,7 +8,7 @@ internal import StepKit
 enum FeedOptions {
     static let feed = Option("feed", value: .text("URL"), "Use this feed, not the one in moult.json")
     static let allowUnsigned = Option(
-        "allow-unsigned", "Accept an unsigned feed this time")
+        "allow-unsigned", "Accept an unsigned feed or release this time")
 
     static let all = [feed, allowUnsigned]
 }

@@ -45,9 +45,10 @@ enum ApplyVerb {
             .init(.failure(.refused), "refused"),
             .init(.failure(.stale), "the plan is out of date"),
             .init(.failure(.undone), "failed and undone"),
+            .init(.failure(.stuck), "stuck"),
             .init(
                 .failure(.busy),
-                "another update is running, a process has a database open, or the feed cannot be reached"),
+                "an update is running, a database is open, or the feed cannot be reached"),
         ],
         run: run)
 

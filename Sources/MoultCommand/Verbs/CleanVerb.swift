@@ -20,7 +20,7 @@ enum CleanVerb {
         "clean", .operators, "remove old generations and files left behind by crashes",
         discussion: [
             """
-            Every successful update also removes them. moult keeps generations in use, generations that were created or \
+            Every successful update also removes old generations and leftover files. moult keeps generations in use, generations that were created or \
             replaced within the last minute, and files from before moult (0+adopted).
             """,
             """

@@ -7,7 +7,7 @@ internal import MoultSandbox
 enum DiffVerb {
     static let old = Argument(
         .file("OLD"),
-        "The old database, bundle, manifest or store; without NEW, the new one, which is compared with the store")
+        "The old database, bundle, manifest or store. Without NEW: the new one, and the store is the old one")
     static let new = Argument(.file("NEW"), presence: .optional, "The new database, bundle, manifest or store")
     static let database = Option(
         "database", value: .text("NAME"), repeats: true, "Only this database")
@@ -33,7 +33,7 @@ enum DiffVerb {
             """,
             """
             Between a store and a release, user databases and caches are left out, because the release does not \
-            change them. Changes in the manifests themselves, such as the version, do not count as \
+            replace their content. Changes in the manifests themselves, such as the version, do not count as \
             differences.
             """,
         ],

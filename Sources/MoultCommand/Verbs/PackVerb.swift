@@ -87,6 +87,9 @@ enum PackVerb {
     static func run(_ call: Call) throws -> ExitCode {
         var options = PackOptions()
         options.output = call.value(output) ?? "releases"
+        if let kind = try Files.factsThroughLinks(options.output)?.kind, kind != .directory {
+            throw call.wrongUsage("--output needs a directory", why: "\(options.output) is not a directory")
+        }
         options.name = call.value(name)
         options.level = call.number(level) ?? 12
         options.deltaFrom = call.values(deltaFrom)

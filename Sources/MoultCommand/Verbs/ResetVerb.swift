@@ -42,6 +42,7 @@ enum ResetVerb {
                 .failure(.refused),
                 "the database does not exist, or has user data and --set-user-data-aside is missing"),
             .init(.failure(.undone), "failed and undone"),
+            .init(.failure(.stuck), "neither finished nor undone"),
             .init(.failure(.busy), "a process has the database open; the message names the process"),
         ],
         run: run)

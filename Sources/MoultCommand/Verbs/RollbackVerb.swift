@@ -38,6 +38,7 @@ enum RollbackVerb {
                 .failure(.refused),
                 "no kept release can be used, or the release given with --to is on hold or not trusted"),
             .init(.failure(.undone), "failed and undone"),
+            .init(.failure(.stuck), "neither finished nor undone"),
             .init(
                 .failure(.busy),
                 "another update is running, or a process keeps a database open; the message names the process"),

@@ -7,14 +7,15 @@ enum SQLVerb {
     static let sql = Argument(
         .text("SQL"), presence: .optional, "One or more statements (default: from stdin)")
     static let noHeader = Option("no-header", "Omit the header")
-    static let csv = Option("csv", "Print rows as CSV, with values byte for byte; NULL is an empty field")
+    static let csv = Option(
+        "csv", "Print rows as CSV: text byte for byte, a blob as X'00FF', and NULL as an empty field")
     static let write = Option("write", "Allow statements to change writable databases")
 
     static let group = Option(
         "group", value: .text("NAME"), "Open the databases of this group instead of those without a group")
 
     static let command = Command(
-        "sql", .operators, "run SQL on the databases, all on one connection",
+        "sql", .operators, "run SQL on the databases",
         discussion: [
             """
             The first user database is main, and the others are attached under their names: SELECT count(*) FROM \
@@ -41,7 +42,11 @@ enum SQLVerb {
         }
         let store = try Store(at: call.store()).openConnection(group: call.value(group))
         let connection = store.connection
-        if !mayWrite { try connection.execute("PRAGMA query_only = 1") }
+        if !mayWrite {
+            try connection.execute("PRAGMA query_only = 1")
+            // ATTACH creates a missing file, although SQLite classifies it as a statement that only reads.
+            try connection.setLimit(.attached, to: 0)
+        }
         var count = 0
         do {
             try connection.forEachStatement(in: text) { statement in
@@ -56,7 +61,7 @@ enum SQLVerb {
                     call.output.print(report, evenIfQuiet: true)
                 }
             }
-        } catch { throw explained(error, call.value(group), store.lease.groups) }
+        } catch { throw explained(error, call.value(group), store.lease.groups, mayWrite: mayWrite) }
         if count == 0 { throw call.wrongUsage("the SQL has no statement") }
         let (isOpen, changes) = (try connection.isInTransaction, try connection.totalChanges)
         try store.close()
@@ -76,10 +81,17 @@ enum SQLVerb {
     }
 
     /// Returns the error shortened to SQLite's message and the statement, which the user wrote.
-    private static func explained(_ error: any Error, _ group: String?, _ groups: [String]) -> any Error {
+    private static func explained(
+        _ error: any Error, _ group: String?, _ groups: [String], mayWrite: Bool
+    ) -> any Error {
         guard var explained = error as? MoultError, let said = error.sqlite, let sql = said.sql else { return error }
         explained.what = "cannot run \"\(sql.trimmed)\""
         explained.why = said.message
+        if !mayWrite, said.message.hasPrefix("too many attached databases") {
+            (explained.code, explained.outcome) = (.guarded, .refused)
+            explained.why = "ATTACH creates a missing file"
+            explained.now = "To attach another file, use --write."
+        }
         if said.message.hasPrefix("no such table"), !groups.isEmpty {
             let others = groups.filter { $0 != group }.map { "--group \($0)" }
             let ways =
@@ -157,7 +169,8 @@ private enum CSV {
         switch statement.storage(column) {
         case .null: nil
         case .text: try statement.withText(column) { Array($0) }
-        case .integer, .real, .blob: Array(try statement.value(column).description.utf8)
+        case .integer: Array(String(statement.int64(column)).utf8)
+        case .real, .blob: Array(try statement.value(column).description.utf8)
         }
     }
 
@@ -186,7 +199,8 @@ extension Value {
     fileprivate var shown: StyledText {
         switch self {
         case .null: StyledText("NULL", .dim)
-        case .integer, .real, .blob: StyledText(description)
+        case .integer(let number): StyledText(String(number))
+        case .real, .blob: StyledText(description)
         case .text(let text): StyledText(text)
         }
     }

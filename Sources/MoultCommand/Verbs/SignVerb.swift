@@ -31,8 +31,14 @@ enum SignVerb {
         guard let keyPath = call.value(key) else {
             throw call.wrongUsage("sign needs --key FILE", why: "signing requires a secret key")
         }
-        for path in paths where try Files.factsThroughLinks(path)?.kind != .file {
-            throw MoultError(.system, what: "cannot sign \(path)", why: "no such file")
+        for path in paths {
+            let kind = try Files.factsThroughLinks(path)?.kind
+            guard kind == .file else {
+                throw MoultError(
+                    .system, what: "cannot sign \(path)",
+                    why: kind == nil ? "no such file" : "it is not a regular file",
+                    now: "Specify a file, usually the manifest of a release.")
+            }
         }
         let secret = try call.secretKey(keyPath)
         let made = try paths.map { try SignatureFile(of: $0).sign(with: secret, comment: call.value(comment)) }

@@ -44,7 +44,7 @@ enum TrustVerb {
         ],
         exits: [
             .init(.failure(.refused), "stores could not use the list; the message says why"),
-            .init(.failure(.busy), "another command makes a list in DIRECTORY or publishes there"),
+            .init(.failure(.busy), "another command is creating a list in DIR or publishing there"),
         ],
         run: run)
 

@@ -6,7 +6,7 @@ internal import MoultStore
 enum UnholdVerb {
     static let version = Argument(
         .ofStore("VERSION", .holds), presence: .repeated,
-        "The version or range, as it was put on hold; '*' for a hold on every release")
+        "The version or range, exactly as given to `moult hold`; '*' for a hold on every release")
     static let all = Option("all", "Remove all holds")
 
     static let command = Command(

@@ -40,13 +40,17 @@ package enum MistakenManifest {
                 : "Specify the manifest of the release. `moult pack` writes it next to the bundle.")
     }
 
-    /// Runs a check or parser of a manifest; if that fails because the file is a draft, the error says so.
+    /// Runs a check or parser of a manifest; if that fails because the file is a draft or a saved plan, the error says
+    /// so.
     static func explaining<R>(_ bytes: [UInt8], _ name: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where [.unsigned, .manifest].contains(error.code)
         {
-            guard isDraft(bytes, name) else { throw error }
-            throw draft(name, because: error)
+            if isDraft(bytes, name) { throw draft(name, because: error) }
+            guard (try? Plan(json: JSON(parsing: bytes, source: name), source: name)) != nil else { throw error }
+            throw MoultError(
+                error.code, error.outcome, what: "\(name) is a saved plan, not the manifest of a release",
+                now: "Apply the plan: \(shellLine(["moult", "apply", "--plan", name]))", cause: error)
         }
     }
 

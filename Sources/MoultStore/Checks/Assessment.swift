@@ -171,7 +171,11 @@ package struct Assessment {
         var (remedy, awaitsMigration): (Remedy?, Bool) = (nil, false)
         let fitness = try Fitness.of(place, deadline: 600, pages: pages) {
             (remedy, awaitsMigration) = (nil, false)
-            if let fault = try fault($0, database, template, &remedy) { return fault }
+            var own: Remedy?
+            if let fault = try fault($0, database, template, &own) {
+                remedy = own
+                return fault
+            }
             guard let pending = try pending($0, database) else { return nil }
             (remedy, awaitsMigration) = (.apply, true)
             return pending

@@ -52,10 +52,15 @@ package struct Verifier {
         for name in names { _ = try generation.database(name) }
         var checks: [Check] = []
         for transaction in try Transaction.unfinished(store.layout) {
+            let workers = try LockHolders.of(store.layout.lock)
             checks.append(
-                Check(
-                    subject: transaction.id, method: "finished", finding: "an update is unfinished",
-                    remedy: ["moult", "recover"]))
+                workers.isEmpty
+                    ? Check(
+                        subject: transaction.id, method: "finished", finding: "an update is unfinished",
+                        remedy: ["moult", "recover"])
+                    : Check(
+                        subject: transaction.id, method: "finished", finding: nil,
+                        note: "an update is running: \(workers.map(\.description).joined(separator: ", "))"))
         }
         let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases where names.isEmpty || names.contains(database.name) {

@@ -116,6 +116,11 @@ package struct Settings: Sendable, Equatable {
     /// Returns the settings as the operator wrote them.
     package static func written(_ layout: StoreLayout) throws -> Settings {
         guard let bytes = try Files.read(layout.settings, limit: 1 << 20) else {
+            if Files.name(of: layout.root) == StoreLayout.hidden(in: "").dropFirst() {
+                throw MoultError(
+                    .store, what: "\(layout.root) is not a store", why: "it is the directory of moult in a store",
+                    now: "Specify the store: \(shellLine(["--store", Files.directory(of: layout.root)]))")
+            }
             throw MoultError(
                 .store, what: "\(layout.root) is not a store", why: "it has no \(StoreLayout.settingsName)",
                 now:

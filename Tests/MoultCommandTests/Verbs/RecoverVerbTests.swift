@@ -62,6 +62,8 @@ import Testing
         let status = try world.must("moult status --store crashed")
         #expect(status.contains("\nan update to 2.0.0 is running: pid "))
         #expect(!status.contains("moult recover"))
+        let verified = try world.run("moult verify --store crashed")
+        #expect(verified.status == 0 && verified.out.contains("an update is running: pid "), "\(verified)")
         withExtendedLifetime(lock) {}
     }
 

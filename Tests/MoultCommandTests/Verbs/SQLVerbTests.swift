@@ -56,6 +56,9 @@ import Testing
         )
         #expect(read == #"['1', '2.5', '', '', 'a,"b"', 'two\nlines', "X'00FF'", 'ÿA']"# + "\n")
         #expect(try world.must("moult sql --csv --no-header 'SELECT 1, NULL'") == "1,\n")
+        let smallest = "-9223372036854775807 - 1"
+        #expect(try world.must("moult sql --csv --no-header 'SELECT \(smallest)'") == "-9223372036854775808\n")
+        #expect(try world.must("moult sql -q 'SELECT \(smallest)'") == "-9223372036854775808\n")
         #expect(try world.run("moult sql --csv --json 'SELECT 1'").status == 64)
     }
 
@@ -71,11 +74,27 @@ import Testing
         "PRAGMA user_version = 7", "PRAGMA journal_mode = WAL", "VACUUM", "DELETE FROM food.food",
         "PRAGMA query_only = 0; PRAGMA journal_mode = WAL", "SELECT 1; UPDATE note SET text = 'x'",
         "PRAGMA query_only = 0; PRAGMA user_version = 7", "REINDEX", "ANALYZE",
+        "ATTACH 'new.db' AS new", "DETACH food; ATTACH 'new.db' AS food", "VACUUM INTO 'new.db'",
     ])
     func `sql writes nothing without --write`(_ sql: String) throws {
         let tree = try world.tree
         _ = try world.run("moult sql \"\(sql)\"")
         #expect(try world.tree == tree)
+        #expect(try Files.facts(world.scratch.path("new.db")) == nil)
+    }
+
+    @Test func `the error of a refused ATTACH explains --write`() throws {
+        #expect(
+            try world.run("moult sql \"ATTACH 'new.db' AS new\"") == (
+                3, "",
+                """
+                moult: error: cannot run "ATTACH 'new.db' AS new": ATTACH creates a missing file
+                  To attach another file, use --write.
+
+                """
+            ))
+        try world.must("moult sql --write \"ATTACH 'new.db' AS new; CREATE TABLE new.t(x)\"")
+        #expect(try world.must("sqlite3 new.db .tables") == "t\n")
     }
 
     @Test func `the error of a refused write explains --write`() throws {

@@ -78,7 +78,7 @@ extension StepTestBench {
     private func describe(_ program: StepExecutable, _ more: JSON) throws -> StepDescription {
         try Files.withScratchDirectory { scratch in
             let members = JSON.object([.init("protocols", [1])] + (more.members ?? []))
-            return try StepDescription(conversation(program, scratch, "it").ask("describe", members).result)
+            return try StepDescription(conversation(program, scratch, "under test").ask("describe", members).result)
         }
     }
 
