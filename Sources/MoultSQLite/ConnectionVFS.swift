@@ -35,7 +35,7 @@ enum ConnectionVFS {
             guard let base = ConnectionVFS.base, let path else { return SQLITE_MISUSE }
             return ConnectionVFS.resolve(base, String(cString: path), count, out)
         }
-        let code = moult_sqlite_never_wait_for_pipes()
+        let code = moult_sqlite_refuse_pipes()
         return code == SQLITE_OK ? sqlite3_vfs_register(vfs, 0) : code
     }()
 
