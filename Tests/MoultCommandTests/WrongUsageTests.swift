@@ -31,7 +31,7 @@ import Testing
         Case("--version status", #"status has no option "--version""#, now: "moult status --help"),
         Case("--store s shells bash", #"shells has no option "--store""#, now: "moult shells --help"),
         Case("shells bash --store s", #"shells has no option "--store""#, now: "moult shells --help"),
-        Case("status -qx", #"status has no option "-x in -qx""#, now: "moult status --help"),
+        Case("status -qx", #"status has no option "-x": "-qx" contains it"#, now: "moult status --help"),
         Case("status -store s", #"status has no option "-store": did you mean "--store"?"#, now: "moult status --help"),
         Case("apply -qo", "--out needs a value: write --out FILE", now: "moult apply --help"),
         Case("apply m --out", "--out needs a value: write --out FILE", now: "moult apply --help"),

@@ -34,7 +34,9 @@ import Testing
         let error = #expect(throws: MoultError.self) {
             try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path("out.db"))
         }
-        #expect(error?.description == "cannot read the script \(scratch.path)/s.sql: no such file")
+        #expect(
+            error?.description == "cannot read the script \(scratch.path)/s.sql: no such file. Specify a file with SQL."
+        )
     }
 
     /// The existing file at the output path, and the reason why it is kept.

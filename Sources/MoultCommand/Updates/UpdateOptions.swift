@@ -9,7 +9,7 @@ enum UpdateOptions {
     static let app = Option("app", value: .text("VERSION"), "The app's version, if releases require one")
     static let follow = Option(
         "follow", value: .choice("HOW", of: Policy.Follow.allCases.map(\.rawValue)),
-        "newer: only newer releases; match: older too")
+        "`newer` (newer releases) or `match` (any)")
     static let allowDowngrade = Option("allow-downgrade", "Accept an older release or feed this time")
     static let wait = Option(
         "wait", value: .number("SECONDS", in: 0...604_800), "Time to wait for another update (default 0)")
