@@ -14,7 +14,7 @@ from trial import KILLED, Missed, Wrong, with_log
 # The exit statuses after which the new content is public, or the old content. After 6, files of the new content are missing.
 NEW, OLD = {0, 6}, {1, 3, 75}
 DIGEST = re.compile(r"^feed\.json\.[0-9a-f]{16}\.")
-OF_KEY = re.compile(r"\.[0-9A-F]{16}\.minisig$")
+OF_KEY = re.compile(r"\.[0-9A-F]{1,16}\.minisig$")
 # A trial installation changes nothing outside its own store, so only some of its calls are struck.
 TRIAL, OF_TRIAL = re.compile(r"/trial-\d+"), 60
 
