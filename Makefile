@@ -78,7 +78,7 @@ HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelT
 test-all: test-deps proof-deps release
 	swift build --build-tests $(DEBUG_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
-	scripts/test --only '$(HEAVY)|$(BROAD)' --limit 900
+	scripts/test --only '$(HEAVY)|$(BROAD)' --limit 1800
 	scripts/proof/run .build/release/moult --sample 20 \
 		--flow "first install" --flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live" \
 		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \

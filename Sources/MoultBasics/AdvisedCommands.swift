@@ -1,7 +1,7 @@
 /// Finds the commands in the advice of an error.
 ///
-/// A command starts after a colon with the name of a program, and ends before a comma or a full stop that a space follows, before a final full stop, or at
-/// the end of the text. A comma or a full stop in quotes belongs to the command.
+/// A command starts after a colon with the name of a program, and ends before a comma or a full stop that a space follows,
+/// before a final full stop, or at the end of the text. A comma or a full stop in quotes belongs to the command.
 package enum AdvisedCommands {
     /// Returns the advice with each command replaced by the result of `body`, which gets the command from the verb on.
     package static func replaced(in advice: String, _ body: (String) -> String) -> String {

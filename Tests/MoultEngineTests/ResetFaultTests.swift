@@ -46,7 +46,8 @@ import Testing
                 try inspect(broken, note)
                 number += FaultPoints.step
             }
-            #expect(failed * FaultPoints.step > 1500)
+            // The exact number depends on the processes of the machine, whose open files a reset lists.
+            #expect(failed * FaultPoints.step > 1000)
         }
 
         /// Expects that no file of the user is lost.

@@ -82,6 +82,8 @@ class FileWorld(World):
         self.file = os.path.join(directory, "app.db")
         self.store = os.path.join(directory, ".app.db.moult")
         self.copies, self.at, self.rows = [], None, set()
+        # The copies of replacements that were undone: another undo does not go back to them.
+        self.undone = set()
 
     # Running commands
 
@@ -133,7 +135,7 @@ class FileWorld(World):
 
     def before(self):
         """Returns the number of the copy that an undo restores; None if no copy is older."""
-        older = range(len(self.copies) if self.at is None else self.at)
+        older = [n for n in range(len(self.copies) if self.at is None else self.at) if n not in self.undone]
         return older[-1] if older else None
 
     def found(self):
@@ -173,6 +175,8 @@ class FileWorld(World):
         if at is not None and current not in at:
             found.append(("version", f"copy {current} is in the file, expected {at}"))
         self.content, self.copies, self.at = now, there, current
+        if current is not None:
+            self.undone.update(range(current, len(there)))
         lost = self.rows - self.everywhere()
         if lost:
             found.append(("lost", f"lost rows: {sorted(lost)}"))
