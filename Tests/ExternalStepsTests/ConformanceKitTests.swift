@@ -75,6 +75,9 @@ import Testing
 
     @Test func `the kit rejects a step that does not describe itself`() throws {
         let found = try failures(try Programs.shell(scratch, describe: "exit 0"))
-        #expect(found == ["handshake: the step under test failed during describe: it ended with status 0 and without a result"])
+        #expect(
+            found == [
+                "handshake: the step under test failed during describe: it ended with status 0 and without a result"
+            ])
     }
 }
