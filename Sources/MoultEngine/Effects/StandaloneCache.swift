@@ -171,6 +171,7 @@ package struct StandaloneCache {
         } catch {
             // The first error is the one to report; the next call removes leftover files.
             try? removeNewFile()
+            if let kept, (try? isStillAtPath(kept)) == true { try? Files.remove(kept) }
             throw error
         }
         try Files.syncDirectory(directory)
@@ -197,11 +198,22 @@ package struct StandaloneCache {
     private func keepOldFile() throws -> String {
         let first = "\(path).old"
         // A process was killed before the exchange.
-        if let old = try Files.facts(first), try Files.facts(path)?.isSameFile(old) == true { return first }
+        if try isStillAtPath(first) { return first }
         let kept = try Files.firstFree(first)
-        if try !Files.hardLinkIfPossible(path, at: kept) { try Files.copy(path, to: kept, mode: 0o600) }
+        guard try Files.hardLinkIfPossible(path, at: kept) else {
+            throw MoultError(
+                .notACache, .refused, what: "\(name) cannot be used as a cache",
+                why: "it may be another file, and this file system has no hard links with which moult keeps it",
+                now: Files.moveAway(name))
+        }
         try Files.syncDirectory(directory)
         return kept
+    }
+
+    /// Returns whether the kept name is only a second name of the file that is still at the cache's path.
+    private func isStillAtPath(_ kept: String) throws -> Bool {
+        guard let old = try Files.facts(kept) else { return false }
+        return try Files.facts(path)?.isSameFile(old) ?? false
     }
 
     private func exchange(_ held: WriteLease?) throws {
