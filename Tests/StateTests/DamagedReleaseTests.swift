@@ -65,6 +65,23 @@ import Testing
         try scratch.must("moult reset -q notes --set-user-data-aside && moult verify -q")
     }
 
+    @Test(arguments: ["mkdir $file", "mkdir $file && touch $file/x", "ln -s /nonexistent $file"])
+    func `doctor names what is in place of a record`(line: String) throws {
+        for name in ["links", "checks"] {
+            try scratch.must("file=store/.moult/\(name).json; rm -rf $file; \(line)")
+            let ended: Shell.Ended = try scratch.run("moult doctor")
+            // Long findings are wrapped.
+            let text = ended.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(ended.status == 1 && text.contains("\(name).json: it is not a regular file"), "\(ended)")
+            let fixes = ended.output.split(separator: "\n").filter {
+                $0.contains("fix:") && $0.contains("\(name).json")
+            }
+            let fix = try #require(fixes.first, "\(ended)")
+            try scratch.must(
+                "\(fix.split(separator: "fix:")[1]) && moult doctor -q && moult recover -q && moult verify -q")
+        }
+    }
+
     @Test(arguments: ["quarantine", "leases", "feed", "downloads"])
     func `doctor names a file in place of a directory of moult`(name: String) throws {
         try scratch.must("rm -rf store/.moult/\(name) && touch store/.moult/\(name)")

@@ -137,14 +137,20 @@ extension Doctor {
         ]
     }
 
-    /// Finds files that have replaced directories of moult.
-    func directories() throws -> [Finding] {
-        try (layout.directories + [layout.feed, layout.keys]).compactMap { path in
-            guard let kind = try Files.factsThroughLinks(path)?.kind, kind != .directory else { return nil }
-            return Finding(
-                kind: "notDirectory", path: path, what: "it is not a directory",
-                why: "no command can change the store", fix: try moveAway(path))
+    /// Finds files that have replaced directories of moult, and other things that have replaced its files.
+    func kinds() throws -> [Finding] {
+        func finding(_ path: String, _ what: String) throws -> Finding {
+            Finding(
+                kind: "wrongKind", path: path, what: what, why: "no command can change the store",
+                fix: try Files.facts(path)?.kind == .link ? command("rm", path) : moveAway(path))
         }
+        let directories = try (layout.directories + [layout.feed, layout.keys]).filter {
+            try Files.factsThroughLinks($0).map { $0.kind != .directory } ?? false
+        }
+        // The history and the holds have findings of their own.
+        let files = try [layout.links, layout.checks].filter { try Files.facts($0).map { $0.kind != .file } ?? false }
+        return try directories.map { try finding($0, "it is not a directory") }
+            + files.map { try finding($0, "it is not a regular file") }
     }
 
     /// Finds unknown files in moult's own directory.

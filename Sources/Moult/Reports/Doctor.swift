@@ -52,7 +52,7 @@ package struct Doctor {
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
         for check in [
-            unfinished, pointer, directories, unreadable, links, settingsFile, product, secrets, history, holds,
+            unfinished, pointer, kinds, unreadable, links, settingsFile, product, secrets, history, holds,
             unknownFiles,
             unused, processes, fileSystems, version,
         ] {
