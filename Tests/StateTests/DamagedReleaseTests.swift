@@ -91,6 +91,24 @@ import Testing
         try scratch.must("\(fix.split(separator: "fix:")[1]) && moult doctor -q && moult recover -q")
     }
 
+    /// The directory is deeper than any path can be, so nothing can list all of it by path.
+    @Test func `a very deep directory in place of a cache does not stop later commands`() throws {
+        try scratch.must(
+            #"""
+            for n in 1 2; do
+              rm -f cache.db; sqlite3 cache.db "CREATE TABLE t$n(x)"
+              echo '{"manifest": 1, "product": "org.example.deep", "version": "'$n'.0.0", "sequence": '$n',
+                "databases": {"cache": {"kind": "cache", "source": "cache.db"}}}' > draft.json
+              moult pack -q draft.json -o deep
+            done
+            moult apply -q --create deep/deep-1.0.0.json --store s; rm s/cache.db; mkdir s/cache.db
+            python3 -c 'import os, sys; os.chdir("s/cache.db"); [(os.mkdir("d"), os.chdir("d")) for _ in range(2100)]'
+            moult apply -q deep/deep-2.0.0.json --store s
+            for verb in status recover 'rollback -q' 'verify -q' clean quarantine; do moult $verb --store s; done
+            rm -r s
+            """#)
+    }
+
     @Test func `doctor names a database that no user may write to`() throws {
         try scratch.must("chmod 444 store/notes.db")
         let ended: Shell.Ended = try scratch.run("moult doctor")
