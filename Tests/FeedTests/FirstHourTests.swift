@@ -56,6 +56,25 @@ import Testing
         #expect(try bench.refusal("moult \(line)", status: 1).contains(advice))
     }
 
+    @Test func `errors for files in the wrong place name the command or the file to use`() throws {
+        try bench.release("1.0.0", sequence: 1)
+        try bench.must(
+            "moult init -q store --product org.example.test; cp rel/test-1.0.0.json packed.json; cp -r rel other")
+        try bench.must("moult plan -q rel/test-1.0.0.json --output a.plan", status: 2)
+        for (line, status, advice) in [
+            ("moult apply a.plan", 1, "moult apply --plan a.plan"), ("moult pack packed.json", 3, "Specify the draft"),
+            ("moult pack rel -o packed.json", 64, "--output needs a directory"),
+            ("MOULT_STORE=other moult status", 1, "MOULT_STORE names this directory"),
+            ("moult sql -s other 'SELECT 1'", 1, "is not a store"),
+            ("moult status -s store/.moult", 1, "Specify the store: --store "),
+            ("moult build . -o x.db", 1, "it is not a regular file"),
+        ] {
+            let told = try bench.refusal(line, status: Int32(status))
+            #expect(told.contains(advice) && !told.hasPrefix("status"), "\(line): \(told)")
+        }
+        try bench.must("moult apply -q --plan a.plan")
+    }
+
     /// Anyone who can write to the directory of the feed can put a release there.
     @Test func `publish makes no trial installation over a release that the feed does not list`() throws {
         try bench.key("a")

@@ -31,7 +31,8 @@ extension MoultError {
             guard let verb = words.first, words.count > 1, verb == line.command?.name || line.isPlanOf(verb),
                 // A command that has arguments is complete.
                 let advised = try? LineParser.parse(words, commands: commands), advised.arguments.isEmpty,
-                !advised.has(FeedOptions.feed)
+                // So is one with another source of the release.
+                !advised.has(FeedOptions.feed), !advised.has(ApplyVerb.plan)
             else { return command }
             let repeated = line.words(for: advised).map(Self.shown)
             return repeated.isEmpty ? command : "\(verb) \(shellLine(repeated)) \(command.dropFirst(verb.count + 1))"
