@@ -44,7 +44,7 @@ import Testing
                     #expect(try !world.orchestrator().isUnfinished(), note)
                     number += FaultPoints.step
                 }
-                #expect(failed * FaultPoints.step > 1000)
+                #expect(failed * FaultPoints.step > FaultPoints.leastCalls)
             }
         }
     }

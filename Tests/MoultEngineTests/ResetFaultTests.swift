@@ -46,8 +46,7 @@ import Testing
                 try inspect(broken, note)
                 number += FaultPoints.step
             }
-            // The exact number depends on the processes of the machine, whose open files a reset lists.
-            #expect(failed * FaultPoints.step > 1000)
+            #expect(failed * FaultPoints.step > FaultPoints.leastCalls)
         }
 
         /// Expects that no file of the user is lost.

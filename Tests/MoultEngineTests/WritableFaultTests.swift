@@ -135,7 +135,7 @@ import Testing
                     note)
                 number += step
             }
-            #expect(failed * step > 2000)
+            #expect(failed * step > FaultPoints.leastCalls)
         }
 
         /// Runs an update without failures, and returns the states before and after it.

@@ -17,4 +17,8 @@ package enum Sanitizer {
 /// otherwise this is a sample, which is the same in every run.
 package enum FaultPoints {
     package static let step = getenv("MOULT_FAULTS").map { String(cString: $0) } == "all" ? 1 : 11
+
+    /// Half of the calls that the smallest flow makes: a sweep that tries fewer has ended early. The exact number depends
+    /// on the processes of the machine, whose open files a command lists, and on the length of paths.
+    package static let leastCalls = 500
 }
