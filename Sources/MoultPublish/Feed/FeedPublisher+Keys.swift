@@ -1,0 +1,160 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+
+/// Who may sign the next feed, and which keys stores will trust from then on.
+extension FeedPublisher {
+    /// Throws if the current feed is signed, but no key is given: stores then expect signatures.
+    func requireSigningKey(_ isThere: Bool) throws {
+        guard isThere, options.keys.isEmpty else { return }
+        if try Files.facts(directory.file("\(Feed.fileName).minisig")) != nil {
+            throw refusal(
+                "\(directory.file(Feed.fileName)) is signed, but no key is specified",
+                "stores that trust its key would refuse an unsigned feed", "Add the key with --key FILE.")
+        }
+    }
+
+    /// Throws if the current feed was changed after it was signed: a new signature would also cover what someone without a key has
+    /// put into the directory. `digest` is that of the feed that was read. Returns whether a known key has signed the feed; without
+    /// a key list, a feed that none of the given keys has signed yet is accepted.
+    func isSignedByKnownKey(_ digest: String, _ list: KeyList?) throws -> Bool {
+        let path = directory.file(Feed.fileName)
+        let keys = try options.keys.map(\.publicKey) + keysOfKnownLists(list)
+        guard let bytes = try Files.read(path, limit: Feed.largest), try SHA256.digest(of: bytes).hex == digest else {
+            throw refusal(
+                "\(path) has changed while it was read", "another program writes to the directory", "Publish again.")
+        }
+        // A file that is not a signature belongs to no key.
+        let known = try SignatureFiles.beside(path).filter { name, file in
+            (try? Signature(file: file, named: name)).map { signature in keys.contains { $0.id == signature.keyID } }
+                ?? false
+        }
+        if known.contains(where: { !SignatureFiles.isWrong($0, of: bytes, by: keys) }) || known.isEmpty && list == nil {
+            return true
+        }
+        if known.isEmpty { return false }
+        throw refusal(
+            "\(path) was changed after it was signed",
+            "no signature next to it matches, and a new one would cover the change",
+            "Restore the feed and its signatures from a copy that you trust, then publish again.")
+    }
+
+    func unproven(_ list: KeyList?) -> MoultError {
+        refusal(
+            "\(directory.file(Feed.fileName)) was not signed with any of these keys",
+            "a key list in the feed's directory does not prove which keys are the publisher's, because another user may have "
+                + "put it there with a changed feed",
+            "Add a key that signed the feed with --key FILE, or the newest list in the directory of `moult trust`: "
+                + "--trust keys/\(KeyList.fileName(list?.serial ?? 1))")
+    }
+
+    /// Returns the keys of the current list if the publisher also has that list elsewhere, next to a list that the command names.
+    /// Any user who can write to the feed's directory could put a list there, and such a list names its own root keys.
+    private func keysOfKnownLists(_ list: KeyList?) throws -> [PublicKey] {
+        guard let list else { return [] }
+        let own = try Files.resolved(directory.path)
+        for case .keyList(let path) in options.changes {
+            let place = Files.directory(of: try Files.absolute(path))
+            // A fault of a list is reported when the list is read to be published.
+            guard try Files.resolved(place) != own, (try? KeyDirectory(path: place).all())?.contains(list) == true
+            else { continue }
+            return (list.roles.feed.entries + list.roles.release.entries).map(\.key)
+        }
+        return []
+    }
+
+    /// Throws unless stores know one of the keys. Without a key list, stores trust the keys in their settings, and those keys
+    /// signed the current feed.
+    func requireKnownKey() throws {
+        let path = directory.file(Feed.fileName)
+        // A file that cannot be read as a signature says nothing about a key.
+        let signers = Set(try SignatureFiles.beside(path).compactMap { try? Signature(file: $1, named: $0).keyID })
+        let own = options.keys.map(\.publicKey.id)
+        guard let first = own.first, !signers.isEmpty, signers.isDisjoint(with: own) else { return }
+        let old = signers.map(\.description).sorted().joined(separator: " and ")
+        throw refusal(
+            "\(path) was signed with key \(old), and not with \(first)",
+            "stores that trust \(old) would refuse the feed",
+            "Use that key with --key FILE. To replace it, sign with both: moult publish \(shellLine([directory.path])) "
+                + "--trust NEW.pub --key OLD.key --key NEW.key")
+    }
+
+    /// Returns the key list to publish, if any, with the files that stores need to verify it.
+    func nextList(
+        after list: KeyList?, _ product: String
+    ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])])? {
+        for change in options.changes {
+            switch change {
+            case .keyList(let path):
+                // After an interruption, the publisher may specify the same list again.
+                let there = try Files.read(directory.file(Files.name(of: path)), limit: KeyList.largest)
+                if let there, try Files.read(path, limit: KeyList.largest) == there { return nil }
+                let next = try KeyDirectory.read(path, after: list, at: options.now)
+                guard next.list.product == product else {
+                    throw refusal(
+                        "\(path) is a key list of \(next.list.product)", "the feed is for \(product)",
+                        "Use the key list of that product.")
+                }
+                return next
+            case .trust(let keys, let threshold):
+                if let list, list.isPlain,
+                    list.roles.release == TrustedKeys(keys.map { .init(key: $0) }, threshold: threshold)
+                {
+                    return nil
+                }
+                return try plainList(keys, threshold: threshold, after: list, product)
+            case .withdraw, .roll: continue
+            }
+        }
+        return nil
+    }
+
+    /// Returns the next list with one set of keys for all roles, signed with the keys given to the command.
+    private func plainList(
+        _ keys: [PublicKey], threshold: Int, after list: KeyList?, _ product: String
+    ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {
+        guard !options.keys.isEmpty else {
+            throw refusal(
+                "no key is specified to sign the key list",
+                "stores accept a key list only if a key that they trust has signed it",
+                "Add the current key with --key FILE.")
+        }
+        if let list, !list.isPlain {
+            throw refusal(
+                "\(KeyList.fileName(list.serial)) has keys for each role",
+                "a public key alone does not show which role it is for",
+                "Create the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust KEYS.json"
+            )
+        }
+        let next = KeyList(
+            product: product, serial: (list?.serial ?? 0) + 1,
+            keys: TrustedKeys(keys.map { TrustedKeys.Entry(key: $0) }, threshold: threshold))
+        let name = KeyList.fileName(next.serial)
+        let bytes = Array(next.json.pretty.utf8)
+        _ = try KeyList(parsing: bytes, source: name)
+        // Signatures first: stores would ignore a list without them.
+        return (next, try directory.signatures(of: bytes, named: name, by: options.keys) + [(name, bytes)])
+    }
+
+    /// Returns signatures by the new release keys for the releases that are already in the feed.
+    func renewedSignatures(
+        of releases: [Feed.Release], by signing: SigningKeys, after list: KeyList?
+    ) throws -> [(name: String, bytes: [UInt8])] {
+        try releases.filter { $0.withdrawn == nil }.flatMap { release -> [(name: String, bytes: [UInt8])] in
+            let name = release.manifest.name
+            guard let bytes = try Files.read(directory.file(name), limit: Manifest.largest),
+                try SHA256.digest(of: bytes).hex == release.manifest.sha256
+            else { return [] }
+            let there = try SignatureFiles.beside(directory.file(name))
+            // The timestamp keys alone must not be enough to get a manifest signed.
+            if let list, list.roles.isSplit {
+                _ = try list.roles.release.verify(bytes, named: name, at: Timestamp(seconds: 0)) { wanted in
+                    there.first { $0.0 == wanted }?.1
+                }
+            }
+            let new = try directory.adding(signing.release, to: there, of: bytes, named: name)
+            try signing.verify(manifest: bytes, there + new, named: name)
+            return new
+        }
+    }
+}
