@@ -21,9 +21,10 @@ package enum Permission {
     package var advice: String? {
         if let command { return Self.allow + shellLine(command) }
         guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
-        // A path that starts with `..` would lead elsewhere if the user changed the working directory first.
-        let place =
-            obstacle.path.hasPrefix("..") ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
+        // A path with `.` or `..` depends on the working directory, and `.` before the full stop would look like `..`.
+        let isRelative = obstacle.path.split(separator: "/").contains { $0 == "." || $0 == ".." }
+        // If the path cannot be resolved, the advice has it as it is.
+        let place = isRelative ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
         let advice = "Run the command as user \(Files.userName(owner)), who owns \(place)"
         guard !obstacle.isDirectory, let mode = Self.facts(obstacle.path)?.mode else { return "\(advice)." }
         if case .read = self {

@@ -1,3 +1,5 @@
+import MoultFiles
+import MoultLibc
 import TestSupport
 import Testing
 
@@ -16,6 +18,20 @@ import Testing
         #expect(try scratch.moult("ls -A keys").out == "")
         let made = try scratch.moult("cd keys; moult keygen -q --no-password release && stat -c '%n %a' release.*")
         #expect(made == (0, "release.key 600\nrelease.pub 644\n", ""))
+    }
+
+    /// Root may write everywhere, so this needs another user.
+    @Test(.enabled(if: geteuid() == 0, "needs root"), arguments: ["release", "./release", "sub/../release"])
+    func `the error for a directory without write permission has its real path`(_ name: String) throws {
+        let scratch = try Scratch()
+        try scratch.must("mkdir -p bin keys/sub; cp \(BuiltMoult.directory())/moult bin; chmod -R 755 .")
+        let refused = try scratch.moult(
+            "cd keys; setpriv --reuid=65534 --regid=65534 --clear-groups ../bin/moult keygen --no-password \(name)")
+        #expect(refused.status == 1)
+        let place = try Files.resolved(scratch.path("keys"))
+        #expect(
+            refused.err.hasSuffix(": Permission denied\n  Run the command as user root, who owns \(place).\n"),
+            "\(refused.err)")
     }
 
     @Test(arguments: ["release.key", "release.pub"])
