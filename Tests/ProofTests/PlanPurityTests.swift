@@ -67,7 +67,43 @@ import Testing
                 ended.errors.contains(
                     "not enough space in \(small)/store: the update needs 1.91 MiB and a reserve of 256 KiB, but only "),
                 "\(ended.errors)")
+            // The store has no generation that `clean` could remove.
+            #expect(ended.errors.contains("\n  Free at least "), "\(ended.errors)")
+            #expect(
+                ended.errors.hasSuffix(" on the file system of \(small)/store, then try again.\n"), "\(ended.errors)")
         }
         #expect(try Tree(small) == before)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may mount"))
+    func `if disk space is insufficient, clean is advised only if it would remove a generation`() throws {
+        let scratch = try Scratch()
+        let small = try scratch.directory("small")
+        try Shell.must(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small])
+        defer { _ = try? Shell.run(["umount", small]) }
+        let maker = try ReleaseMaker(in: scratch.path("release"))
+        let moult = try BuiltMoult.path()
+        let store = "\(small)/store"
+        try Shell.must([moult, "init", store, "--product", maker.product])
+        func release(_ number: Int, bytes: Int) throws -> String {
+            try maker.make(
+                "\(number).0.0", sequence: number,
+                [.reference("food", "CREATE TABLE food(x); INSERT INTO food VALUES(zeroblob(\(bytes)));")])
+        }
+        for number in 1...2 {
+            try Shell.must([moult, "apply", "-q", release(number, bytes: number), "--store", store])
+        }
+        let large = try release(3, bytes: 2_000_000)
+        let command = "moult clean --keep 1"
+        // A generation that was replaced less than a minute ago stays.
+        #expect(try !Shell.run([moult, "plan", large, "--store", store]).errors.contains(command))
+        try Shell.must(["sed", "-i", #"s/"keep"/"minimumAge": 0, &/"#, "\(store)/moult.json"])
+        let errors = try Shell.run([moult, "plan", large, "--store", store]).errors
+        #expect(
+            errors.hasSuffix(
+                " on the file system of \(store), or remove kept generations with: \(command) --store \(store)\n"),
+            "\(errors)")
+        try Shell.must([moult, "clean", "--keep", "1", "--store", store])
+        #expect(try !Shell.run([moult, "plan", large, "--store", store]).errors.contains(command))
     }
 }

@@ -8,8 +8,9 @@ enum DiskSpace {
     /// The space for directories, the journal and the file system's own blocks.
     private static let overhead = 256 << 10
 
-    static func need(for plan: inout Plan, _ manifest: Manifest, bytes: Int, in layout: StoreLayout) throws {
+    static func need(for plan: inout Plan, _ manifest: Manifest, bytes: Int, in store: StoreSnapshot) throws {
         guard plan.changesStore else { return }
+        let layout = store.layout
         plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + migrated($1, layout) } + bytes
         plan.needs += plan.missing
         for reuse in plan.reuse {
@@ -23,12 +24,17 @@ enum DiskSpace {
                 .space, .refused, what: "not enough space in \(layout.root)",
                 why:
                     "the update needs \(ByteCount(plan.needs)) and a reserve of \(ByteCount(overhead)), but only \(ByteCount(free)) is free",
-                // `moult clean` might remove the generation that the rollback returns to. A store of a single file has no
-                // generation to remove, and if the store is new, it is removed after this error.
-                now: plan.purpose == .rollback || layout.onlyFile != nil
-                    ? "Free some space on that file system, then try again."
-                    : "Free some space, or remove kept generations with: moult clean --keep 1")
+                now: "Free at least \(ByteCount(plan.needs + overhead - free)) on the file system of \(layout.root)"
+                    + (plan.purpose != .rollback && canClean(store)
+                        ? ", or remove kept generations with: moult clean --keep 1" : ", then try again."))
         }
+    }
+
+    /// Returns whether `moult clean --keep 1` would remove a generation. A rollback needs the generation that it returns to.
+    private static func canClean(_ store: StoreSnapshot) -> Bool {
+        // If the generations cannot be examined, the error does without this advice.
+        let report = try? Collector(layout: store.layout, settings: store.settings).collect(keep: 1, dry: true)
+        return report?.removed.isEmpty == false && store.layout.onlyFile == nil
     }
 
     /// Returns the space that a migration needs: a trial runs on one copy, changed content is kept in another, and every page

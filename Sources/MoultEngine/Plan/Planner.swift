@@ -329,7 +329,7 @@ package struct Planner {
         }
         try addSources(to: &plan, manifest, incoming, view)
         plan.facts = view.facts
-        try DiskSpace.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
+        try DiskSpace.need(for: &plan, manifest, bytes: incoming.bytes.count, in: store)
         return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
     }
 
