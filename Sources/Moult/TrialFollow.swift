@@ -13,8 +13,8 @@ package struct TrialFollow {
     /// Without keys, the store trusts none, and signatures are not checked.
     package init(trusting keys: TrustedKeys?) { self.keys = keys }
 
-    /// Returns the reasons why a store would reject the feed at this path, or some of its releases. The caller checks that the
-    /// files exist and match the feed.
+    /// Returns the reasons why a store would reject the feed at this path, or some of its releases, with advice for the
+    /// publisher. The caller checks that the files exist and match the feed.
     package func faults(of feed: String, product: String) throws -> [MoultError] {
         try Files.withScratchDirectory { scratch in
             var settings = Settings(product: product)
@@ -30,11 +30,23 @@ package struct TrialFollow {
                     do {
                         _ = try follower.incoming(release, of: current)
                         return nil
-                    } catch let error as MoultError {
-                        return error.code == .notThere || error.code == .digest ? nil : error
+                    } catch var error as MoultError {
+                        if [.notThere, .digest, .badAnswer].contains(error.code) { return nil }
+                        error.now =
+                            "If its files cannot be restored, withdraw the release: "
+                            + publish(feed, "--withdraw", "\(release.version)", "--reason", "TEXT")
+                        return error
                     } catch { return MoultError(.system, what: "\(error)", cause: error) }
                 }
-            } catch let error as MoultError where error.outcome == .refused { return [error] }
+            } catch var error as MoultError where error.outcome == .refused {
+                // `publish` does not sign a feed that was changed after it was signed.
+                error.now = "Sign the feed again with a key that stores trust: \(publish(feed))"
+                return [error]
+            }
         }
+    }
+
+    private func publish(_ feed: String, _ options: String...) -> String {
+        shellLine(["moult", "publish", Files.directory(of: feed)] + options + ["--key", "FILE"])
     }
 }

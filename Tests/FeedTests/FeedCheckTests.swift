@@ -1,3 +1,4 @@
+import MoultBasics
 import MoultFiles
 import TestSupport
 import Testing
@@ -37,6 +38,42 @@ import Testing
         try bench.must(damage)
         let ended = try check()
         #expect(ended.status == 1 && ended.output.contains(text), "\(ended.output)\(ended.errors)")
+    }
+
+    @Test func `publish --check shows the next step for each problem`() throws {
+        let publish = "moult publish public"
+        try bench.must("rm public/test-2.0.0.tar.zst; printf x >> public/test-1.0.0.tar.zst")
+        let size = try Files.facts(bench.path("rel/test-1.0.0.tar.zst"))?.size ?? 0
+        #expect(
+            try check().output == """
+                ✗ test-1.0.0.tar.zst: it has \(size + 1) bytes instead of \(size)
+                  Restore the file from a copy, or remove it and publish the release again: \(publish) MANIFEST --key FILE
+                ✗ test-2.0.0.tar.zst: it is missing
+                  Restore the file from a copy, or publish the release again: \(publish) MANIFEST --key FILE
+
+                """)
+        try bench.must(
+            "rm public/test-1.0.0.tar.zst; \(publish) rel/test-*.json -q --key a.key; \(publish) --check -q")
+        // A manifest of the wrong size is a single problem.
+        try bench.must("printf x >> public/test-1.0.0.json")
+        #expect(try check().output.split(separator: "\n").filter { $0.hasPrefix("✗") }.count == 1)
+        try bench.must("cp rel/test-1.0.0.json public")
+        try bench.must("rm public/feed.json*.minisig")
+        let json = try JSON(parsing: check("--trust a.pub --json").output, source: "check")
+        #expect(
+            json["faults"]?.array?.map { $0["now"]?.string } == [
+                "Sign the feed again with a key that stores trust: \(publish) --key FILE"
+            ])
+        try bench.must("\(publish) --key a.key -q")
+        try bench.replaceRelease(1, "sequence", 7)
+        #expect(
+            try check().output.hasSuffix(
+                """
+                : sequence is 2 in the manifest and 7 in the feed
+                  If its files cannot be restored, withdraw the release: \(publish) --withdraw 2.0.0 --reason TEXT --key FILE
+
+                """))
+        try bench.must("\(publish) --withdraw 2.0.0 --reason TEXT --key a.key -q; \(publish) --check --trust a.pub -q")
     }
 
     @Test func `publish --check reports a feed signed by a different key`() throws {

@@ -54,6 +54,7 @@ private struct FeedCheckReport: Report {
         for fault in checked.faults {
             page.wrapped(
                 "\(page.terminal.symbols.cross, .bad) \(fault.file.map { "\($0): \(fault.why)" } ?? fault.why)")
+            if let now = fault.now { page.wrapped(StyledText(now), indent: 2) }
         }
         for name in checked.removed { page.line("\("-", .removed) \(name)") }
         for name in checked.others { page.line("\("=", .dim) \(name): not part of the feed, unchanged") }
@@ -78,7 +79,9 @@ private struct FeedCheckReport: Report {
             "expires": .string(checked.expires.description), "releases": .size(checked.releases),
             "sound": .bool(checked.faults.isEmpty), "keys": .array(keys.map { .string($0.description) }),
             "faults": .array(
-                checked.faults.map { .compact(["file": .optional($0.file), "why": .string($0.why)]) }),
+                checked.faults.map {
+                    .compact(["file": .optional($0.file), "why": .string($0.why), "now": .optional($0.now)])
+                }),
             "leftovers": .array(checked.leftovers.map { .string($0) }),
             "removed": .array(checked.removed.map { .string($0) }),
             "others": .array(checked.others.map { .string($0) }),

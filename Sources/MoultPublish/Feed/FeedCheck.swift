@@ -13,7 +13,7 @@ package struct FeedCheck {
         package let serial: Int
         package let expires: Timestamp
         package let releases: Int
-        package fileprivate(set) var faults: [Fault] = []
+        package internal(set) var faults: [Fault] = []
         /// Files that killed commands have left behind, and patches that the feed does not list.
         package fileprivate(set) var leftovers: [String] = []
         /// The leftovers that were removed.
@@ -26,7 +26,9 @@ package struct FeedCheck {
     package struct Fault: Sendable {
         /// The name of the file; nil if the problem concerns the whole feed.
         package let file: String?
-        package let why: String
+        package var why: String
+        /// The next step, if known.
+        package var now: String?
     }
 
     private let directory: FeedDirectory
@@ -55,7 +57,7 @@ package struct FeedCheck {
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
             releases: feed.releases.count)
         report.faults = try (keyListFaults() + follow(directory.file(Feed.fileName), feed.product)).map {
-            Fault(file: nil, why: $0.what + ($0.why.map { ": \($0)" } ?? ""))
+            Fault(file: nil, why: $0.what + ($0.why.map { ": \($0)" } ?? ""), now: $0.now)
         }
         var names = try namesOfFeed(digest)
         for release in feed.releases { try check(release, &report, &names) }
@@ -114,15 +116,18 @@ package struct FeedCheck {
         let isNeeded = release.withdrawn == nil
         func check(_ name: String, _ size: Int, _ sha256: String) throws {
             names.insert(name)
-            guard isNeeded, let why = try fault(name, size, sha256) else { return }
-            report.faults.append(Fault(file: name, why: why))
+            guard isNeeded, let found = try fault(name, size, sha256) else { return }
+            report.faults.append(found)
         }
         try check(own, release.manifest.size, release.manifest.sha256)
         guard let manifest = try directory.manifest(of: release) else { return }
         if let bundle = manifest.bundle { try check(bundle.file, bundle.size, bundle.sha256) }
         for listed in release.patches {
             guard let patch = manifest.patches.first(where: { $0.file == listed.file }) else {
-                report.faults.append(Fault(file: listed.file, why: "the manifest \(own) does not have this patch"))
+                report.faults.append(
+                    Fault(
+                        file: listed.file, why: "the manifest \(own) does not have this patch",
+                        now: "Restore the feed and its signatures from a copy."))
                 continue
             }
             try check(patch.file, patch.size, patch.sha256)
@@ -130,11 +135,28 @@ package struct FeedCheck {
     }
 
     /// Returns the problem with a file that the feed lists, if any.
-    private func fault(_ name: String, _ size: Int, _ sha256: String) throws -> String? {
-        guard let facts = try Files.factsThroughLinks(directory.file(name)) else { return "it is missing" }
-        guard facts.kind == .file else { return "it is not a regular file" }
-        if facts.size != size { return "it has \(facts.size) bytes instead of \(size)" }
-        return try SHA256.digest(ofFileAt: directory.file(name)).hex == sha256
-            ? nil : "its SHA-256 does not match the feed"
+    private func fault(_ name: String, _ size: Int, _ sha256: String) throws -> Fault? {
+        guard let facts = try Files.factsThroughLinks(directory.file(name)) else {
+            return Fault(
+                file: name, why: "it is missing", now: "Restore the file from a copy, or \(try publishAgain())")
+        }
+        let why: String? =
+            if facts.kind != .file {
+                "it is not a regular file"
+            } else if facts.size != size {
+                "it has \(facts.size) bytes instead of \(size)"
+            } else if try SHA256.digest(ofFileAt: directory.file(name)).hex != sha256 {
+                "its SHA-256 does not match the feed"
+            } else { nil }
+        // `publish` never replaces a published file.
+        return try why.map {
+            Fault(file: name, why: $0, now: "Restore the file from a copy, or remove it and \(try publishAgain())")
+        }
+    }
+
+    private func publishAgain() throws -> String {
+        let isSigned = try !SignatureFiles.beside(directory.file(Feed.fileName)).isEmpty
+        let words = ["moult", "publish", directory.path, "MANIFEST"] + (isSigned ? ["--key", "FILE"] : [])
+        return "publish the release again: \(shellLine(words))"
     }
 }

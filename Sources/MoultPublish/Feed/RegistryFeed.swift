@@ -60,6 +60,11 @@ package struct RegistryFeed {
             try copy.pullFiles()
             var report = try FeedCheck(scratch.path).run(tidy: false, follow: follow)
             report.feed = "\(repository)"
+            report.faults = report.faults.map { fault in
+                var fault = fault
+                (fault.why, fault.now) = (named(fault.why, scratch), fault.now.map { named($0, scratch) })
+                return fault
+            }
             return report
         }
     }
@@ -115,13 +120,14 @@ package struct RegistryFeed {
     /// Runs the body so that its errors name the repository instead of the scratch directory.
     private func named<Result>(_ scratch: ScratchDirectory, _ body: () throws -> Result) throws -> Result {
         do { return try body() } catch var error as MoultError {
-            func named(_ text: String) -> String {
-                text.replacing("\(scratch.path)/", with: "\(repository)/").replacing(
-                    scratch.path, with: "\(repository)")
-            }
-            (error.what, error.why, error.now) = (named(error.what), error.why.map(named), error.now.map(named))
+            error.what = named(error.what, scratch)
+            (error.why, error.now) = (error.why.map { named($0, scratch) }, error.now.map { named($0, scratch) })
             throw error
         }
+    }
+
+    private func named(_ text: String, _ scratch: ScratchDirectory) -> String {
+        text.replacing("\(scratch.path)/", with: "\(repository)/").replacing(scratch.path, with: "\(repository)")
     }
 }
 
