@@ -238,6 +238,49 @@ import Testing
         #expect(try bench.run("moult apply --plan p").status == 4)
     }
 
+    @Test func `a release without a manifest never counts as no newer release`() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key; rm public/test-2.0.0.json")
+        let (verdict, error) = (
+            "2.0.0 is in the feed, but its manifest cannot be read",
+            """
+            no manifest at \(bench.path("public/test-2.0.0.json")): the feed lists it, but the directory does not have it
+              Try again later, or report it to the publisher.
+
+            """
+        )
+        let check = try bench.run("moult check")
+        #expect(check.status == 2 && check.output.hasPrefix("\(verdict); 1.0.0 is installed\n"), "\(check)")
+        #expect(check.output.hasSuffix("\n`moult apply` would refuse this release: \(error)"), "\(check)")
+        let json = try JSON(parsing: bench.run("moult check --json").output, source: "check")
+        #expect(json["newest"]?.string == "2.0.0" && json["passed"]?.array == [], "\(json)")
+        #expect(json["obstacle"]?["what"]?.string == "no manifest at \(bench.path("public/test-2.0.0.json"))")
+        for verb in ["apply", "plan"] {
+            #expect(try bench.refusal("moult \(verb)", status: 1) == "moult: error: \(error)")
+        }
+        let status = try bench.must("moult status")
+        #expect(status.contains("\n\(verdict); check the feed with: moult check\n"), "\(status)")
+        let known = try JSON(parsing: bench.must("moult status --json"), source: "status")["known"]
+        #expect(known?["newest"]?.string == "2.0.0" && known?["missing"]?.bool == true, "\(String(describing: known))")
+        #expect(try bench.must("moult status --nagios", status: 1).contains("; \(verdict) | "))
+        // The installed release can still be repaired.
+        try bench.must("rm store/food.db; moult apply -q")
+        #expect(try bench.installed() == "1.0.0")
+    }
+
+    @Test func `check names a missing manifest on the way to the newest release`() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.release("3.0.0", sequence: 3, top: [.init("requires", ["from": ">=2"])])
+        try bench.must("moult publish public rel/test-[23].0.0.json -q -k a.key; rm public/test-2.0.0.json")
+        #expect(
+            try bench.must("moult check", status: 2).hasPrefix(
+                "3.0.0 is in the feed, but the manifest of 2.0.0 cannot be read; 1.0.0 is installed\n"))
+    }
+
     @Test func `a feed on a USB stick is followed`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must("moult export 1.0.0 stick -q; rm -r public")

@@ -15,7 +15,7 @@ package struct FeedChoice: Sendable {
     let policy: Policy
     let machine: Machine
     /// Whether a release is available at the feed's location.
-    let isAvailable: @Sendable (Feed.Release) throws -> Bool
+    private var isAvailable: @Sendable (Feed.Release) throws -> Bool
 
     /// A release that this store must not install now, with the reason.
     package struct Skipped: Sendable, Equatable {
@@ -26,11 +26,21 @@ package struct FeedChoice: Sendable {
     package struct Result: Sendable, Equatable {
         /// The releases to install, in order; empty if the store is up to date or can install none.
         package var way: [Feed.Release] = []
+        /// Whether the manifest of the first release in `way` is missing, and no other release can be installed.
+        package var isMissing = false
         package var skipped: [Skipped] = []
         /// A note on the staged rollout of the last release in `way`.
         package var note: String?
         /// Why the publisher withdrew the installed release.
         package var withdrawn: String?
+
+        /// Whether the next release can be installed.
+        var hasNext: Bool { !way.isEmpty && !isMissing }
+        /// The message if the next manifest cannot be read.
+        package var unreadable: String {
+            let manifest = way.count > 1 ? "the manifest of \(way[0].version)" : "its manifest"
+            return "\(way.last.map { "\($0.version)" } ?? "") is in the feed, but \(manifest) cannot be read"
+        }
     }
 
     package init(
@@ -43,6 +53,18 @@ package struct FeedChoice: Sendable {
     }
 
     package func choose() throws -> Result {
+        let result = try chooseAvailable()
+        if !result.way.isEmpty || result.skipped.isEmpty { return result }
+        // A store whose next manifest is missing is not up to date.
+        var complete = self
+        complete.isAvailable = { _ in true }
+        var wanted = try complete.chooseAvailable()
+        if wanted.way.isEmpty { return result }
+        wanted.isMissing = true
+        return wanted
+    }
+
+    private func chooseAvailable() throws -> Result {
         var result = Result()
         result.withdrawn = installed.flatMap { feed.release($0)?.withdrawn }
         let wanted = feed.releases.filter { release in

@@ -260,9 +260,10 @@ struct FeedFollower {
 
     private func bytes(of manifest: Location, _ file: Feed.File, _ transport: Transport) throws -> [UInt8] {
         guard case .bytes(let bytes, _) = try transport.read(manifest, limit: file.size) else {
+            let holder = if case .file = manifest { "directory" } else { "server" }
             throw MoultError(
                 .notThere, what: "no manifest at \(manifest)",
-                why: "the feed lists it, but the server does not have it",
+                why: "the feed lists it, but the \(holder) does not have it",
                 now: "Try again later, or report it to the publisher.")
         }
         guard bytes.count == file.size, try SHA256.digest(of: bytes).hex == file.sha256 else {

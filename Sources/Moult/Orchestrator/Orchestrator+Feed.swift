@@ -65,7 +65,7 @@ extension Orchestrator {
         let current = try follower.reader.ask()
         let choice = try follower.choose(from: current, store)
         let next =
-            try repair(current, follower, store, isBehind: !choice.way.isEmpty) ?? incoming(choice, current, follower)
+            try repair(current, follower, store, isBehind: choice.hasNext) ?? incoming(choice, current, follower)
         let plan = try refusingDamage { try next.map { try planner(store).update($0, follower.update).plan } }
         return (try feedStatus(current, choice, store), plan)
     }
@@ -88,15 +88,16 @@ extension Orchestrator {
         var choice = try follower.choose(from: current, store)
         let first = try feedStatus(current, choice, store)
         var result = Result(generation: try store.installedName)
-        if choice.way.isEmpty, try isUnfinished() {
+        if !choice.hasNext, try isUnfinished() {
             result.recovered = try recover(wait: wait)
             store = snapshot()
             choice = try follower.choose(from: current, store)
         }
-        if let incoming = try repair(current, follower, store, isBehind: !choice.way.isEmpty) {
+        if let incoming = try repair(current, follower, store, isBehind: choice.hasNext) {
             result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
         }
-        while let incoming = try incoming(choice, current, follower) {
+        // A missing manifest is an error, unless the command has made a change.
+        while result.plan == nil || choice.hasNext, let incoming = try incoming(choice, current, follower) {
             do {
                 result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
             } catch let error as MoultError {

@@ -66,7 +66,7 @@ extension KnownFeed {
         .compact([
             "serial": .size(serial), "created": .optional(created?.description),
             "expires": .string(expires.description), "expired": .bool(isExpired()),
-            "newest": .optional(newest?.description),
+            "newest": .optional(newest?.description), "missing": .bool(choice.isMissing),
             "passed": .array(
                 choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
             "withdrawn": .optional(choice.withdrawn),

@@ -100,7 +100,7 @@ struct StatusReport: Report {
         }
         if let reason = known.choice.withdrawn {
             page.wrapped(StyledText("the installed release was withdrawn by its publisher: \(reason)", .warning))
-            if known.newest == nil, status.canRollBack {
+            if known.newest == nil || known.choice.isMissing, status.canRollBack {
                 page.line("go back with: \(command("rollback"), .heading)")
             }
         }
@@ -108,7 +108,10 @@ struct StatusReport: Report {
         for skipped in known.choice.skipped where status.holds.covering(skipped.version).isEmpty {
             page.wrapped("\("=", .dim) \("\(skipped.version)") is skipped: \(skipped.why)")
         }
-        if let newest = known.newest {
+        if known.choice.isMissing {
+            page.line(
+                "\(known.choice.unreadable, .warning); check the feed with: \(command("check"), .heading)")
+        } else if let newest = known.newest {
             page.line(
                 "\("\(newest)", .heading) is available and not installed; install it with: \(command("apply"), .heading)"
             )

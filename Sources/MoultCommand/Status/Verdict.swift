@@ -50,7 +50,10 @@ struct Verdict {
             critical += status.holds.all.map(\.sentence)
         }
         if let fault = status.historyFault { warning.append("\(fault.what): \(fault.why ?? "")") }
-        if let newest = status.known?.newest { warning.append("\(newest) is available and not installed") }
+        if let known = status.known, let newest = known.newest {
+            warning.append(
+                known.choice.isMissing ? known.choice.unreadable : "\(newest) is available and not installed")
+        }
         if let known = status.known, known.isExpired(at: now) {
             warning.append("the feed was valid until \(known.expires)")
         }

@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultStore
+internal import MoultTransport
 internal import StepKit
 
 /// `moult check`: queries the feed for a newer release.
@@ -45,7 +46,11 @@ struct FeedReport: Report {
     func write(to page: inout Page) {
         let installed = status.installed.map { "\($0)" } ?? "nothing"
         if let newest = status.newest {
-            page.line("\("\(newest.version) is available", .heading), \(installed) is installed")
+            if status.obstacle?.code == .notThere {
+                page.line("\(status.choice.unreadable, .heading); \(installed) is installed")
+            } else {
+                page.line("\("\(newest.version) is available", .heading), \(installed) is installed")
+            }
             if status.choice.way.count > 1 {
                 let between = status.choice.way.dropLast().map { "\($0.version)" }.joined(separator: ", ")
                 page.wrapped("the update to \(newest.version) also installs \(between)")
