@@ -247,7 +247,7 @@ import Testing
             "2.0.0 is in the feed, but its manifest cannot be read",
             """
             no manifest at \(bench.path("public/test-2.0.0.json")): the feed lists it, but the directory does not have it
-              Try again later, or report it to the publisher.
+              Copy the missing files to the directory, then try again.
 
             """
         )

@@ -260,11 +260,13 @@ struct FeedFollower {
 
     private func bytes(of manifest: Location, _ file: Feed.File, _ transport: Transport) throws -> [UInt8] {
         guard case .bytes(let bytes, _) = try transport.read(manifest, limit: file.size) else {
-            let holder = if case .file = manifest { "directory" } else { "server" }
+            let isFile = if case .file = manifest { true } else { false }
             throw MoultError(
                 .notThere, what: "no manifest at \(manifest)",
-                why: "the feed lists it, but the \(holder) does not have it",
-                now: "Try again later, or report it to the publisher.")
+                why: "the feed lists it, but the \(isFile ? "directory" : "server") does not have it",
+                now: isFile
+                    ? "Copy the missing files to the directory, then try again."
+                    : "Try again later, or report it to the publisher.")
         }
         guard bytes.count == file.size, try SHA256.digest(of: bytes).hex == file.sha256 else {
             throw MoultError(
