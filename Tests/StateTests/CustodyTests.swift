@@ -147,6 +147,35 @@ import Testing
         #expect(ended.status == 3 && ended.errors.contains("root does not use the store"), "\(ended)")
     }
 
+    @Test(arguments: [
+        ("chown 65534", "plan", "belongs to user \(Files.userName(65534))"), ("chmod 666", "plan", "is writable by every user"),
+        ("chown 65534", "", "belongs to user \(Files.userName(65534))"), ("chmod 775", "", "is writable by its group"),
+        ("chown -h 65534", "link", "belongs to user \(Files.userName(65534))"),
+    ])
+    func `root applies no saved plan that another user can change`(
+        _ change: String, _ part: String, _ why: String
+    ) throws {
+        let home = try scratch.directory("home")
+        try Shell.must(["chmod", "755", home])
+        #expect(try moult(["plan", manifest, "--output", "\(home)/plan"]).status == 2)
+        try Files.symlink(to: "\(home)/plan", at: "\(home)/link")
+        let changed = part.isEmpty ? home : "\(home)/\(part)"
+        try Shell.must(change.split(separator: " ").map(String.init) + [changed])
+        let plan = "\(home)/\(part == "link" ? "link" : "plan")"
+        let ended = try Shell.run([BuiltMoult.path(), "apply", "--plan", plan])
+        #expect(ended.status == 3)
+        #expect(
+            ended.errors == """
+                moult: error: root does not apply the plan \(plan): \(changed) \(why): a user who can change the plan determines which release is installed, and with which options
+                  As root, save a new plan where no other user can write: moult plan --output FILE RELEASE
+
+                """, "\(ended)")
+        #expect(try Files.facts(trace) == nil)
+        try Shell.must(["chown", "-h", "0", home, "\(home)/plan", "\(home)/link"])
+        try Shell.must(["chmod", "go-w", home, "\(home)/plan"])
+        #expect(try Shell.run([BuiltMoult.path(), "apply", "--plan", plan]).status == 0)
+    }
+
     /// A user who can write to the settings can also remove the keys and the programs from them.
     @Test(arguments: ["every user", "a group with other members", "an access control list"])
     func `settings that another user can write to are refused, whatever they specify`(_ writer: String) throws {

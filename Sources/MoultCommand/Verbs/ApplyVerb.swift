@@ -188,7 +188,7 @@ enum ApplyVerb {
         if let word = call.requestWords.first {
             throw call.wrongUsage("\(word) and --plan cannot be used together", why: why)
         }
-        guard let plan = try Plan.saved(in: file) else {
+        guard try Custody.check(plan: file), let plan = try Plan.saved(in: file) else {
             throw MoultError(
                 .stale, what: "no plan at \(file)", why: "no such file",
                 now: "Create one with: moult plan --output FILE RELEASE")

@@ -29,7 +29,8 @@ enum DiffVerb {
             Rows are matched by primary key, otherwise by rowid, otherwise by their values. Without a primary key, a \
             row that only moved to another rowid counts as unchanged. If rows can be matched only by their values, a \
             changed row counts as one removed and one added row. Two values are equal only if both their types and \
-            their bytes are equal, so 1 and 1.0 differ.
+            their bytes are equal, so 1 and 1.0 differ. For a full-text index that stores no text (content=''), the \
+            rows of the index itself are compared.
             """,
             """
             Between a store and a release, user databases and caches are left out, because the release does not \

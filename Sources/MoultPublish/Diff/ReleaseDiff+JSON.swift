@@ -72,6 +72,7 @@ extension TableDiff.Method {
         case .primaryKey: "primary key"
         case .rowid: "rowid"
         case .content: "content"
+        case .index: "index"
         case .counted: "counted"
         case .unread: "unread"
         }

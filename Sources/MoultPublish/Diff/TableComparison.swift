@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultSQLite
 
 /// Compares the rows of a table that both sides or only one side may have.
@@ -19,6 +20,9 @@ struct TableComparison {
     ) throws -> TableDiff {
         guard let old, let new, old.obstacle == nil, new.obstacle == nil else {
             return try counted(oldConnection, newConnection)
+        }
+        if !old.parts.isEmpty || !new.parts.isEmpty {
+            return try compareParts(old, new, oldConnection, newConnection, areUTF8: areUTF8)
         }
         var match = RowMatch(old: old, new: new, areUTF8: areUTF8)
         if case .key = match.walk, try hasNullKeys(old, oldConnection) || hasNullKeys(new, newConnection) {
@@ -54,6 +58,25 @@ struct TableComparison {
             try strays.resolve(match, oldConnection, newConnection, &tally)
         }
         return tally.result(name, match)
+    }
+
+    /// Compares the tables of an index that stores no text. Equal texts may have different indexes, but equal indexes have equal
+    /// texts.
+    private func compareParts(
+        _ old: TableFacts, _ new: TableFacts, _ oldConnection: Connection, _ newConnection: Connection, areUTF8: Bool
+    ) throws -> TableDiff {
+        var diff = TableDiff(name: name, presence: .both, method: .index)
+        for part in Set((old.parts + new.parts).map { SQLName($0.name) }).sorted() {
+            let (one, other) = (old.part(part), new.part(part))
+            let found = try TableComparison(old: one, new: other) { _, rows in try progress(name, rows) }
+                .diff(oldConnection, newConnection, samples: 0, areUTF8: areUTF8, canReadRecords: false)
+            diff.rowsBefore += found.rowsBefore
+            diff.rowsAfter += found.rowsAfter
+            diff.added += found.added
+            diff.removed += found.removed
+            diff.changed += found.changed
+        }
+        return diff
     }
 
     private func compare(
@@ -129,7 +152,10 @@ struct TableComparison {
             return diff
         }
         func rows(_ table: TableFacts?, _ connection: Connection) throws -> Int {
-            try table.map { Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier($0.name))")) } ?? 0
+            guard let table else { return 0 }
+            return try (table.parts.isEmpty ? [table] : table.parts).reduce(0) {
+                $0 + Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier($1.name))"))
+            }
         }
         diff.rowsBefore = try rows(old, oldConnection)
         diff.rowsAfter = try rows(new, newConnection)

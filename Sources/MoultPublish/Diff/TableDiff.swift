@@ -16,6 +16,8 @@ package struct TableDiff: Sendable, Equatable {
         case rowid
         /// By their whole content: a changed row counts as one removed row and one added row.
         case content
+        /// By the rows of the index, because a full-text index that stores no text has no other content.
+        case index
         /// The rows were only counted, because the other side does not have the table.
         case counted
         /// The rows were not read, for this reason.
@@ -119,6 +121,7 @@ extension TableDiff.Method {
         case .primaryKey(let columns): "primary key \(columns.joined(separator: ", "))"
         case .rowid: "rowid"
         case .content: "content"
+        case .index: "rows of the index: it stores no text"
         case .counted: "row count: table on one side only"
         case .unread(let why): "not read: \(why)"
         }

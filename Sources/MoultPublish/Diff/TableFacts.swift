@@ -15,24 +15,34 @@ struct TableFacts {
     private(set) var rowIDColumn: String?
     /// A name for accessing the rowid in SQL; nil if the table has none.
     private(set) var rowIDName: String?
+    /// The tables of a full-text index that stores no text; otherwise empty. They are compared instead of the index's own rows,
+    /// whose values SQLite cannot show.
+    private(set) var parts: [TableFacts] = []
     /// The root page of the table's B-tree; nil for a virtual table.
     private(set) var rootPage: Int64?
 
     /// Returns every table that has rows of its own, by name; names are compared as in SQLite.
     static func all(of connection: Connection) throws -> [SQLName: TableFacts] {
         var tables: [SQLName: TableFacts] = [:]
-        let roots = try RootPages(of: connection)
-        for row in try connection.query("PRAGMA main.table_list") {
-            guard row[0].text == "main", let name = row[1].text, !name.hasPrefix("sqlite_"),
+        let (roots, parts) = (try RootPages(of: connection), try connection.partsOfIndexesWithoutText())
+        let list = try connection.query("PRAGMA main.table_list").filter { $0[0].text == "main" }
+        let withRowID = Set(list.filter { $0[4] == .integer(0) }.map { SQLName($0[1].text ?? "") })
+        for row in list {
+            guard let name = row[1].text, !name.hasPrefix("sqlite_"),
                 let type = row[2].text, type == "table" || type == "virtual"
             else { continue }
             var facts = try TableFacts(
-                name, isVirtual: type == "virtual", hasRowID: row[4] == .integer(0), connection)
+                name, isVirtual: type == "virtual", hasRowID: withRowID.contains(SQLName(name)), connection)
             facts.rootPage = roots[name]
+            facts.parts = try parts[SQLName(name), default: []].map {
+                try TableFacts($0, isVirtual: false, hasRowID: withRowID.contains(SQLName($0)), connection)
+            }
             tables[SQLName(name)] = facts
         }
         return tables
     }
+
+    func part(_ name: SQLName) -> TableFacts? { parts.first { SQLName($0.name) == name } }
 
     private init(_ name: String, isVirtual: Bool, hasRowID: Bool, _ connection: Connection) throws {
         self.name = name

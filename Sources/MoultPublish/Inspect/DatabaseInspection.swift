@@ -82,9 +82,11 @@ extension DatabaseInspection {
             do {
                 table.rows = Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier(facts.name))"))
             } catch {
-                // The details are in the findings.
-                guard let error = error.sqlite, error.resultCode.primary == .corrupt else { throw error }
-                table.obstacle = error.message
+                // FTS4 cannot count the rows of an index that stores no text. The details of damage are in the findings.
+                guard let error = error.sqlite, error.resultCode.primary == .corrupt || !facts.parts.isEmpty else {
+                    throw error
+                }
+                table.obstacle = error.resultCode.primary == .corrupt ? error.message : "it stores no text"
             }
             return table
         }

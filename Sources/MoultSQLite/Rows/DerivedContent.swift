@@ -22,8 +22,15 @@ enum SearchIndexes {
         }
     }
 
-    /// Returns the value of the option `content`; nil if the SQL does not create a full-text index, or has no such option.
+    /// Returns the name of the table with the text of a full-text index; nil if the SQL does not create a full-text index, or the
+    /// text is not in another table.
     static func content(ofIndexMadeBy sql: String) -> String? {
+        option(ofIndexMadeBy: sql).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Returns the value of the option `content`, which is empty for an index that stores no text; nil if the SQL does not create
+    /// a full-text index, or has no such option.
+    fileprivate static func option(ofIndexMadeBy sql: String) -> String? {
         let tokens = sqlTokens(sql)[...]
         guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.endIndex,
             ["fts3", "fts4", "fts5"].contains(where: { tokens[using + 1].isWord($0) }),
@@ -31,9 +38,9 @@ enum SearchIndexes {
         else { return nil }
         for part in tokens[(open + 1)..<tokens.closingParenthesis(of: open)].splitAtCommas() {
             let option = Array(part)
-            guard option.count == 3, option[0].isWord("content"), option[1].isSymbol("=") else { continue }
-            let name = option[2].kind == .string ? String(option[2].text.dropFirst().dropLast()) : option[2].text
-            return name.isEmpty ? nil : name
+            guard (2...3).contains(option.count), option[0].isWord("content"), option[1].isSymbol("=") else { continue }
+            guard option.count == 3 else { return "" }
+            return option[2].kind == .string ? String(option[2].text.dropFirst().dropLast()) : option[2].text
         }
         return nil
     }
@@ -42,6 +49,24 @@ enum SearchIndexes {
         try connection.query("PRAGMA main.table_list(\(quoteIdentifier(name.text)))").contains {
             $0[0] == .text("main") && $0[2] == .text("view")
         }
+    }
+}
+
+extension Connection {
+    /// Returns the tables of each full-text index that stores no text (`content=''`), by the name of the index. Only these tables
+    /// show whether two such indexes are equal.
+    package func partsOfIndexesWithoutText() throws -> [SQLName: [String]] {
+        let sql = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0"
+        let indexes = try query(sql).filter { SearchIndexes.option(ofIndexMadeBy: $0[1].textOrEmpty) == "" }
+        if indexes.isEmpty { return [:] }
+        let shadows = try query("PRAGMA main.table_list")
+            .filter { $0[0] == .text("main") && $0[2] == .text("shadow") }.map { $0[1].textOrEmpty }
+        return Dictionary(
+            indexes.map { index in
+                let name = SQLName(index[0].textOrEmpty)
+                return (name, shadows.filter { ModuleTables.owner(of: $0).map { SQLName($0) } == name })
+            }
+        ) { first, _ in first }
     }
 }
 

@@ -52,6 +52,20 @@ package struct Custody {
                 ?? "To fix this: \(shellLine(fault.remedy ?? ["chmod", "go-w", fault.path]))")
     }
 
+    /// Throws if this process runs as root and another user can change a saved plan; returns false if root has no such file. A
+    /// file that appears after the check must not be used.
+    package static func check(plan path: String) throws -> Bool {
+        guard isRoot else { return true }
+        // The owner is read first: another user could remove a file while `faults` runs, and then create it again.
+        guard let facts = try Files.factsThroughLinks(path) else { return false }
+        let first = try fault(path, facts, allowsSticky: false) ?? faults(ofPath: Files.absolute(path)).first
+        guard let fault = first else { return true }
+        throw MoultError(
+            .custody, .refused, what: "root does not apply the plan \(path): \(fault.path) \(fault.why)",
+            why: "a user who can change the plan determines which release is installed, and with which options",
+            now: "As root, save a new plan where no other user can write: moult plan --output FILE RELEASE")
+    }
+
     /// Throws if another user could have written the settings that specify programs and keys.
     func checkSettings(allowsOtherOwner: Bool) throws {
         guard let fault = try Self.fault(ofFile: layout.settings, allowsOtherOwner: allowsOtherOwner), try !isTrusted()

@@ -157,6 +157,35 @@ import Testing
         #expect(tables.map(\.removed) == [0, 2, 0])
     }
 
+    static let withoutText = ["fts5(a, content='')", "fts4(a, content=\"\")"]
+
+    /// SQLite shows no value of such a table, so two different tables would look equal. FTS4 cannot even count their rows.
+    @Test(arguments: withoutText, [(word: "one", differs: false), (word: "two", differs: true)])
+    func `full-text indexes that store no text are compared by their indexes`(
+        _ module: String, _ text: (word: String, differs: Bool)
+    ) throws {
+        let scratch = try Scratch()
+        let (old, new) = try scratch.pair(
+            "CREATE TABLE other (a); CREATE VIRTUAL TABLE t USING \(module)",
+            old: "INSERT INTO t(rowid, a) VALUES (1, 'one')",
+            new: "INSERT INTO other VALUES (1); INSERT INTO t(rowid, a) VALUES (1, '\(text.word)')")
+        let tables = try DatabaseComparison("x", old: old, new: new).diff().tables
+        #expect(tables.map(\.name) == ["other", "t"])
+        #expect(tables.map(\.differs) == [true, text.differs])
+        #expect(tables.last?.method == .index)
+        #expect(tables.last?.method.words == "rows of the index: it stores no text")
+    }
+
+    @Test(arguments: withoutText) func `a new full-text index that stores no text is counted`(_ module: String) throws {
+        let scratch = try Scratch()
+        let (old, new) = try scratch.pair(
+            "CREATE TABLE other (a)",
+            new: "CREATE VIRTUAL TABLE t USING \(module); INSERT INTO t(rowid, a) VALUES (1, 'one')")
+        let table = try #require(try DatabaseComparison("x", old: old, new: new).diff().tables.last)
+        #expect((table.name, table.presence, table.method) == ("t", .added, .counted))
+        #expect(table.added > 0 && table.added == table.rowsAfter)
+    }
+
     @Test func `a table of an unknown module is reported by name`() throws {
         let scratch = try Scratch()
         let both = """

@@ -36,6 +36,14 @@ import Testing
         #expect(!found.isWAL)
     }
 
+    @Test func `inspect lists a full-text index whose rows cannot be counted`() throws {
+        let path = try scratch.database("food.db", "CREATE VIRTUAL TABLE words USING fts4(word, content=\"\")")
+        let found = try #require(try Inspection(Subject.open(path)).databases.first?.found)
+        #expect(found.tables.map(\.name) == ["words"])
+        #expect(found.tables.map(\.rows) == [nil])
+        #expect(found.tables.map(\.obstacle) == ["it stores no text"])
+    }
+
     @Test func `a WAL next to the inspected database is read and not changed`() throws {
         let path = scratch.path("food.db")
         try Shell.must([
