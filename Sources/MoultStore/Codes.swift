@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// A user other than root and the user who runs the command can change the store or its settings.
+    /// A user other than root and the user who runs the command can change the store, its settings or a saved plan.
     package static let custody = Self(804)
     /// The settings of a store are invalid.
     package static let settings = Self(801)

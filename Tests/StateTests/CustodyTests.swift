@@ -148,7 +148,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("chown 65534", "plan", "belongs to user \(Files.userName(65534))"), ("chmod 666", "plan", "is writable by every user"),
+        ("chown 65534", "plan", "belongs to user \(Files.userName(65534))"),
+        ("chmod 666", "plan", "is writable by every user"),
         ("chown 65534", "", "belongs to user \(Files.userName(65534))"), ("chmod 775", "", "is writable by its group"),
         ("chown -h 65534", "link", "belongs to user \(Files.userName(65534))"),
     ])
