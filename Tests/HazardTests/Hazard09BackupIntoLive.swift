@@ -44,14 +44,44 @@ import Testing
         let more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
         let next = try lab.maker.make(
             "2.0.0", sequence: 2, [.shared("note", "PRAGMA page_size=8192;" + Lab.notes(3, "new"), more: more)])
+        let planned = #expect(throws: MoultError.self) { _ = try lab.store.plan(next) }
         let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         #expect(error?.outcome == .refused)
+        #expect(planned?.why == error?.why)
         #expect(
             error?.why
                 == "the page size of the file is 4096, that of the release is 8192, and the file is in WAL mode")
         #expect(try Lab.read(path) == "5|old|old\n")
         // If no process has the file open, the release is installed by an exchange.
         try app.close()
+        try lab.store.updateBlocking(to: next)
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// The release forces a live replacement, so closing the app is not enough.
+    @Test func `a plan refuses a live replacement that the update would refuse, and the advice works`() throws {
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
+        try RunningApp(path, Self.wal).close()
+        let more: [JSON.Member] = [
+            .init("preserve", [["table": "note", "where": "mine = 1"]]), .init("replace", "live"),
+        ]
+        let next = try lab.maker.make(
+            "2.0.0", sequence: 2, [.shared("note", "PRAGMA page_size=8192;" + Lab.notes(3, "new"), more: more)])
+        let before = try Tree(lab.store.directory)
+        let planned = #expect(throws: MoultError.self) { _ = try lab.store.plan(next) }
+        #expect(try Tree(lab.store.directory) == before)
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
+        let command = "sqlite3 \(path) 'PRAGMA journal_mode = DELETE'"
+        for error in [planned, error] {
+            #expect(error?.outcome == .refused)
+            #expect(error?.what == "\(path) cannot be replaced live")
+            #expect(
+                error?.why
+                    == "the page size of the file is 4096, that of the release is 8192, and the file is in WAL mode")
+            #expect(error?.now == "Take the file out of WAL mode and repeat the command: \(command)")
+        }
+        try Shell.must(["sh", "-c", command])
+        _ = try lab.store.plan(next)
         try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "3|new|new\n")
     }

@@ -71,12 +71,11 @@ package struct Orchestrator: Sendable {
                 layout: layout, release: prepared.context.release, installed: prepared.context.installed, isDeep: deep
             ).fill(&prepared.plan)
             try SchemaForecast(layout: layout, context: prepared.context, isDeep: deep).check(prepared.plan)
-            if deep {
-                try ContentForecast(
-                    layout: layout, release: prepared.context.release, installed: prepared.context.installed
-                )
-                .fill(&prepared.plan)
-            }
+            let content = ContentForecast(
+                layout: layout, release: prepared.context.release, installed: prepared.context.installed,
+                limit: deep ? .max : ContentForecast.quick)
+            try content.checkLiveReplacements(prepared.plan)
+            if deep { try content.fill(&prepared.plan) }
             return try deep ? prepared.plan : prepared.plan.warningOfUncountedRows(in: layout)
         }
     }
@@ -87,10 +86,11 @@ package struct Orchestrator: Sendable {
         try refusingDamage {
             var prepared = try planner(snapshot()).rollback(to: wanted, reason: reason, force: force, consent: consent)
             // The older release is kept, so the plan can say which rows do not fit its schema.
-            try ContentForecast(
+            let content = ContentForecast(
                 layout: layout, release: prepared.context.release, installed: prepared.context.installed,
-                limit: ContentForecast.quick
-            ).fill(&prepared.plan)
+                limit: ContentForecast.quick)
+            try content.checkLiveReplacements(prepared.plan)
+            try content.fill(&prepared.plan)
             return try prepared.plan.warningOfUncountedRows(in: layout)
         }
     }

@@ -60,7 +60,7 @@ final class LiveReplacement: WritableEffect {
     func acquire() throws {
         let source = try Connection(path: waiting, access: .readWrite)
         self.source = source
-        try requireReplaceableWhileOpen(source)
+        try Self.requireReplaceable(place, by: source.header())
         do {
             let probe = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
             isWAL = try probe.header().isWAL
@@ -80,14 +80,14 @@ final class LiveReplacement: WritableEffect {
     }
 
     /// Throws if the file cannot be replaced while it is open: a connection keeps the text encoding of the first schema that it
-    /// read, and SQLite cannot change the page size of a file in WAL mode.
-    private func requireReplaceableWhileOpen(_ source: Connection) throws {
-        let (there, new) = try (Connection.header(ofFileAt: place), source.header())
-        let what = "\(place) cannot be replaced while it is open"
+    /// read, and SQLite cannot change the page size of a file in WAL mode. Only opens the file, and changes nothing, so that a plan
+    /// can ask as well.
+    static func requireReplaceable(_ place: String, by new: DatabaseHeader) throws {
+        let there = try Connection.header(ofFileAt: place)
         let holder = try OpenFiles.holder(of: place)
         if let holder, let old = there.encoding, let encoding = new.encoding, old != encoding {
             throw MoultError(
-                .inUse, .refused, what: what,
+                .inUse, .refused, what: "\(place) cannot be replaced while it is open",
                 why:
                     "the text encoding of the file is \(old), that of the release is \(encoding), and \(holder) has the file open",
                 now: "Stop that program, and try again.")
@@ -95,10 +95,12 @@ final class LiveReplacement: WritableEffect {
         guard there.isWAL, there.pageSize != new.pageSize else { return }
         let why =
             "the page size of the file is \(there.pageSize), that of the release is \(new.pageSize), and the file is in WAL mode"
+        // A program that has only been stopped leaves the file in WAL mode, and the file may have to stay in any case.
+        let leaveWAL = shellLine(["sqlite3", place, "PRAGMA journal_mode = DELETE"])
         throw MoultError(
-            .inUse, .refused, what: what, why: why,
-            now: (holder.map { "Stop \($0), and try again. Or publish" } ?? "Publish")
-                + " the release with page size \(there.pageSize), or with \"replace\": \"exchange\".")
+            .inUse, .refused, what: "\(place) cannot be replaced live", why: why,
+            now: (holder.map { "Stop \($0), then take" } ?? "Take")
+                + " the file out of WAL mode and repeat the command: \(leaveWAL)")
     }
 
     private func holdWAL(_ live: Connection, _ source: Connection) throws {

@@ -39,6 +39,20 @@ package struct ContentForecast {
         }
     }
 
+    /// Throws if an update would refuse to replace a database live. The file of the release must be available.
+    package func checkLiveReplacements(_ plan: Plan) throws {
+        for effect in plan.effects {
+            guard case .replace(let path, let member, let size, .live, _, _, _) = effect.change,
+                max(size, plan.bundle?.size ?? 0) <= limit
+            else { continue }
+            try Files.withScratchDirectory { scratch in
+                guard let file = try unpack(member, plan, scratch) else { return }
+                try LiveReplacement.requireReplaceable(
+                    layout.file(plan.movedFrom(path) ?? path), by: DatabaseHeader(ofOwnFile: file))
+            }
+        }
+    }
+
     /// Returns the path of a copy of the release's file; nil if that file is not available.
     private func unpack(_ member: String, _ plan: Plan, _ scratch: String) throws -> String? {
         let file = "\(scratch)/new.db"
