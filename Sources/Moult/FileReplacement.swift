@@ -180,7 +180,7 @@ package struct FileReplacement {
     }
 
     /// Plans the replacement. The checks of the content are made in a temporary store, because an update makes them only after
-    /// its plan.
+    /// its plan. Rows to preserve are carried over into a temporary copy, so that they are counted as in the replacement.
     package func plan(_ request: UpdateRequest, of draft: Draft, _ orchestrator: Orchestrator) throws -> Plan {
         let packed = try read(request)
         if !packed.checks.isEmpty {
@@ -189,7 +189,7 @@ package struct FileReplacement {
                 shouldStop: orchestrator.watcher.shouldStop
             ).run(request.manifest)
         }
-        return try orchestrator.plan(request)
+        return try orchestrator.plan(request, deep: packed.databases.contains { !$0.preserve.isEmpty })
     }
 
     private func read(_ request: UpdateRequest) throws -> Manifest {
@@ -246,6 +246,8 @@ package struct FileReplacement {
 
     private static let draftName = "draft.json"
     private static let workName = "release"
+    /// Where the old content is kept, in messages.
+    package static let copyName = "the old copy"
 
     private func draft(_ content: Content, _ new: String, _ number: Int) -> JSON {
         let rows = content.preserve.map { rule -> JSON in
@@ -371,7 +373,7 @@ package struct FileReplacement {
                 sentences.append(
                     "\(name) gets the content of \(new), \(content), \(way == .live ? "in place" : "by exchange"): \(why)"
                 )
-                sentences += rows.map(\.plannedText)
+                sentences += rows.map { $0.text(keptIn: Self.copyName) }
                 sentences.append("a complete copy of the old content is kept")
                 if case .unfit = try Fitness.of(path, judge: { _ in nil }), try Files.facts(path)?.size != 0 {
                     sentences.append("\(name) is not a valid database, so --undo cannot restore it")

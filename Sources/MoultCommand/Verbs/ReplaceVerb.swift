@@ -248,7 +248,7 @@ private struct ReplaceReport: Report {
         let tick = StyledText(page.terminal.symbols.tick, .good)
         if let new {
             page.wrapped("\(tick) \(replacement.name) now has the content of \(new)")
-            for fate in result.rows { page.wrapped("\(fate.text(keptIn: "the old copy"))") }
+            for fate in result.rows { page.wrapped("\(fate.text(keptIn: FileReplacement.copyName))") }
             if let copy {
                 page.wrapped("the old \(replacement.name) was not a valid database, so --undo cannot restore it")
                 page.line("copy it with: \(shellLine(copy.command), .heading)")

@@ -80,12 +80,20 @@ package struct ContentForecast {
             record: QuarantineRecord(
                 database: effect.database ?? "", kind: .shared, path: path, why: "", reason: .replaced, release: ""))
         let transfer = try effects.transfer(effect, path)
-        try NonInvasiveReader.into(layout.file(plan.movedFrom(path) ?? path)) { live in
-            let new = try Connection(path: file, access: .readWrite)
-            try new.execute("PRAGMA synchronous = OFF; BEGIN IMMEDIATE")
-            try transfer.run(from: live, to: new, displacement)
-            try new.execute("ROLLBACK")
-            try new.close()
+        let place = layout.file(plan.movedFrom(path) ?? path)
+        if try transfer.isForeignNonDatabase(place) { return [] }
+        do {
+            try NonInvasiveReader.into(place) { live in
+                let new = try Connection(path: file, access: .readWrite)
+                try new.execute("PRAGMA synchronous = OFF; BEGIN IMMEDIATE")
+                try transfer.run(from: live, to: new, displacement)
+                try new.execute("ROLLBACK")
+                try new.close()
+            }
+        } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
+            // The update keeps a file of which no table can be read, unless it has to carry rows over.
+            if transfer.mustCarry { throw MoultError.unreadable(transfer.database, nil, error) }
+            return []
         }
         return displacement.fates
     }
