@@ -1,4 +1,4 @@
-import MoultBasics
+package import MoultBasics
 
 /// Rebuilds full-text indexes whose text is in another table.
 enum SearchIndexes {
