@@ -168,7 +168,7 @@ import Testing
         #expect(
             ended.errors == """
                 moult: error: root does not apply the plan \(plan): \(changed) \(why): a user who can change the plan determines which release is installed, and with which options
-                  As root, save a new plan where no other user can write: moult plan --output FILE RELEASE
+                  Copy the plan to a directory that only root can write to, read the copy, and apply it. To copy it: install -m 600 \(plan) ~root/
 
                 """, "\(ended)")
         #expect(try Files.facts(trace) == nil)

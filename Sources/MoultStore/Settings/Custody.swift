@@ -63,7 +63,8 @@ package struct Custody {
         throw MoultError(
             .custody, .refused, what: "root does not apply the plan \(path): \(fault.path) \(fault.why)",
             why: "a user who can change the plan determines which release is installed, and with which options",
-            now: "As root, save a new plan where no other user can write: moult plan --output FILE RELEASE")
+            now: "Copy the plan to a directory that only root can write to, read the copy, and apply it. To copy it: "
+                + "\(shellLine(["install", "-m", "600", path])) ~root/")
     }
 
     /// Throws if another user could have written the settings that specify programs and keys.
