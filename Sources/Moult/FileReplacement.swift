@@ -230,7 +230,7 @@ package struct FileReplacement {
 
     /// Returns the number of the last replacement, even if its generation was removed.
     private func lastNumber() throws -> Int {
-        let releases = try Generation.names(layout).filter { Generation.adoptedNumber(of: $0) == nil }
+        let releases = try Generation.names(layout).filter { !AdoptedGeneration.isName($0) }
         let kept = releases.compactMap { Version(Generation.version(of: $0))?.major }.max() ?? 0
         return max(kept, try ReplayGuard.read(layout).sequence)
     }

@@ -32,9 +32,13 @@ package enum SidecarSuffixes {
     package static let all = ["-wal", "-shm", "-journal"]
 }
 
+/// The table with the release that a shared database's content is from.
+package let releaseTable = "moult_release"
+/// The table of rows that did not fit into a new release.
+package let rejectedTable = "moult_rejected"
 /// The tables that moult adds to databases. They are not part of a database's content or schema: a release can contain them if
 /// it was made from a database in a store.
-package let ownTables: Set<String> = ["moult_release", "moult_rejected"]
+package let ownTables: Set<String> = [releaseTable, rejectedTable]
 
 extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {
     package init(stringLiteral text: String) { self.init(text) }

@@ -108,7 +108,7 @@ package final class StoreSnapshot {
     /// Returns the shared database with this digest in the newest kept release that has it; nil if no kept release has it.
     package func releasedDatabase(digest: String) throws -> ReleasedDatabase? {
         var newest: ReleasedDatabase?
-        for name in try Generation.names(layout) where Generation.adoptedNumber(of: name) == nil {
+        for name in try Generation.names(layout) where !AdoptedGeneration.isName(name) {
             // A generation with a damaged manifest provides no information.
             guard let manifest = try? generation(name).manifest, manifest.sequence > newest?.sequence ?? -1,
                 let database = manifest.databases.first(where: { $0.kind.isReplaced && $0.sha256 == digest })

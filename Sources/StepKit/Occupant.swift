@@ -82,7 +82,7 @@ extension PlanContext {
     public func hadCache(at path: String) throws -> Bool { try owner(at: path)?.kind.isDisposable ?? false }
 
     /// Returns whether a generation has files from before moult.
-    public func isAdopted(_ generation: String?) -> Bool { generation?.hasPrefix("0+adopted") ?? false }
+    public func isAdopted(_ generation: String?) -> Bool { AdoptedGeneration.isName(generation) }
 
     /// Whether files from before moult are restored.
     public var bringsBackAdopted: Bool { purpose == .rollback && isAdopted(generation) }

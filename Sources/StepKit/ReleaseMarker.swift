@@ -3,9 +3,9 @@ internal import MoultBasics
 /// The row in a shared database that records which release its content is from. The content itself does not show that.
 public enum ReleaseMarker {
     /// The table that contains this row.
-    public static let table = "moult_release"
+    public static let table = releaseTable
     /// The table of rows that did not fit into a new release.
-    public static let rejects = "moult_rejected"
+    public static let rejects = rejectedTable
     /// Tables that moult adds, which are not part of a database's identity.
     public static let tables: Set<String> = ownTables
     /// Returns whether a table is moult's own; compares names as SQLite does.
@@ -13,18 +13,18 @@ public enum ReleaseMarker {
     /// Selects tables and views with these names that are not moult's own, because their columns differ.
     public static let foreign = """
         SELECT name FROM sqlite_schema AS x WHERE type IN ('table', 'view') AND CASE lower(name)
-            WHEN 'moult_release' THEN 'release,sequence,digest' WHEN 'moult_rejected' THEN 'release,table,reason,row' END
+            WHEN '\(table)' THEN 'release,sequence,digest' WHEN '\(rejects)' THEN 'release,table,reason,row' END
             != iif(type = 'view', '', (SELECT group_concat(c.name) FROM (SELECT name FROM pragma_table_info(x.name) ORDER BY cid) AS c))
         """
     /// Creates the table of the marker, or empties it.
     public static let create = """
-        CREATE TABLE IF NOT EXISTS moult_release(release TEXT NOT NULL, sequence INTEGER NOT NULL, digest TEXT NOT NULL);
-        DELETE FROM moult_release;
+        CREATE TABLE IF NOT EXISTS \(table)(release TEXT NOT NULL, sequence INTEGER NOT NULL, digest TEXT NOT NULL);
+        DELETE FROM \(table);
         """
     /// Writes the row: release, sequence, digest.
-    public static let insert = "INSERT INTO moult_release(release, sequence, digest) VALUES(?1, ?2, ?3)"
+    public static let insert = "INSERT INTO \(table)(release, sequence, digest) VALUES(?1, ?2, ?3)"
     /// Selects whether a database has the table.
-    public static let isThere = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'moult_release'"
+    public static let isThere = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '\(table)'"
     /// Selects the digest in the row.
-    public static let digest = "SELECT digest FROM moult_release"
+    public static let digest = "SELECT digest FROM \(table)"
 }

@@ -247,7 +247,7 @@ public struct DeleteStep: Step {
     private static func adoptedGeneration(_ context: PlanContext) throws -> String {
         var number = 1
         while true {
-            let name = number == 1 ? "0+adopted" : "0+adopted.\(number)"
+            let name = AdoptedGeneration.name(number)
             if try context.store.look(forGeneration: name) == .nothing { return name }
             number += 1
         }

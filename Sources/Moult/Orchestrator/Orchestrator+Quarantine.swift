@@ -108,7 +108,7 @@ extension Orchestrator {
         let (current, release) = (try Generation.currentName(layout), set.record?.release)
         return try Files.list(layout.generations).sorted().filter {
             // The rows of a file from before moult are the app's own.
-            !$0.hasPrefix(Generation.adopted) && ($0 == current || Generation.version(of: $0) == release)
+            !AdoptedGeneration.isName($0) && ($0 == current || Generation.version(of: $0) == release)
         }
     }
 

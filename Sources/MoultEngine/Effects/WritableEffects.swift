@@ -98,7 +98,7 @@ final class WritableEffects {
 
     /// Returns the paths at which this transaction, or an adoption, may have made a hard link to a database.
     private func names() throws -> [String] {
-        var directories = try Generation.names(transaction.layout).filter { $0.hasPrefix(Generation.adopted) }
+        var directories = try Generation.names(transaction.layout).filter { AdoptedGeneration.isName($0) }
             .map(transaction.layout.generation)
         for root in Set(
             [transaction.layout.quarantine] + plan.stagedPaths.map { transaction.layout.quarantine(of: $0) })

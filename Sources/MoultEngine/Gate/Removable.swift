@@ -242,7 +242,7 @@ package struct Removable {
 
     /// A generation chosen by the collector. Adopted files are never collected.
     init?(generation: String, in layout: StoreLayout) {
-        guard !generation.hasPrefix(Generation.adopted) else { return nil }
+        guard !AdoptedGeneration.isName(generation) else { return nil }
         self.init(layout.generation(generation))
     }
 

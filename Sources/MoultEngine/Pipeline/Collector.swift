@@ -32,7 +32,7 @@ package struct Collector {
         let keep = max(1, keep ?? settings.keep)
         let left = try replacementTimes()
         var candidates: [(name: String, since: Int)] = []
-        for name in try Generation.names(layout) where name != current && !name.hasPrefix(Generation.adopted) {
+        for name in try Generation.names(layout) where name != current && !AdoptedGeneration.isName(name) {
             guard let facts = try Files.facts(layout.generation(name)) else { continue }
             candidates.append((name, facts.modified.seconds))
         }

@@ -48,7 +48,7 @@ package struct RollbackTarget {
     }
 
     private static func version(of name: String) -> String {
-        name.hasPrefix(Generation.adopted) ? "0.0.0" : Generation.version(of: name)
+        AdoptedGeneration.isName(name) ? "0.0.0" : Generation.version(of: name)
     }
 
     /// Returns whether a generation has this full name or version.
@@ -66,7 +66,7 @@ package struct RollbackTarget {
         if let wanted, !all.isEmpty { return Choice(name: try named(wanted, among: all, force: force)) }
         if layout.onlyFile != nil { return Choice(name: try fileBefore()) }
         // Files from before moult are restored only if the operator specifies them.
-        let kept = all.filter { !$0.hasPrefix(Generation.adopted) }.compactMap { Kept($0) }
+        let kept = all.filter { !AdoptedGeneration.isName($0) }.compactMap { Kept($0) }
         guard !kept.isEmpty else { throw nothingKept(all) }
         let older = kept.filter { $0.version.precedes(current.manifest.version) }
             .sorted { $1.version.precedes($0.version) }
@@ -98,7 +98,7 @@ package struct RollbackTarget {
 
     /// In the store of a single file: returns the newest kept copy of the file that is older than the present one.
     private func fileBefore() throws -> String {
-        let present = Generation.adoptedNumber(of: current.name) ?? .max
+        let present = AdoptedGeneration.number(of: current.name) ?? .max
         let copies = try Generation.adopted(in: layout).filter { $0.number < present }
         let undone = try undone(copies)
         if let newest = copies.last(where: { !undone.contains($0.name) }) { return newest.name }
@@ -120,7 +120,7 @@ package struct RollbackTarget {
         let history = try HistoryReader(layout)
         while let entry = try history.next() {
             guard [.done, .finished].contains(entry.outcome) else { continue }
-            if let number = Generation.adoptedNumber(of: entry.to) {
+            if let number = AdoptedGeneration.number(of: entry.to) {
                 restored = min(restored, number)
             } else if let copy = replacements[entry.transaction], copy.number >= restored {
                 undone.insert(copy.name)
@@ -147,7 +147,7 @@ package struct RollbackTarget {
         let (what, why) =
             if wanted == "installed" || Self.isNamed(wanted, current.name) {
                 ("\(current.name) is the installed generation", "a rollback needs another generation; \(kept)")
-            } else if wanted.hasPrefix(Generation.adopted) {
+            } else if AdoptedGeneration.isName(wanted) {
                 (
                     "generation \(wanted) is not kept",
                     "only a store that adopted files has such a generation; \(kept)"

@@ -8,7 +8,7 @@ package struct RejectTable: Sendable {
     /// Whether the same transfer may run again. If so, no second record is written for a row that already has one.
     package let isRepeatable: Bool
 
-    package init(name: String = "moult_rejected", label: String, isRepeatable: Bool = false) {
+    package init(name: String = rejectedTable, label: String, isRepeatable: Bool = false) {
         (self.name, self.label, self.isRepeatable) = (name, label, isRepeatable)
     }
 

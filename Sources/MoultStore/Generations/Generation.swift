@@ -6,21 +6,11 @@ package import StepKit
 /// The sealed files of one installed release: a directory that never changes once it is in place.
 package struct Generation: Sendable {
     package static let manifestName = "manifest.json"
-    /// The generation of files that were at their paths before moult; never removed automatically.
-    package static let adopted = "0+adopted"
-    /// Returns the number of a generation of adopted files: 1 for `0+adopted`, 2 for `0+adopted.2`, and so on; nil for the
-    /// generation of a release.
-    package static func adoptedNumber(of name: String) -> Int? {
-        if name == adopted { return 1 }
-        guard name.hasPrefix("\(adopted)."), let number = Int(name.dropFirst(adopted.utf8.count + 1)), number > 1,
-            name == "\(adopted).\(number)"
-        else { return nil }
-        return number
-    }
 
     /// Returns the generations of adopted files, oldest first.
     package static func adopted(in layout: StoreLayout) throws -> [(number: Int, name: String)] {
-        try names(layout).compactMap { name in adoptedNumber(of: name).map { ($0, name) } }.sorted { $0.0 < $1.0 }
+        try names(layout).compactMap { name in AdoptedGeneration.number(of: name).map { ($0, name) } }
+            .sorted { $0.0 < $1.0 }
     }
 
     package let name: String
@@ -41,7 +31,7 @@ package struct Generation: Sendable {
     /// Returns whether a text is a name that moult gives to generations: a version, `+` and eight hexadecimal digits, or the
     /// name of adopted files.
     package static func isName(_ name: String) -> Bool {
-        if adoptedNumber(of: name) != nil { return true }
+        if AdoptedGeneration.isName(name) { return true }
         guard let plus = name.lastIndex(of: "+"), Version(String(name[..<plus])) != nil else { return false }
         let digits = name[name.index(after: plus)...].utf8
         return digits.count == 8 && digits.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
@@ -164,7 +154,7 @@ package struct Generation: Sendable {
         return try Seal(parsing: bytes, source: path)
     }
 
-    package var isAdopted: Bool { name.hasPrefix(Self.adopted) }
+    package var isAdopted: Bool { AdoptedGeneration.isName(name) }
 
     func damaged(_ path: String, _ why: String, isInstalled: Bool) -> MoultError {
         let isAdopted = isAdopted
