@@ -4,11 +4,10 @@ internal import StepKit
 
 enum StoreErrors {
     static func willNotLoad(_ database: Database, _ path: String, _ why: String) -> MoultError {
-        let word = database.kind.isDisposable ? "" : " --set-user-data-aside"
-        let new = database.kind.freshContent
+        let reset = shellLine(Assessment.Remedy.resetCommand(for: database))
         return MoultError(
             .willNotLoad, what: "the database \(path) will not load", why: why,
-            now: "To set it aside and start with \(new): moult reset \(database.name)\(word)")
+            now: "To set it aside and start with \(database.kind.freshContent): \(reset)")
     }
 
     static func failedAgain(_ path: String, _ why: String) -> MoultError {

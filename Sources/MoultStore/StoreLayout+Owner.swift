@@ -38,11 +38,6 @@ extension StoreLayout {
             guard try Files.factsThroughLinks(directory) != nil else { return false }
             return "\(try Files.resolved(directory))/\(Files.name(of: file))" == place
         }
-        guard let database else { return nil }
-        switch database.kind {
-        case .reference: return apply
-        case .cache: return ["moult", "reset", database.name]
-        case .user, .shared: return ["moult", "reset", database.name, "--set-user-data-aside"]
-        }
+        return database.map { $0.kind.isSealed ? apply : Assessment.Remedy.resetCommand(for: $0) }
     }
 }

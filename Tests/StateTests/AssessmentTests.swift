@@ -270,8 +270,20 @@ import Testing
         try Shell.must([BuiltMoult.path(), "init", "-q", cached.path, "--product", "local.cache"])
         try cached.must("apply", "\(work)/cache-1.0.0.json")
         try damage.make("\(cached.path)/thumbs.db")
-        let status = try cached.moult(["status"])
-        #expect(status.output.contains("repair thumbs with: moult apply RELEASE --store "), "\(status.output)")
+        var verdicts = [
+            "repair thumbs with": try cached.moult(["status"]), "repair the store with": try cached.moult(["verify"]),
+            "fix": try cached.moult(["doctor"]),
+            "Repair it with": try Shell.run([
+                BuiltMoult.path(), "cache", "\(cached.path)/thumbs.db", "--schema", "\(work)/thumbs.sql",
+            ]),
+        ]
+        // SQLite opens an empty file.
+        if damage != .empty {
+            verdicts["To set it aside and start with an empty database"] = try cached.moult(["sql", "SELECT 1"])
+        }
+        for (words, said) in verdicts {
+            #expect((said.output + said.errors).contains("\(words): moult reset thumbs --store "), "\(said)")
+        }
         try cached.must("apply", "\(work)/cache-1.0.0.json")
         #expect(try Files.list("\(cached.path)/.moult/quarantine").count == 1)
         #expect(try cached.moult(["verify", "--deep"]).status == 0)

@@ -236,7 +236,7 @@ extension Doctor {
                 path = try store.place(of: database)
                 let finding = try assessment.finding(of: database, .glance)
                 (fault, remedy) = (finding.fault, finding.remedy?.command(for: database))
-                if let fault, finding.isMissing, let remedy, remedy != ["moult", "apply"] {
+                if let fault, finding.isMissing, let remedy, database.kind.holdsAppData {
                     return Finding(
                         kind: "database", path: path, what: fault,
                         why: "the app cannot use \(database.name) in this state",

@@ -150,8 +150,9 @@ struct StatusReport: Report {
         }
         for file in faulty {
             guard let remedy = file.remedy, remedy != ["moult", "apply"] else { continue }
-            if remedy[0] != "moult" {
-                lines.append("repair \(file.name) with: \(shellLine(remedy), .heading)")
+            if remedy[0] != "moult" || file.kind.isDisposable {
+                let words = Assessment.Remedy.complete(remedy, store: storeWords)
+                lines.append("repair \(file.name) with: \(shellLine(words), .heading)")
                 continue
             }
             // In the store of a single file, the database has no name.

@@ -86,7 +86,7 @@ private struct VerifyReport: Report {
             let verb =
                 remedy[0] == "chmod"
                 ? "to let this user read the file"
-                : remedy.starts(with: ["moult", "reset"])
+                : remedy.contains("--set-user-data-aside")
                     // Data that only the app had cannot be recreated.
                     ? "restore a backup, or set the database aside, salvage its readable rows and create a new one"
                     : "repair the store with"

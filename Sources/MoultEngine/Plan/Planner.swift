@@ -127,7 +127,7 @@ package struct Planner {
             let advice =
                 if case .reset? = finding.remedy {
                     "To set it aside and start with \(database.kind.freshContent): "
-                        + "moult reset \(database.name) --set-user-data-aside"
+                        + shellLine(Assessment.Remedy.resetCommand(for: database))
                 } else {
                     "To check it: moult verify \(database.name)"
                 }

@@ -23,7 +23,8 @@ package struct Assessment {
         case apply
         /// In the store of a single file, which has no releases: replacing that file.
         case replace(String)
-        /// A reset, which only the operator may request, because it sets the existing file aside.
+        /// A reset, which needs no release and no network. Only the operator may request the reset of a database with user data,
+        /// because it sets the existing file aside.
         case reset
         /// A migration, by the app or by a release.
         case migrate
@@ -35,10 +36,15 @@ package struct Assessment {
             switch self {
             case .apply: ["moult", "apply"]
             case .replace(let file): ["moult", "replace", file, "NEW.db"]
-            case .reset: ["moult", "reset", database.name, "--set-user-data-aside"]
+            case .reset: Self.resetCommand(for: database)
             case .migrate: nil
             case .permit(let command): command
             }
+        }
+
+        /// Returns the command that replaces the file of a writable database with a new one.
+        package static func resetCommand(for database: Database) -> [String] {
+            ["moult", "reset", database.name] + (database.kind.isDisposable ? [] : ["--set-user-data-aside"])
         }
 
         /// Adds the option for the store to a command of moult, except to `moult replace`, which names the file instead.
@@ -165,7 +171,7 @@ package struct Assessment {
         {
             return Finding(
                 fault: "\(place) is a link to \(target), which is missing; its disk may not be mounted",
-                remedy: unfit(database), isMissing: true, depth: depth)
+                remedy: .reset, isMissing: true, depth: depth)
         }
         let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
         var (remedy, awaitsMigration): (Remedy?, Bool) = (nil, false)
@@ -184,10 +190,10 @@ package struct Assessment {
         case .fits(let notChecked): return Finding(notChecked: notChecked, depth: depth)
         case .missing:
             return Finding(
-                fault: "no file at \(place)", remedy: unfit(database), isMissing: true, depth: depth)
+                fault: "no file at \(place)", remedy: .reset, isMissing: true, depth: depth)
         case .unfit(let why):
             return Finding(
-                fault: why, remedy: remedy ?? unfit(database), awaitsMigration: awaitsMigration, depth: depth)
+                fault: why, remedy: remedy ?? .reset, awaitsMigration: awaitsMigration, depth: depth)
         case .unknown(let error):
             // The state is unknown here: the process that has the database locked, or the file's owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
@@ -195,15 +201,13 @@ package struct Assessment {
             if error.outcome == .busy { return Finding(notChecked: [why], depth: .nothing) }
             // Only SQLite's own errors concern the content, which a reset would set aside.
             return Finding(
-                fault: error.why ?? error.what, remedy: error.sqlite == nil ? nil : unfit(database), depth: depth)
+                fault: error.why ?? error.what, remedy: error.sqlite == nil ? nil : .reset, depth: depth)
         }
     }
 
     private func unread(_ why: String, _ need: Permission) -> Finding {
         Finding(remedy: .permit(need.command), notChecked: [why], depth: .nothing)
     }
-
-    private func unfit(_ database: Database) -> Remedy { database.kind.isDisposable ? .apply : .reset }
 
     private func fault(
         _ connection: Connection, _ database: Database, _ template: SchemaShape, _ remedy: inout Remedy?
