@@ -94,6 +94,36 @@ import Testing
         #expect(table.lines(width: nil).count == 1)
     }
 
+    @Test func `a cell that does not fit into the rest of a line goes to a line of its own`() {
+        var table = Table(.left, .right, .left)
+        table.header("Set", "Rows", "Since")
+        table.row("20261127205331-thumbs", "3", "2026-11-27T20:53:31Z")
+        #expect(
+            table.lines(width: 40).map(\.plain) == [
+                "Set                    Rows  Since",
+                "20261127205331-thumbs     3",
+                "    2026-11-27T20:53:31Z",
+            ])
+        #expect(
+            table.lines(width: nil).map(\.plain) == [
+                "Set                    Rows  Since",
+                "20261127205331-thumbs     3  2026-11-27T20:53:31Z",
+            ])
+        var narrow = Table(.left, .left, .left)
+        narrow.row("aaaaaaaaaa", "bbbbbbbbbb", "cc")
+        narrow.row("", "b", "c")
+        #expect(narrow.lines(width: 15).map(\.plain) == ["aaaaaaaaaa", "    bbbbbbbbbb", "    cc", "    b", "    c"])
+    }
+
+    @Test func `a command in a table is not broken`() {
+        var table = Table(.left, .left, indent: 2)
+        table.row("fix", "to repair: moult apply a.json --store b")
+        #expect(
+            table.lines(width: 34).map(\.plain) == [
+                "  fix", "      to repair:", "      moult apply a.json --store b",
+            ])
+    }
+
     @Test func `a row with fewer cells has no trailing spaces`() {
         var table = Table(.left, .left, .left)
         table.row("a", "bb")

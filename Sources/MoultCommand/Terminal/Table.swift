@@ -1,4 +1,5 @@
-/// A table with aligned columns; the last column is wrapped at the terminal's width.
+/// A table with aligned columns; the last column is wrapped at the terminal's width. Cells that do not fit into the rest of a line
+/// go to a line of their own below it.
 package struct Table: Sendable {
     package enum Alignment: Sendable { case left, right }
 
@@ -34,28 +35,35 @@ package struct Table: Sendable {
         let widths = columns.indices.map { column in
             rows.map { $0.indices.contains(column) ? $0[column].width : 0 }.max() ?? 0
         }
-        // The last column's continuation lines start at the same position as the column.
-        let start = indent + zip(columns, widths).dropLast().reduce(0) { $0 + $1.1 + $1.0.gap }
-        return rows.flatMap { lines(of: $0, widths: widths, start: start, width: width) }
+        return rows.flatMap { lines(of: $0, widths: widths, width: width) }
     }
 
-    private func lines(of cells: [StyledText], widths: [Int], start: Int, width: Int?) -> [StyledText] {
+    private func lines(of cells: [StyledText], widths: [Int], width: Int?) -> [StyledText] {
+        var lines: [StyledText] = []
         var line = spaces(indent)
+        // Where the next cell's column starts, and the spaces before the cell.
+        var (start, pending) = (indent, 0)
         for (index, cell) in cells.enumerated() {
             let column = columns[index]
+            let isWrapped = index == columns.count - 1 && column.alignment == .left
+            // A wrapped cell gets at least 20 columns, because text in a narrower strip is hard to read.
+            let needed = isWrapped ? min(cell.width, max(cell.longestWord, 20)) : widths[index]
+            if let width, index > 0, start + needed > width {
+                if line.plain.contains(where: { $0 != " " }) { lines.append(line) }
+                line = spaces(indent + 4)
+                (start, pending) = (indent + 4, 0)
+            }
             let padding = spaces(widths[index] - cell.width)
-            if index == cells.count - 1, index == columns.count - 1, column.alignment == .left {
-                // The cell gets at least 20 columns, because text in a narrower strip is hard to read.
-                let room = width.map { max($0 - start, 20) }
-                let parts = room.map { cell.wrapped(to: $0) } ?? [cell]
-                return [line + parts[0]] + parts.dropFirst().map { spaces(start) + $0 }
+            let before = spaces(pending) + (column.alignment == .right ? padding : StyledText())
+            if isWrapped {
+                let parts = width.map { cell.wrapped(to: max($0 - start, 20)) } ?? [cell]
+                return lines + [line + before + parts[0]] + parts.dropFirst().map { spaces(start) + $0 }
             }
-            line += column.alignment == .right ? padding + cell : cell
-            if index < cells.count - 1 {
-                line += (column.alignment == .left ? padding : StyledText()) + spaces(column.gap)
-            }
+            line += before + cell
+            pending = (column.alignment == .left ? padding.width : 0) + column.gap
+            start += widths[index] + column.gap
         }
-        return [line]
+        return lines + [line]
     }
 }
 

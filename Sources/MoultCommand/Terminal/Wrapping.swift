@@ -24,6 +24,9 @@ extension StyledText {
         return lines + [line]
     }
 
+    /// The width of the longest part that `wrapped` does not break.
+    var longestWord: Int { words.map(\.width).max() ?? 0 }
+
     /// The words between spaces; a word may have several styles.
     private var words: [StyledText] {
         let text = plain

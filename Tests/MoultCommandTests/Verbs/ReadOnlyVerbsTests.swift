@@ -25,6 +25,17 @@ import Testing
         #expect(try world.tree == tree)
     }
 
+    @Test(arguments: [
+        ("inspect rel/test-1.0.0.json", "  schema\r\n      sha256:"), ("quarantine", "  Kept since\r\n2"),
+    ])
+    func `tables fit into eighty columns of a terminal`(_ line: String, _ part: String) throws {
+        try world.install(world.first)
+        try world.must("moult reset -q user --set-user-data-aside")
+        let shown = try world.must("NO_COLOR=1 COLUMNS=80 script -qec 'moult \(line)' /dev/null")
+        for row in shown.split(whereSeparator: \.isNewline) { #expect(row.count <= 80, "\(row)") }
+        #expect(shown.contains(part), "\(shown)")
+    }
+
     @Test func `status of an empty store suggests how to install a release`() throws {
         try world.install()
         #expect(
