@@ -1,6 +1,12 @@
 /// A positional argument of a verb.
 package struct Argument: Sendable {
-    package enum Presence: Sendable { case required, optional, repeated }
+    package enum Presence: Sendable {
+        case required, optional
+        /// Any number of values.
+        case repeated
+        /// At least one value.
+        case several
+    }
 
     package let value: ArgumentType
     package let presence: Presence
@@ -13,13 +19,16 @@ package struct Argument: Sendable {
     }
 
     package var name: String { value.placeholder }
+    package var isRequired: Bool { presence == .required || presence == .several }
+    package var repeats: Bool { presence == .repeated || presence == .several }
 
-    /// The argument in the usage line: `MANIFEST`, `[MANIFEST]` or `[FILE...]`.
+    /// The argument in the usage line: `MANIFEST`, `[MANIFEST]`, `[FILE...]` or `FILE...`.
     package var usage: String {
         switch presence {
         case .required: name
         case .optional: "[\(name)]"
         case .repeated: "[\(name)...]"
+        case .several: "\(name)..."
         }
     }
 }

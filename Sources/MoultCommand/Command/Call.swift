@@ -35,6 +35,12 @@ package struct Call: Sendable {
         return value
     }
 
+    /// Returns the value of a required option.
+    package func required(_ option: Option) throws(MoultError) -> String {
+        guard let value = value(option) else { throw UsageErrors(verb: command.name).missing(option) }
+        return value
+    }
+
     /// The words `--store DIR` if the option was given; otherwise empty.
     package var storeWords: [String] { line.storeWords }
 

@@ -64,8 +64,9 @@ package struct Command: Sendable {
     package var commonOptions: [Option] { (usesStore ? [.store] : []) + [.json, .quiet, .verbose, .help] }
     package var options: [Option] { ownOptions + commonOptions }
 
-    /// The usage line: `moult apply [options] MANIFEST`.
+    /// The usage line: `moult sign [options] --key FILE FILE...`.
     package var usage: String {
-        (["moult", name, "[options]"] + arguments.map(\.usage)).joined(separator: " ")
+        let required = ownOptions.filter { $0.requirement != nil }
+        return (["moult", name, "[options]"] + required.map(\.usage) + arguments.map(\.usage)).joined(separator: " ")
     }
 }

@@ -22,6 +22,7 @@ package struct LineParser {
         if line.has(.help) || line.asksForVersion { return line }
         guard line.command != nil else { throw parser.errors.noVerb() }
         try parser.placeArguments()
+        try parser.requireOptions()
         return parser.line
     }
 
@@ -108,8 +109,8 @@ package struct LineParser {
         let arguments = line.command?.arguments ?? []
         var rest = plainWords[...]
         for argument in arguments {
-            let taken = argument.presence == .repeated ? rest.count : min(1, rest.count)
-            if taken == 0, argument.presence == .required { throw errors.missing(argument) }
+            let taken = argument.repeats ? rest.count : min(1, rest.count)
+            if taken == 0, argument.isRequired { throw errors.missing(argument) }
             for word in rest.prefix(taken) {
                 if let misfit = errors.misfit(word, for: argument.value, of: argument.name) { throw misfit }
                 line.arguments[argument.name, default: []].append(word)
@@ -119,6 +120,12 @@ package struct LineParser {
         if let word = rest.first {
             let store = line.command?.usesStore == true ? StoreLocation.store(named: word) : nil
             throw errors.tooMany(word, arguments: arguments, store: store)
+        }
+    }
+
+    private func requireOptions() throws(MoultError) {
+        for option in line.command?.ownOptions ?? [] where option.requirement != nil && !line.has(option) {
+            throw errors.missing(option)
         }
     }
 }

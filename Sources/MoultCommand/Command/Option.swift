@@ -11,17 +11,21 @@ package struct Option: Sendable {
     package let summary: String
     /// Whether the option may be repeated, with every value counting.
     package let repeats: Bool
+    /// Why the option must be given, as the error without it says; nil if it may be omitted.
+    package let requirement: String?
 
     package init(
         _ name: String, aliases: [String] = [], letter: Character? = nil, value: ArgumentType? = nil,
-        repeats: Bool = false, _ summary: String
+        repeats: Bool = false, required requirement: String? = nil, _ summary: String
     ) {
         self.name = name
         self.aliases = aliases
         self.letter = letter
         self.value = value
+        // Help, manual pages and completions all show the summary, so none of them can omit the mark.
+        self.summary = requirement == nil ? summary : "\(summary) (required)"
         self.repeats = repeats
-        self.summary = summary
+        self.requirement = requirement
     }
 
     /// `--store DIR`, as shown in help.

@@ -77,6 +77,8 @@ package struct UsageErrors {
 
     func missing(_ argument: Argument) -> MoultError { error("\(name) needs the argument \(argument.name)") }
 
+    func missing(_ option: Option) -> MoultError { error("\(name) needs \(option.usage)", why: option.requirement) }
+
     /// `store` is the store that the user may have meant by the word, if the verb works on a store.
     func tooMany(_ word: String, arguments: [Argument], store: String?) -> MoultError {
         let takes = arguments.isEmpty ? "no arguments" : "only \(arguments.map(\.name).joined(separator: " "))"

@@ -86,7 +86,7 @@ package struct BashCompletions {
         [(":0", .words(commands.map(\.name)))]
             + commands.flatMap { command in
                 command.arguments.enumerated().map { place, argument in
-                    ("\(command.name):\(argument.presence == .repeated ? "*" : "\(place)")", argument.value.completion)
+                    ("\(command.name):\(argument.repeats ? "*" : "\(place)")", argument.value.completion)
                 }
             }
     }

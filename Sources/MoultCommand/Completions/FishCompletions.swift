@@ -66,7 +66,7 @@ package struct FishCompletions {
         command.options.map { rule("__moult_verb \(command.name)", $0) }
             + command.arguments.enumerated().map { place, argument in
                 let condition =
-                    argument.presence == .repeated
+                    argument.repeats
                     ? "__moult_verb \(command.name)" : "__moult_at \(command.name) \(place + 1)"
                 return "complete -c moult -n \"\(condition)\"\(offer(argument.value))"
             }

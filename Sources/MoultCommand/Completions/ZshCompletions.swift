@@ -48,7 +48,7 @@ package struct ZshCompletions {
                 switch argument.presence {
                 case .required: "\(place + 1):"
                 case .optional: "\(place + 1)::"
-                case .repeated: "*:"
+                case .repeated, .several: "*:"
                 }
             return "\(position)\(escaped(argument.name)):\(action(argument.value))".shellQuoted
         }

@@ -60,15 +60,16 @@ package struct CommandHelp: Report {
             "arguments": .array(
                 command.arguments.map { argument in
                     [
-                        "name": .string(argument.name), "required": .bool(argument.presence == .required),
-                        "repeats": .bool(argument.presence == .repeated), "summary": .string(argument.summary),
+                        "name": .string(argument.name), "required": .bool(argument.isRequired),
+                        "repeats": .bool(argument.repeats), "summary": .string(argument.summary),
                     ]
                 }),
             "options": .array(
                 command.options.map { option in
                     .compact([
                         "name": .string(option.name), "letter": .optional(option.letter.map(String.init)),
-                        "value": .optional(option.value?.placeholder), "repeats": .bool(option.repeats),
+                        "value": .optional(option.value?.placeholder),
+                        "required": .bool(option.requirement != nil), "repeats": .bool(option.repeats),
                         "summary": .string(option.summary),
                     ])
                 }),

@@ -7,7 +7,9 @@ internal import MoultStore
 enum BuildVerb {
     static let script = Argument(
         .file("SCRIPT"), "A script of SQL and dot commands, as for the sqlite3 shell")
-    static let output = Option("output", letter: "o", value: .file(), "The database to create")
+    static let output = Option(
+        "output", letter: "o", value: .file(), required: "the database is written to this file",
+        "The database to create")
     static let allowOutside = Option("allow-outside", "Let the script read files outside its own directory")
     static let analyze = Option("analyze", "Run ANALYZE at the end")
     static let from = Option(
@@ -39,7 +41,7 @@ enum BuildVerb {
     private static let stopped = "stopped before anything was written"
 
     static func run(_ call: Call) throws -> ExitCode {
-        guard let output = call.value(output) else { throw call.wrongUsage("build needs --output FILE") }
+        let output = try call.required(output)
         try refuseStore(output)
         var options = BuildOptions()
         options.defines = try call.defines(define)

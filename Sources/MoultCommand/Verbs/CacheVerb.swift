@@ -8,7 +8,8 @@ internal import MoultStore
 enum CacheVerb {
     static let file = Argument(.file("FILE"), "The cache, a database that the app can fill again")
     static let schema = Option(
-        "schema", value: .file("SCHEMA.sql"), "The script that creates the schema, as for `moult build`")
+        "schema", value: .file("SCHEMA.sql"), required: "a cache is kept only if it has this schema",
+        "The script that creates the schema, as for `moult build`")
 
     static let command = Command(
         "cache", .operators, "check an app's cache, and replace it if it is damaged or outdated",
@@ -41,7 +42,7 @@ enum CacheVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        guard let schema = call.value(schema) else { throw call.wrongUsage("cache needs --schema SCHEMA.sql") }
+        let schema = try call.required(schema)
         let file = try call.required(file)
         if let old = try Files.factsThroughLinks(file), try old.isSameFile(Files.factsThroughLinks(schema)) {
             throw call.wrongUsage(

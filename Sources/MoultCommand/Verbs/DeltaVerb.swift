@@ -10,7 +10,8 @@ internal import StepKit
 enum DeltaVerb {
     static let old = Argument(.file("OLD"), "A database, a bundle or a manifest")
     static let new = Argument(.file("NEW"), "The newer file, which the patch produces")
-    static let output = Option("output", letter: "o", value: .file(), "The patch file to write")
+    static let output = Option(
+        "output", letter: "o", value: .file(), required: "the patch is written to this file", "The patch file to write")
     static let database = Option(
         "database", value: .text("NAME"), "The database, if more than one changed between the releases")
 
@@ -36,9 +37,7 @@ enum DeltaVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        guard let path = call.value(output) else {
-            throw call.wrongUsage("--output is missing", why: "specify the patch file to write")
-        }
+        let path = try call.required(output)
         let directory = try OutputFile.directory(of: path)
         defer { withExtendedLifetime(directory) {} }
         try refuseOther(path)

@@ -7,7 +7,9 @@ enum HoldVerb {
     static let version = Argument(
         .ofStore("VERSION", .releases), presence: .repeated,
         "A version, or a range such as '>=2.1 <3' (default: every release)")
-    static let reason = Option("reason", value: .text("TEXT"), "The reason, shown with the hold")
+    static let reason = Option(
+        "reason", value: .text("TEXT"), required: "the reason is shown to other operators",
+        "The reason, shown with the hold")
 
     static let command = Command(
         "hold", .operators, "block releases, or all updates",
@@ -27,9 +29,7 @@ enum HoldVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        guard let why = call.value(reason) else {
-            throw call.wrongUsage("hold needs --reason TEXT", why: "the reason is shown to other operators")
-        }
+        let why = try call.required(reason)
         let releases = call.values(version).isEmpty ? [Hold.everything] : call.values(version)
         if let wrong = releases.first(where: { !Hold.isRelease($0) }) {
             throw call.wrongUsage(

@@ -11,7 +11,8 @@ enum InitVerb {
     static let directory = Argument(
         .directory(), presence: .optional, "The directory of the store, created if missing (default ./store)")
     static let product = Option(
-        "product", value: .text("NAME"), "The product of the store, such as org.example.dailyvalue")
+        "product", value: .text("NAME"), required: "every store belongs to one product",
+        "The product of the store, such as org.example.dailyvalue")
 
     static let key = Option(
         "key", value: .text("KEY"), repeats: true,
@@ -46,9 +47,7 @@ enum InitVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        guard let product = try call.product(product) else {
-            throw call.wrongUsage("init needs --product NAME", why: "every store belongs to one product")
-        }
+        let product = try call.product(product) ?? call.required(product)
         if call.value(directory) != nil, call.has(.store) {
             throw call.wrongUsage("the store is specified twice", why: "use DIR or --store, not both")
         }

@@ -8,7 +8,7 @@ internal import StepKit
 /// `moult pack`: builds a release from a draft.
 enum PackVerb {
     static let draft = Argument(
-        .file("DRAFT|DATABASE"), presence: .repeated,
+        .file("DRAFT|DATABASE"), presence: .several,
         "A draft, or one or more database files")
     static let product = Option(
         "product", value: .text("NAME"), "For database files: the product (default: as in the previous release)")
@@ -133,7 +133,7 @@ extension Call {
     /// Calls `body` with the path of the given draft, or of one generated for the given databases.
     fileprivate func withDraft<R>(for output: String, _ body: (String) throws -> R) throws -> R {
         let files = values(PackVerb.draft)
-        guard let first = files.first else { throw UsageErrors(verb: command.name).missing(PackVerb.draft) }
+        let first = try required(PackVerb.draft)
         for file in files {
             if let why = try ReleaseDraft.misfit(file) {
                 throw MoultError(

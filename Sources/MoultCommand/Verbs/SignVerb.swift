@@ -4,8 +4,10 @@ internal import MoultTrust
 
 /// `moult sign`: signs files without changing them.
 enum SignVerb {
-    static let files = Argument(.file(), presence: .repeated, "The files to sign: manifests, key lists or other files")
-    static let key = Option("key", letter: "k", value: .file(), "The secret key, created by `moult keygen` or minisign")
+    static let files = Argument(.file(), presence: .several, "The files to sign: manifests, key lists or other files")
+    static let key = Option(
+        "key", letter: "k", value: .file(), required: "signing requires a secret key",
+        "The secret key, created by `moult keygen` or minisign")
     static let comment = Option(
         "comment", letter: "t", value: .text("TEXT"), "A comment to include in the signature")
 
@@ -27,10 +29,6 @@ enum SignVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let paths = call.values(files)
-        guard !paths.isEmpty else { throw call.wrongUsage("sign needs the argument FILE") }
-        guard let keyPath = call.value(key) else {
-            throw call.wrongUsage("sign needs --key FILE", why: "signing requires a secret key")
-        }
         for path in paths {
             let kind = try Files.factsThroughLinks(path)?.kind
             guard kind == .file else {
@@ -40,7 +38,7 @@ enum SignVerb {
                     now: "Specify a file, usually the manifest of a release.")
             }
         }
-        let secret = try call.secretKey(keyPath)
+        let secret = try call.secretKey(call.required(key))
         let made = try paths.map { try SignatureFile(of: $0).sign(with: secret, comment: call.value(comment)) }
         let id = secret.publicKey.id.description
         call.output.print(json: ["key": .string(id), "signatures": .array(made.map { .string($0) })]) { page in

@@ -16,7 +16,8 @@ enum TrustVerb {
         "How many keys of a role must sign, such as release=2 (default: unchanged, or 1)")
     static let days = Option("days", value: .number(in: 1...3650), "Days until the list expires (default 365)")
     static let key = Option(
-        "key", letter: "k", value: .file(), repeats: true, "The secret root key that signs the list")
+        "key", letter: "k", value: .file(), repeats: true, required: "stores accept only a signed list",
+        "The secret root key that signs the list")
 
     static let command = Command(
         "trust", .publishers, "add, replace, revoke and renew the keys that stores trust",
