@@ -13,7 +13,7 @@ package struct FileReplacement {
     /// The file with the new content, for advice; nil for an undo.
     private let newName: String?
     private let layout: StoreLayout
-    private let path: String
+    let path: String
 
     /// Throws if `moult replace` cannot replace the file.
     package init(_ name: String, by new: String? = nil) throws {
@@ -91,17 +91,6 @@ package struct FileReplacement {
         package var preserve: [(table: String, rows: String?)] = []
         package var checks: [(sql: String, expect: String)] = []
         package init(file: String) { self.file = file }
-
-        /// Rewrites a message that begins with a position in the draft, such as `preserve[0].table: ...`, so that it begins with
-        /// the option.
-        fileprivate func option(at message: Substring) -> String {
-            for (index, rule) in preserve.enumerated() where message.hasPrefix("preserve[\(index)]") {
-                guard let colon = message.firstRange(of: ": ") else { break }
-                return "--preserve \(rule.table): "
-                    + message[colon.upperBound...].replacing("the database has no ", with: "\(file) has no ")
-            }
-            return "--\(message)"
-        }
     }
 
     /// The draft of the next release, the directory to pack it in, and the release that a killed command had installed, if any.
@@ -244,10 +233,8 @@ package struct FileReplacement {
         try Orchestrator.create(layout, settings, wanting: ["product"], mode: 0o700, wait: 0)
     }
 
-    private static let draftName = "draft.json"
+    static let draftName = "draft.json"
     private static let workName = "release"
-    /// Where the old content is kept, in messages.
-    package static let copyName = "the old copy"
 
     private func draft(_ content: Content, _ new: String, _ number: Int) -> JSON {
         let rows = content.preserve.map { rule -> JSON in
@@ -268,52 +255,6 @@ package struct FileReplacement {
             "checks": checks.isEmpty ? nil : .array(checks),
         ])
         return Manifest.literalDraft(draft)
-    }
-
-    /// Runs one stage of the replacement. Rewrites errors about the new content for a user who has only two files, and has seen
-    /// no draft and no release.
-    package func explaining<R>(_ content: Content, isPacking: Bool = false, _ body: () throws -> R) throws -> R {
-        do { return try body() } catch let error as MoultError where error.code == .preserve {
-            throw MoultError(
-                .preserve, error.outcome, what: "\(name) was not replaced",
-                why: error.what.replacing(" in \(StoreLayout.onlyDatabase).", with: " in ")
-                    .replacing(" in \(StoreLayout.onlyDatabase) ", with: " ")
-                    + (error.why.map { ": \($0)" } ?? ""),
-                now: "Leave out --preserve for that table: a complete copy of the old content is kept in any case.",
-                cause: error)
-        } catch let error as MoultError
-            where error.code == .wrongContent
-            || isPacking
-                && (error.outcome == .refused || error.code == .databaseCorrupt || error.what.contains(Self.draftName))
-        {
-            // An error about an option contains its position in the draft, such as `databases.database.preserve[0]`.
-            let rule = error.what.firstRange(of: "/\(Self.draftName): databases.\(StoreLayout.onlyDatabase).")
-            let what = Self.rephrasedForFiles(
-                rule.map { content.option(at: error.what[$0.upperBound...]) } ?? error.what, new: content.file)
-            throw MoultError(
-                error.code, error.code == .databaseCorrupt ? .refused : error.outcome, what: "\(name) was not replaced",
-                why: what + (error.why.map { ": \($0)" } ?? ""),
-                now: error.code == .databaseCorrupt
-                    ? "Specify a sound SQLite database as the new file."
-                    : error.now.map(Self.isForPublishers) ?? true
-                        ? "Correct \(content.file), or the options of this command." : error.now,
-                cause: error)
-        }
-    }
-
-    /// Rewrites a message about a release for a user who has only two files.
-    package static func rephrasedForFiles(_ message: String, new: String) -> String {
-        let words = [
-            "the database \(StoreLayout.onlyDatabase) ": "\(new) ",
-            "the golden query on \(StoreLayout.onlyDatabase) cannot run": "--check cannot run",
-            "\(StoreLayout.onlyDatabase).db ": "\(new) ", "fails a golden query": "does not pass --check",
-        ]
-        return words.reduce(message) { $0.replacing($1.key, with: $1.value) }
-    }
-
-    /// Returns whether advice is meant for publishers of releases.
-    package static func isForPublishers(_ advice: String) -> Bool {
-        ["draft", "release", "pack "].contains { advice.contains($0) }
     }
 
     /// Takes the lock that allows only one replacement at a time, from numbering the release to the end.
@@ -361,32 +302,6 @@ package struct FileReplacement {
     /// Returns when the file got the content of this generation; nil if that was not recorded.
     package func time(of generation: String?) throws -> Timestamp? {
         try generation.flatMap { try Generation.load($0, in: layout).manifest.created }
-    }
-
-    /// Returns the plan's effects on the file, described without mentioning releases.
-    package func summary(of plan: Plan, new: String?) throws -> [String] {
-        var sentences: [String] = []
-        for effect in plan.effects {
-            guard case .replace(_, _, let size, let way, let why, _, let rows) = effect.change else { continue }
-            let content = ByteCount(size)
-            if let new {
-                sentences.append(
-                    "\(name) gets the content of \(new), \(content), \(way == .live ? "in place" : "by exchange"): \(why)"
-                )
-                sentences += rows.map { $0.text(keptIn: Self.copyName) }
-                sentences.append("a complete copy of the old content is kept")
-                if case .unfit = try Fitness.of(path, judge: { _ in nil }), try Files.facts(path)?.size != 0 {
-                    sentences.append("\(name) is not a valid database, so --undo cannot restore it")
-                }
-            } else {
-                let time = try time(of: plan.to.generation).map { " at \($0)" } ?? ""
-                sentences.append("\(name) is restored to its state\(time), before it was replaced, \(content)")
-                if !rows.allSatisfy(\.isEmpty) {
-                    sentences.append("changes made since then go to quarantine")
-                }
-            }
-        }
-        return sentences
     }
 
     /// Returns the names of replaced files in the same directory.
