@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 package import MoultEngine
 internal import MoultFiles
 internal import MoultSQLite

@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
+internal import StepKit
 
 /// Who may sign the next feed, and which keys stores will trust from then on.
 extension FeedPublisher {
