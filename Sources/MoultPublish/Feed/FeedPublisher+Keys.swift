@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// Who may sign the next feed, and which keys stores will trust from then on.
+/// The keys that may sign the next feed, and the keys that stores trust afterwards.
 extension FeedPublisher {
     /// Throws if the current feed is signed, but no key is given: stores then expect signatures.
     func requireSigningKey(_ isThere: Bool) throws {
