@@ -43,7 +43,10 @@ public final class StoreConnection {
                     return connection
                 }
             }
-            ?? Connection.inMemory(encoding: databases.first.flatMap { try Connection.encoding(ofFileAt: $0.path) })
+            ?? Connection.inMemory(
+                encoding: databases.first.flatMap { first in
+                    try Self.loading(first.database, first.path) { try Connection.encoding(ofFileAt: first.path) }
+                })
         for (database, schema, path) in databases where schema != "main" {
             // Read-only files have no sidecars and never change, which makes it safe to read them without locks.
             try Self.loading(database, path) {
