@@ -169,7 +169,7 @@ import Testing
             #expect(try Files.facts(shop.path("cache.db"))?.inode == inode)
         }
         let status = try shop.moult("status")
-        #expect(status.output.contains("moult apply"), "\(status.output)")
+        #expect(status.output.contains("repair cache with: moult reset cache --store "), "\(status.output)")
         #expect(try shop.moult("status", "--nagios").status == 2)
         #expect(try shop.moult("plan", shop.manifest("2.0.0")).output.contains("cache is not up to date"))
         app.quit()
