@@ -39,14 +39,22 @@ package struct TrialFollow {
                     } catch { return MoultError(.system, what: "\(error)", cause: error) }
                 }
             } catch var error as MoultError where error.outcome == .refused {
-                // `publish` does not sign a feed that was changed after it was signed.
-                error.now = "Sign the feed again with a key that stores trust: \(publish(feed))"
+                error.now =
+                    switch error.code {
+                    // `publish` does not sign a feed that was changed after it was signed.
+                    case .badSignature: "Restore the feed and its signatures from a copy that you trust."
+                    // Nor does it sign with a new key alone.
+                    case .unknownKey:
+                        "Sign the feed with its own key and with a key that stores trust: "
+                            + publish(feed, "--key", "OLD.key", key: "NEW.key")
+                    default: "Sign the feed again with a key that stores trust: \(publish(feed))"
+                    }
                 return [error]
             }
         }
     }
 
-    private func publish(_ feed: String, _ options: String...) -> String {
-        shellLine(["moult", "publish", Files.directory(of: feed)] + options + ["--key", "FILE"])
+    private func publish(_ feed: String, _ options: String..., key: String = "FILE") -> String {
+        shellLine(["moult", "publish", Files.directory(of: feed)] + options + ["--key", key])
     }
 }

@@ -64,7 +64,22 @@ import Testing
             json["faults"]?.array?.map { $0["now"]?.string } == [
                 "Sign the feed again with a key that stores trust: \(publish) --key FILE"
             ])
-        try bench.must("\(publish) --key a.key -q")
+        try bench.must("\(publish) --key a.key -q; cp -a public kept")
+        // The advice depends on why stores refuse the feed.
+        try bench.key("b")
+        #expect(
+            try check("--trust b.pub").output.hasSuffix(
+                """
+
+                  Sign the feed with its own key and with a key that stores trust: \(publish) --key OLD.key --key NEW.key
+
+                """))
+        try bench.must("\(publish) --key a.key --key b.key -q; \(publish) --check --trust b.pub -q")
+        try bench.must("printf ' ' >> public/feed.json")
+        #expect(
+            try check().output.hasSuffix(
+                "\n  Restore the feed and its signatures from a copy that you trust.\n"))
+        try bench.must("rm -r public; mv kept public")
         try bench.replaceRelease(1, "sequence", 7)
         #expect(
             try check().output.hasSuffix(

@@ -270,6 +270,25 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
+    @Test func `a store that follows older releases does not go back because a manifest is missing`() throws {
+        try bench.follow(["1.0.0", "2.0.0"])
+        try bench.set("follow", "match")
+        try bench.must("moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+        try bench.must("rm public/test-2.0.0.json")
+        #expect(try bench.must("moult apply").hasPrefix("no newer release: 2.0.0 is installed\n"))
+        try bench.release("3.0.0", sequence: 3)
+        try bench.must("moult publish public rel/test-3.0.0.json -q -k a.key; rm public/test-3.0.0.json")
+        #expect(try bench.run("moult apply").status == 1)
+        #expect(try bench.installed() == "2.0.0")
+        // A withdrawn release is left.
+        for version in ["2.0.0", "3.0.0"] {
+            try bench.must("moult publish public --withdraw \(version) --reason bad -q -k a.key")
+        }
+        try bench.must("moult apply -q")
+        #expect(try bench.installed() == "1.0.0")
+    }
+
     @Test func `check names a missing manifest on the way to the newest release`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")

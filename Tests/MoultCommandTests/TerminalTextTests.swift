@@ -113,6 +113,15 @@ import Testing
         narrow.row("aaaaaaaaaa", "bbbbbbbbbb", "cc")
         narrow.row("", "b", "c")
         #expect(narrow.lines(width: 15).map(\.plain) == ["aaaaaaaaaa", "    bbbbbbbbbb", "    cc", "    b", "    c"])
+        var empty = Table(.left, .left, .left)
+        empty.row("aaaaaaaaaa", "bb", "")
+        empty.row("aa", "", "cc")
+        #expect(empty.lines(width: 11).map(\.plain) == ["aaaaaaaaaa", "    bb", "aa", "    cc"])
+        #expect(empty.lines(width: nil).map(\.plain) == ["aaaaaaaaaa  bb", "aa              cc"])
+        // Help indents options that have no letter.
+        var options = Table(.left, .left)
+        options.row("    --product NAME", "The product")
+        #expect(options.lines(width: 25).map(\.plain) == ["    --product NAME", "        The product"])
     }
 
     @Test func `a command in a table is not broken`() {

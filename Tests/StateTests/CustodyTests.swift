@@ -149,9 +149,9 @@ import Testing
 
     @Test(arguments: [
         ("chown 65534", "plan", "belongs to user \(Files.userName(65534))"),
-        ("chmod 666", "plan", "is writable by every user"),
+        ("chmod 666", "plan", "is writable by other users"),
         ("chown 65534", "", "belongs to user \(Files.userName(65534))"), ("chmod 775", "", "is writable by its group"),
-        ("chown -h 65534", "link", "belongs to user \(Files.userName(65534))"),
+        ("chown -h 65534", "link", "is a link of user \(Files.userName(65534))"),
     ])
     func `root applies no saved plan that another user can change`(
         _ change: String, _ part: String, _ why: String

@@ -54,13 +54,14 @@ package struct FeedChoice: Sendable {
 
     package func choose() throws -> Result {
         let result = try chooseAvailable()
-        if !result.way.isEmpty || result.skipped.isEmpty { return result }
-        // A store whose next manifest is missing is not up to date.
+        let isNewer = result.way.last.map { next in installed.map { $0.precedes(next.version) } ?? true } ?? false
+        if isNewer || result.skipped.isEmpty { return result }
+        // A store whose next manifest is missing is not up to date, and does not go back to an older release instead.
         var complete = self
         complete.isAvailable = { _ in true }
         var wanted = try complete.chooseAvailable()
-        if wanted.way.isEmpty { return result }
-        wanted.isMissing = true
+        if wanted.way == result.way { return result }
+        wanted.isMissing = !wanted.way.isEmpty
         return wanted
     }
 

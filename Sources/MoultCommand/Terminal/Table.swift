@@ -43,15 +43,22 @@ package struct Table: Sendable {
         var line = spaces(indent)
         // Where the next cell's column starts, and the spaces before the cell.
         var (start, pending) = (indent, 0)
+        // The terms of some lists are indented by spaces of their own.
+        let below = indent + 4 + (cells.first?.plain.prefix { $0 == " " }.count ?? 0)
         for (index, cell) in cells.enumerated() {
             let column = columns[index]
+            if cell.width == 0 {
+                pending += widths[index] + column.gap
+                start += widths[index] + column.gap
+                continue
+            }
             let isWrapped = index == columns.count - 1 && column.alignment == .left
             // A wrapped cell gets at least 20 columns, because text in a narrower strip is hard to read.
             let needed = isWrapped ? min(cell.width, max(cell.longestWord, 20)) : widths[index]
             if let width, index > 0, start + needed > width {
-                if line.plain.contains(where: { $0 != " " }) { lines.append(line) }
-                line = spaces(indent + 4)
-                (start, pending) = (indent + 4, 0)
+                if !line.isBlank { lines.append(line) }
+                line = spaces(below)
+                (start, pending) = (below, 0)
             }
             let padding = spaces(widths[index] - cell.width)
             let before = spaces(pending) + (column.alignment == .right ? padding : StyledText())
@@ -63,8 +70,12 @@ package struct Table: Sendable {
             pending = (column.alignment == .left ? padding.width : 0) + column.gap
             start += widths[index] + column.gap
         }
-        return lines + [line]
+        return line.isBlank && !lines.isEmpty ? lines : lines + [line]
     }
+}
+
+extension StyledText {
+    fileprivate var isBlank: Bool { plain.allSatisfy { $0 == " " } }
 }
 
 func spaces(_ count: Int) -> StyledText { StyledText(String(repeating: " ", count: max(0, count))) }

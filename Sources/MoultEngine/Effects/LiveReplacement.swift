@@ -60,7 +60,7 @@ final class LiveReplacement: WritableEffect {
     func acquire() throws {
         let source = try Connection(path: waiting, access: .readWrite)
         self.source = source
-        try Self.requireReplaceable(place, by: source.header())
+        try Self.requireReplaceable(place, by: source.header(), openIn: OpenFiles.holder(of: place))
         do {
             let probe = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
             isWAL = try probe.header().isWAL
@@ -81,10 +81,9 @@ final class LiveReplacement: WritableEffect {
 
     /// Throws if the file cannot be replaced while it is open: a connection keeps the text encoding of the first schema that it
     /// read, and SQLite cannot change the page size of a file in WAL mode. Only opens the file, and changes nothing, so that a plan
-    /// can ask as well.
-    static func requireReplaceable(_ place: String, by new: DatabaseHeader) throws {
+    /// can ask as well. `holder` is a program that keeps the file open during the replacement.
+    static func requireReplaceable(_ place: String, by new: DatabaseHeader, openIn holder: String?) throws {
         let there = try Connection.header(ofFileAt: place)
-        let holder = try OpenFiles.holder(of: place)
         if let holder, let old = there.encoding, let encoding = new.encoding, old != encoding {
             throw MoultError(
                 .inUse, .refused, what: "\(place) cannot be replaced while it is open",

@@ -47,8 +47,13 @@ package struct ContentForecast {
             else { continue }
             try Files.withScratchDirectory { scratch in
                 guard let file = try unpack(member, plan, scratch) else { return }
+                let place = layout.file(plan.movedFrom(path) ?? path)
+                // A consumer closes the file before the update replaces it.
+                let isReleased = plan.calls.contains { call in
+                    call.isReleased && call.databases.contains { $0.name == effect.database }
+                }
                 try LiveReplacement.requireReplaceable(
-                    layout.file(plan.movedFrom(path) ?? path), by: DatabaseHeader(ofOwnFile: file))
+                    place, by: DatabaseHeader(ofOwnFile: file), openIn: isReleased ? nil : OpenFiles.holder(of: place))
             }
         }
     }

@@ -21,7 +21,11 @@ struct TableComparison {
         guard let old, let new, old.obstacle == nil, new.obstacle == nil else {
             return try counted(oldConnection, newConnection)
         }
-        if !old.parts.isEmpty || !new.parts.isEmpty {
+        guard old.parts.isEmpty == new.parts.isEmpty else {
+            return TableDiff(
+                name: name, presence: .both, method: .unread("only one side stores the text of this index"))
+        }
+        if !old.parts.isEmpty {
             return try compareParts(old, new, oldConnection, newConnection, areUTF8: areUTF8)
         }
         var match = RowMatch(old: old, new: new, areUTF8: areUTF8)
@@ -146,7 +150,8 @@ struct TableComparison {
     /// be read.
     private func counted(_ oldConnection: Connection, _ newConnection: Connection) throws -> TableDiff {
         let presence: TableDiff.Presence = old == nil ? .added : new == nil ? .removed : .both
-        var diff = TableDiff(name: name, presence: presence, method: .counted)
+        let isIndex = (old ?? new)?.parts.isEmpty == false
+        var diff = TableDiff(name: name, presence: presence, method: isIndex ? .index : .counted)
         if let obstacle = old?.obstacle ?? new?.obstacle {
             diff.method = .unread(obstacle)
             return diff

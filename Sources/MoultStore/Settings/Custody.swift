@@ -58,8 +58,8 @@ package struct Custody {
         guard isRoot else { return true }
         // The owner is read first: another user could remove a file while `faults` runs, and then create it again.
         guard let facts = try Files.factsThroughLinks(path) else { return false }
-        let first = try fault(path, facts, allowsSticky: false) ?? faults(ofPath: Files.absolute(path)).first
-        guard let fault = first else { return true }
+        let first = facts.owner == 0 ? try fault(ofFile: path) : fault(path, facts, allowsSticky: false)
+        guard let fault = try first ?? faults(ofPath: Files.absolute(path)).first else { return true }
         throw MoultError(
             .custody, .refused, what: "root does not apply the plan \(path): \(fault.path) \(fault.why)",
             why: "a user who can change the plan determines which release is installed, and with which options",

@@ -182,8 +182,21 @@ import Testing
             "CREATE TABLE other (a)",
             new: "CREATE VIRTUAL TABLE t USING \(module); INSERT INTO t(rowid, a) VALUES (1, 'one')")
         let table = try #require(try DatabaseComparison("x", old: old, new: new).diff().tables.last)
-        #expect((table.name, table.presence, table.method) == ("t", .added, .counted))
+        #expect((table.name, table.presence, table.method) == ("t", .added, .index))
         #expect(table.added > 0 && table.added == table.rowsAfter)
+    }
+
+    @Test func `a full-text index of which one side stores no text is not compared`() throws {
+        let scratch = try Scratch()
+        let (stored, none) = try (
+            scratch.database("stored.db", "CREATE VIRTUAL TABLE t USING fts5(a); INSERT INTO t VALUES ('one')"),
+            scratch.database("none.db", "CREATE VIRTUAL TABLE t USING fts5(a, content='')")
+        )
+        for (old, new) in [(stored, none), (none, stored)] {
+            let table = try #require(try DatabaseComparison("x", old: old, new: new).diff().tables.last)
+            #expect(table.method == .unread("only one side stores the text of this index"))
+            #expect(table.needsOwnLine)
+        }
     }
 
     @Test func `a table of an unknown module is reported by name`() throws {
