@@ -86,6 +86,34 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
+    /// Stops the app that has the file open.
+    private struct Stopping: DatabaseConsumer {
+        let pid: Int32
+        func release(_ change: DatabaseChange) throws {
+            try Shell.must([
+                "sh", "-c", "kill -9 \(pid); while ls -A /proc/\(pid)/fd 2>/dev/null | grep -q .; do sleep 0.01; done",
+            ])
+        }
+        func reload(_ change: DatabaseChange) {}
+    }
+
+    @Test func `a plan refuses another text encoding only if no consumer closes the file`() throws {
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
+        let app = try RunningApp(path)
+        let more: [JSON.Member] = [
+            .init("preserve", [["table": "note", "where": "mine = 1"]]), .init("replace", "live"),
+        ]
+        let next = try lab.maker.make(
+            "2.0.0", sequence: 2,
+            [.shared("note", "PRAGMA encoding = 'UTF-16le';" + Lab.notes(3, "new"), more: more)])
+        let refused = #expect(throws: MoultError.self) { _ = try lab.store.plan(next) }
+        #expect(refused?.what == "\(path) cannot be replaced while it is open")
+        lab.store.register(Stopping(pid: app.pid))
+        _ = try lab.store.plan(next)
+        try lab.store.updateBlocking(to: next)
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
     /// Waits until an update has staged its files and opened the database. From then on, the update only waits for the
     /// lock.
     private func waitForBlocked(_ update: Program) throws {
