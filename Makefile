@@ -77,7 +77,7 @@ BROAD := ^DataTests.SavedPlanTests|^StateTests.(PlantedLink|PlantedOutput|Copied
 HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|^(DataTests.(AllOrNone|MovedPath|Replace)|FeedTests.KeyRotation|StateTests.(CacheVerb|HeldRollback)|MoultCommandTests.ResetVerb|ExternalStepsTests.StepAttack)Tests.*(killed|kill )|a patch recreates the new file|survives crashes|truncated anywhere|faulty server|puts in place before recovery|put in place after a kill|never ends|any number of times|a pipe in place of a file|waits for a locked database|waits for a database that is locked|repairs its generation|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|LoadTests|FlipTests|LargeFeedTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
 test-all: test-deps proof-deps release
 	swift build --build-tests $(DEBUG_FLAGS)
-	swift build --package-path Examples --scratch-path .build/examples
+	swift build --package-path Examples --scratch-path .build/examples --disable-build-manifest-caching
 	scripts/test --only '$(HEAVY)|$(BROAD)' --limit 1800
 	scripts/proof/run .build/release/moult --sample 20 \
 		--flow "first install" --flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live" \

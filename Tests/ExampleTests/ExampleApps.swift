@@ -15,10 +15,13 @@ enum ExampleApps {
         }
     }
 
-    /// Builds the apps that have changed.
+    /// Builds the apps that have changed. SwiftPM's cached manifest of the build lacks files that are new in this package.
     @discardableResult
     static func build() throws -> String {
-        let arguments = ["swift", "build", "--package-path", "Examples", "--scratch-path", ".build/examples"]
+        let arguments = [
+            "swift", "build", "--package-path", "Examples", "--scratch-path", ".build/examples",
+            "--disable-build-manifest-caching",
+        ]
         try Project.must(arguments, in: Project.root, Project.home)
         return "\(Project.root)/.build/examples/debug"
     }
