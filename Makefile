@@ -86,7 +86,7 @@ test-all: test-deps proof-deps release
 		--flow "rows left behind by exchange" --flow "migration that changes values" --flow "rollback to 0+adopted, reference" \
 		--flow "restore, user, WAL" --flow "several databases, WAL" \
 		--flow "replace a file" --flow "undo the replacement of a file"
-	scripts/ledger/run .build/release/moult --stories 100 --save .build/ledger
+	scripts/ledger/run .build/release/moult --stories 60 --save .build/ledger
 	scripts/broken/run .build/release/moult --page docs/proof.md
 	scripts/recipes
 	$(MAKE) --no-print-directory reader-test python-test
@@ -155,7 +155,7 @@ broken: test-deps release
 	scripts/broken/run .build/release/moult --json .build/broken.json
 
 # Runs random stories of an app, its data and its updates, and compares them with an oracle that predicts where each row
-# must be. `make test-all` runs 100 stories; the counts in docs/proof.md are updated by hand.
+# must be. `make test-all` runs 60 stories; the counts in docs/proof.md are updated by hand.
 STORIES ?= 2000
 SEED ?= 1
 ledger: test-deps proof-deps release

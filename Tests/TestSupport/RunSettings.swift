@@ -16,7 +16,7 @@ package enum Sanitizer {
 /// The distance between the system calls that are made to fail. MOULT_FAULTS=all uses all calls (`make faults`);
 /// otherwise this is a sample, which is the same in every run.
 package enum FaultPoints {
-    package static let step = getenv("MOULT_FAULTS").map { String(cString: $0) } == "all" ? 1 : 11
+    package static let step = getenv("MOULT_FAULTS").map { String(cString: $0) } == "all" ? 1 : 17
 
     /// Half of the calls that the smallest flow makes: a sweep that tries fewer has ended early. The exact number depends
     /// on the processes of the machine, whose open files a command lists, and on the length of paths.
