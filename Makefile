@@ -74,6 +74,8 @@ BROAD := ^DataTests.SavedPlanTests|^StateTests.(PlantedLink|PlantedOutput|Copied
 
 # Runs the heavy tests: they build other packages, simulate power failures, kill the installed command at its system calls,
 # repeat an update many times, and run random stories with it. Run `make test` first.
+# Without --disable-build-manifest-caching, SwiftPM does not see files that are new in this package. With it, plugins run again in
+# every build, so the tests build without it.
 HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|^(DataTests.(AllOrNone|MovedPath|Replace)|FeedTests.KeyRotation|StateTests.(CacheVerb|HeldRollback)|MoultCommandTests.ResetVerb|ExternalStepsTests.StepAttack)Tests.*(killed|kill )|a patch recreates the new file|survives crashes|truncated anywhere|faulty server|puts in place before recovery|put in place after a kill|never ends|any number of times|a pipe in place of a file|waits for a locked database|waits for a database that is locked|repairs its generation|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|LoadTests|FlipTests|LargeFeedTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
 test-all: test-deps proof-deps release
 	swift build --build-tests $(DEBUG_FLAGS)

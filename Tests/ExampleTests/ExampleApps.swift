@@ -15,13 +15,10 @@ enum ExampleApps {
         }
     }
 
-    /// Builds the apps that have changed. SwiftPM's cached manifest of the build lacks files that are new in this package.
+    /// Builds the apps that have changed.
     @discardableResult
     static func build() throws -> String {
-        let arguments = [
-            "swift", "build", "--package-path", "Examples", "--scratch-path", ".build/examples",
-            "--disable-build-manifest-caching",
-        ]
+        let arguments = ["swift", "build", "--package-path", "Examples", "--scratch-path", ".build/examples"]
         try Project.must(arguments, in: Project.root, Project.home)
         return "\(Project.root)/.build/examples/debug"
     }
