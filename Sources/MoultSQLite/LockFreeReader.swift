@@ -56,16 +56,15 @@ package enum LockFreeReader {
         let facts = isLocked ? try Files.factsThroughLinks(path) : nil
         let result = Result {
             if let deadline { try connection.raiseGuard(deadline: deadline) }
-            do { try readFirstPage(of: connection) } catch {
-                guard way == .sharedMemory, let code = error.sqlite?.resultCode else { throw error }
-                // Whether the last process that had the database open has removed the sidecars in the meantime.
-                let isGone = try code.primary == .cannotOpen && before != Sidecars.of(path)
-                // The code `readOnlyRecovery` means that a writer was updating the WAL's index. A read-only connection cannot
-                // wait for that.
-                if isGone || code == .readOnlyRecovery { throw changed(path) }
-                throw error
+            do {
+                try readFirstPage(of: connection)
+                return try body(connection, way)
+            } catch {
+                guard way == .sharedMemory, let cause = error.sqlite, cause.path == path,
+                    try isCausedByWriter(cause.resultCode, path, before)
+                else { throw error }
+                throw changed(path)
             }
-            return try body(connection, way)
         }
         try connection.close()
         if isLocked {
@@ -102,6 +101,18 @@ package enum LockFreeReader {
         try connection.set(.noCheckpointOnClose, true)
         try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         return connection
+    }
+
+    /// Returns whether another process caused the error of a statement that read through the `-shm`.
+    ///
+    /// SQLite waits for a writer that is updating the `-shm` only if the reader could write to it; so each statement may fail.
+    private static func isCausedByWriter(_ code: ResultCode, _ path: String, _ before: Sidecars) throws -> Bool {
+        switch code {
+        case .readOnlyRecovery, .readOnlyCannotInitialize: true
+        // The last process that had the database open has removed the sidecars in the meantime.
+        case .cannotOpen: try before != Sidecars.of(path)
+        default: false
+        }
     }
 
     private static func readFirstPage(of connection: Connection) throws {

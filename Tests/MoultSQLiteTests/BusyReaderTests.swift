@@ -30,6 +30,57 @@ import Testing
         }
     }
 
+    /// SQLite does not wait for a writer that is updating the `-shm` if the reader may not write to it.
+    @Test(arguments: [false, true], [Shm.header, .readMarks])
+    func `reading waits while a writer updates the -shm, also between two statements`(later: Bool, part: Shm) throws {
+        let scratch = try TestSupport.Scratch()
+        let path = scratch.path("note.db")
+        let app = try Program.python(
+            """
+            import sqlite3, sys, time
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.executescript("PRAGMA journal_mode=WAL; CREATE TABLE note(x); INSERT INTO note VALUES(1)")
+            shm = open(sys.argv[1] + "-shm", "r+b", buffering=0)
+            def put(data): shm.seek(int(sys.argv[2])); shm.write(data)
+            print("ready"); sys.stdin.readline()
+            shm.seek(int(sys.argv[2])); valid = shm.read(int(sys.argv[3]))
+            put(b"\\xff" * len(valid)); print("updating"); time.sleep(0.3); put(valid)
+            sys.stdin.readline()
+            """, path, "\(part.range.lowerBound)", "\(part.range.count)")
+        #expect(app.line() == "ready")
+        var isUpdating = false
+        func update() {
+            guard !isUpdating else { return }
+            isUpdating = true
+            app.write("update\n")
+            #expect(app.line() == "updating")
+        }
+        if !later { update() }
+        let count = try NonInvasiveReader.into(path) { connection in
+            update()
+            return try connection.int("SELECT count(*) FROM note")
+        }
+        #expect(count == 1)
+        app.closeInput()
+        #expect(app.wait() == 0)
+    }
+
+    /// A part of the `-shm`, by SQLite's file format.
+    enum Shm {
+        /// Both copies of the header: a writer that updates them causes SQLITE_READONLY_RECOVERY.
+        case header
+        /// The read marks without the first, which is not used for frames: a writer that resets them causes
+        /// SQLITE_READONLY_CANTINIT.
+        case readMarks
+
+        var range: Range<Int> {
+            switch self {
+            case .header: 0..<96
+            case .readMarks: 104..<120
+            }
+        }
+    }
+
     /// An app's rollback journal exists only while a transaction writes.
     @Test func `a journal that appears and disappears does not make a database unreadable`() throws {
         let scratch = try TestSupport.Scratch()
