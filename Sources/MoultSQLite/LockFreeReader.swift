@@ -22,11 +22,23 @@ package enum LockFreeReader {
 
     /// Calls the closure with a connection that reads the database. With a deadline (in seconds), the connection is guarded.
     ///
-    /// A hot journal has its own error (E410), because the database cannot be read until a process rolls the journal back. If
-    /// another process changed the database in a way that locks do not prevent, the result is unreliable, and the error says to
-    /// try again (E402).
+    /// The body is called again if another process opens the database or writes to it in a way that locks do not prevent: that is
+    /// not a fault of the database, and the next attempt may succeed. After `busyTimeout` (in milliseconds), the error says to try
+    /// again (E402). A hot journal has its own error (E410), because the database cannot be read until a process rolls the journal
+    /// back.
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection, Way) throws -> R
+    ) throws -> R {
+        var backoff = Backoff(.milliseconds(Int(busyTimeout)), longest: 1)
+        while true {
+            do { return try attempt(path, deadline, busyTimeout, body) } catch let error as MoultError {
+                guard error.code == .databaseBusy, error.sqlite == nil, backoff.pause() else { throw error }
+            }
+        }
+    }
+
+    private static func attempt<R>(
+        _ path: String, _ deadline: Double?, _ busyTimeout: Int32, _ body: (Connection, Way) throws -> R
     ) throws -> R {
         try preventCtimeChanges()
         // Opening reads nothing yet; only the first statement looks for sidecars and creates them.
@@ -110,7 +122,7 @@ package enum LockFreeReader {
         switch code {
         case .readOnlyRecovery, .readOnlyCannotInitialize: true
         // The last process that had the database open has removed the sidecars in the meantime.
-        case .cannotOpen: try before != Sidecars.of(path)
+        case .cannotOpen, .readOnlyDirectory: try before != Sidecars.of(path)
         default: false
         }
     }

@@ -19,16 +19,7 @@ package enum NonInvasiveReader {
             try connection.close()
             return result
         }
-        var backoff = Backoff(.milliseconds(Int(busyTimeout)), longest: 1)
-        while true {
-            do { return try naming(path) { try attempt(path, deadline, busyTimeout, body) } } catch let error
-                as MoultError
-            {
-                // A process opened the database or wrote to it at that moment. This is not a fault of the database, and the
-                // next attempt may succeed.
-                guard error.code == .databaseBusy, error.sqlite == nil, backoff.pause() else { throw error }
-            }
-        }
+        return try naming(path) { try attempt(path, deadline, busyTimeout, body) }
     }
 
     /// Adds to a lock error the processes that have the database open, as far as this user may see them.

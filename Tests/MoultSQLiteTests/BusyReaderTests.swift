@@ -10,19 +10,7 @@ import Testing
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")
         try Shell.must(["sqlite3", path, "PRAGMA journal_mode=WAL; CREATE TABLE note(x); INSERT INTO note VALUES(1)"])
-        let apps = try (1...2).map { _ in
-            try Program.python(
-                """
-                import select, sqlite3, sys
-                done = 0
-                while not select.select([sys.stdin], [], [], 0)[0]:
-                    c = sqlite3.connect(sys.argv[1], timeout=5)
-                    c.execute("UPDATE note SET x = x + 1"); c.commit(); c.close()
-                    done += 1
-                    if done == 1: print("ready")
-                """, path)
-        }
-        for app in apps { #expect(app.line() == "ready") }
+        let apps = try (1...2).map { _ in try Program.singleChanges(path, "UPDATE note SET x = x + 1") }
         for _ in 1...300 { #expect(try NonInvasiveReader.into(path) { try $0.int("SELECT count(*) FROM note") } == 1) }
         for app in apps {
             app.closeInput()

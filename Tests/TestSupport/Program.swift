@@ -68,6 +68,23 @@ package final class Program {
         try Program(["python3", "-u", "-c", text] + arguments)
     }
 
+    /// Runs an app that opens a database only for a single change each, until its input ends. If the database is in WAL mode,
+    /// its sidecars appear and disappear.
+    package static func singleChanges(_ path: String, _ sql: String) throws -> Program {
+        let app = try python(
+            """
+            import select, sqlite3, sys
+            done = 0
+            while not select.select([sys.stdin], [], [], 0)[0]:
+                c = sqlite3.connect(sys.argv[1], timeout=5)
+                c.execute(sys.argv[2]); c.commit(); c.close()
+                done += 1
+                if done == 1: print("ready")
+            """, path, sql)
+        guard app.line() == "ready" else { throw MoultError(.system, what: "the app did not change \(path)") }
+        return app
+    }
+
     /// Waits for the next line of output, and returns it; nil at the end.
     package func line() -> String? {
         while true {

@@ -98,8 +98,9 @@ final class DrainedFile {
                 else { throw inUse() }
             }
             // The lock outlives the transaction that takes it. A read transaction follows, in which records can be compared as
-            // bytes.
-            try connection.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT; BEGIN")
+            // bytes. Exclusive mode is set later, because in that mode a connection keeps its read lock while it waits for a
+            // writer that itself waits for that lock.
+            try connection.execute("BEGIN EXCLUSIVE; PRAGMA locking_mode = EXCLUSIVE; COMMIT; BEGIN")
         } catch let error as MoultError {
             try connection.close()
             guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code else { throw error }

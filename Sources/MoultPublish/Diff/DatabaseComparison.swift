@@ -28,8 +28,9 @@ package struct DatabaseComparison {
             diff.isSameFile = true
             return diff
         }
-        try LockFreeReader.into(old, deadline: deadline(old)) { oldConnection, oldWay in
+        diff = try LockFreeReader.into(old, deadline: deadline(old)) { oldConnection, oldWay in
             try LockFreeReader.into(new, deadline: deadline(new)) { newConnection, newWay in
+                var diff = diff
                 try oldConnection.transaction(.deferred) {
                     try newConnection.transaction(.deferred) {
                         let sides = Sides(
@@ -39,6 +40,7 @@ package struct DatabaseComparison {
                         try compare(sides, &diff)
                     }
                 }
+                return diff
             }
         }
         if options.pages { diff.pages = try PageMap(old: old, new: new) }
