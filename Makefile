@@ -1,5 +1,5 @@
 # The targets of this project. `make demo` demonstrates moult and `make test` tests it; targets install missing packages.
-.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
+.PHONY: demo test test-all broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -88,6 +88,9 @@ test-all: test-deps proof-deps release
 		--flow "rows left behind by exchange" --flow "migration that changes values" --flow "rollback to 0+adopted, reference" \
 		--flow "restore, user, WAL" --flow "several databases, WAL" \
 		--flow "replace a file" --flow "undo the replacement of a file"
+	scripts/proof/crowd .build/release/moult --rounds 2 \
+		--flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live, WAL" --flow "user migration" \
+		--flow "rows left behind by live" --flow "migration that changes values, WAL" --flow "rollback to 0+adopted, exchange"
 	scripts/ledger/run .build/release/moult --stories 60 --save .build/ledger
 	scripts/broken/run .build/release/moult --page docs/proof.md
 	scripts/recipes
@@ -155,6 +158,11 @@ proof: test-deps proof-deps release
 # release. Every verb must report this, and the commands in the messages must repair the store.
 broken: test-deps release
 	scripts/broken/run .build/release/moult --json .build/broken.json
+
+# Runs each flow of the proof that uses a store while apps write to its databases: no app may fail or wait for longer than five
+# seconds, and no row may be lost. `make test-all` runs some of the flows.
+crowd: test-deps release
+	scripts/proof/crowd .build/release/moult
 
 # Runs random stories of an app, its data and its updates, and compares them with an oracle that predicts where each row
 # must be. `make test-all` runs 60 stories; the counts in docs/proof.md are updated by hand.
