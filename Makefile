@@ -70,7 +70,7 @@ test: test-deps lint
 
 # Tests that try many cases of one rule, and would make `make test` longer than ten minutes. `make test-all` runs them, and so
 # do the sanitizers.
-BROAD := ^DataTests.SavedPlanTests|^StateTests.(PlantedLink|PlantedOutput|CopiedSeal|SameVerdict|DamagedHolds|DamagedHistory)Tests|^MoultArchiveTests.WriterTests|^FeedTests.HostileBundleTests|^MoultSandboxTests.MaliciousDatabaseTests|^MoultCommandTests.WrongInputTests
+BROAD := ^DataTests.(SavedPlan|CarriedValues|RepeatedRename|UnreadableRows)Tests|^StateTests.(PlantedLink|PlantedOutput|CopiedSeal|SameVerdict|DamagedHolds|DamagedHistory|DamagedRelease)Tests|^MoultArchiveTests.(Writer|RefusedStreams)Tests|^FeedTests.HostileBundleTests|^MoultSandboxTests.MaliciousDatabaseTests|^MoultCommandTests.Wrong(Input|File)Tests
 
 # Runs the heavy tests: they build other packages, simulate power failures, kill the installed command at its system calls,
 # repeat an update many times, and run random stories with it. Run `make test` first.
