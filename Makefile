@@ -51,6 +51,7 @@ lint:
 	scripts/check-arrows
 	scripts/check-guarantees
 	scripts/check-gate
+	scripts/check-bytes
 	scripts/check-paths
 	scripts/codes
 	scripts/fields

@@ -117,6 +117,10 @@ int moult_pidfd_open(pid_t pid) {
     (void)pid;
     return none();
 }
+int moult_pidfd_signal(int fd, int signal) {
+    (void)fd, (void)signal;
+    return none();
+}
 int moult_has_ended(pid_t pid) {
     (void)pid;
     return none();

@@ -38,6 +38,7 @@ int moult_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 int moult_socket_pair(int ends[2]) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); }
 
 int moult_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
+int moult_pidfd_signal(int fd, int signal) { return (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0); }
 int moult_memfd(void) { return (int)syscall(SYS_memfd_create, "moult", 1u /* MFD_CLOEXEC */); }
 
 int moult_is_mount_root(const char *path) {

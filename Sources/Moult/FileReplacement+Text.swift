@@ -64,9 +64,9 @@ extension FileReplacement {
             let content = ByteCount(size)
             if let new {
                 sentences.append(
-                    "\(name) gets the content of \(new), \(content), \(way == .live ? "in place" : "by exchange"): \(why)"
+                    "\(name) gets the content of \(new), \(content), \(way == .live ? "live" : "by exchange"): \(why)"
                 )
-                sentences += rows.map { $0.text(keptIn: Self.copyName) }
+                sentences += rows.map { $0.plannedText(keptIn: Self.copyName) }
                 sentences.append("a complete copy of the old content is kept")
                 if case .unfit = try Fitness.of(path, judge: { _ in nil }), try Files.facts(path)?.size != 0 {
                     sentences.append("\(name) is not a valid database, so --undo cannot restore it")

@@ -24,7 +24,7 @@ extension Store {
         guard let why = try fault(database, lease) else { return try StoreConnection(lease: lease, only: name) }
         let path = try lease.path(of: name)
         guard policy == .setUserDataAside || policy == .cachesOnly && database.kind.isDisposable else {
-            throw StoreErrors.willNotLoad(database, path, why)
+            throw try StoreErrors.willNotLoad(database, path, why)
         }
         if try wasResetJustNow(name) { throw StoreErrors.failedAgain(path, why) }
         let reset = try orchestrator().reset(

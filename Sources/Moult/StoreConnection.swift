@@ -59,15 +59,14 @@ public final class StoreConnection {
     private static func loading<R>(_ database: Database, _ path: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError {
             if error.code == .databaseCorrupt, !database.kind.isSealed {
-                throw StoreErrors.willNotLoad(database, path, error.why ?? error.what)
+                throw try StoreErrors.willNotLoad(database, path, error.why ?? error.what)
             }
+            guard try Files.factsThroughLinks(path) == nil else { throw error }
             // An in-place database is in the app's own directory, and the app may have been moved.
-            if database.place == .inPlace, let target = try Files.target(ofLink: path),
-                try Files.factsThroughLinks(path) == nil
-            {
+            if database.place == .inPlace, let target = try Files.target(ofLink: path) {
                 throw StoreErrors.moved(database, target)
             }
-            throw error
+            throw StoreErrors.missing(database, path)
         }
     }
 

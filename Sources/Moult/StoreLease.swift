@@ -39,8 +39,9 @@ public final class StoreLease: Sendable {
         /// nothing next to it, not even with `PRAGMA journal_mode = WAL`. A database that apps write to is never marked so.
         ///
         /// SQLite accepts the URI in `sqlite3_open_v2` with `SQLITE_OPEN_URI`, and in `ATTACH` if the connection was opened
-        /// with that flag. Without the flag, `ATTACH 'file:...'` creates a file with that name: use `path` on such a
-        /// connection, and note that SQLite then does not prevent writes to a read-only database.
+        /// with that flag, or if SQLite was compiled with `SQLITE_USE_URI=1`. Otherwise `ATTACH` fails with `unable to open
+        /// database`: use `path` on such a connection, and note that SQLite then does not prevent writes to a read-only
+        /// database.
         public let uri: String
         /// The path of the file.
         public let path: String

@@ -44,6 +44,11 @@ package struct TrialFollow {
                     // `publish` does not sign a feed that was changed after it was signed.
                     case .badSignature: "Restore the feed and its signatures from a copy that you trust."
                     // Nor does it sign with a new key alone.
+                    case .unknownKey where try hasKeyList(feed):
+                        "Stores trust the keys in the feed's key list through its root keys. Check with a root key: "
+                            + shellLine([
+                                "moult", "publish", Files.directory(of: feed), "--check", "--trust", "ROOT.pub",
+                            ])
                     case .unknownKey:
                         "Sign the feed with its own key and with a key that stores trust: "
                             + publish(feed, "--key", "OLD.key", key: "NEW.key")
@@ -52,6 +57,10 @@ package struct TrialFollow {
                 return [error]
             }
         }
+    }
+
+    private func hasKeyList(_ feed: String) throws -> Bool {
+        try Files.list(Files.directory(of: feed)).contains { KeyList.isFileName($0) }
     }
 
     private func publish(_ feed: String, _ options: String..., key: String = "FILE") -> String {

@@ -39,7 +39,7 @@ struct ArchiveRefusal: Error {
     enum Advice: String {
         case again = "Download the archive again, or pack it again."
         case renameOne = "Rename one of them."
-        case renamePlainly = "Rename the file before packing: letters, digits, “.”, “_” and “-” are allowed."
+        case renamePlainly = "Rename the file before packing: letters, digits, \".\", \"_\" and \"-\" are allowed."
         case otherLevel = "Choose another level."
         case otherKind = "Choose tar.gz, tar.xz or zip."
         case sameRelease = "Use the manifest and the archive of the same release."
@@ -52,7 +52,7 @@ struct ArchiveRefusal: Error {
         case copyAgain = "Copy or download it again."
         case copyWhole = "Copy or download it again: a part is missing."
         case nameOfKind = "Rename it with the extension of its type, or pack it again."
-        case withoutPadding = "Pack it again with “bsdtar -f FILE”, or let zstd compress the output of tar."
+        case withoutPadding = "Pack it again with \"bsdtar -f FILE\", or let zstd compress the output of tar."
         case smallerWindow = "Pack it again with zstd up to level 19 and without --long or --ultra."
         case withoutDictionary = "Pack it again without a dictionary."
         case smallerDictionary = "Pack it again with xz -8 or lower."
@@ -75,7 +75,7 @@ struct ArchiveRefusal: Error {
 
     static func size(of member: String, is found: String, declared: Int) -> ArchiveRefusal {
         ArchiveRefusal(
-            .archiveSize, "its member “\(member)” has \(found) bytes instead of \(declared)",
+            .archiveSize, "its member \"\(member)\" has \(found) bytes instead of \(declared)",
             now: .sameRelease)
     }
 }

@@ -16,10 +16,10 @@ struct MemberSet {
             guard folded.insert(name.lowercased()).inserted else {
                 throw ArchiveRefusal(
                     .archiveDuplicate,
-                    "two declared members have the name “\(name)”, or names that differ from it only in case",
+                    "two declared members have the name \"\(name)\", or names that differ from it only in case",
                     now: .renameOne)
             }
-            let parts = name.split(separator: "/")
+            let parts = name.pathParts()
             for count in 1..<max(parts.count, 1) { directories.insert(parts.prefix(count).joined(separator: "/")) }
         }
         self.directories = directories
@@ -41,8 +41,8 @@ struct MemberSet {
             let near = sizes.keys.first { $0.lowercased() == name.lowercased() }
             throw ArchiveRefusal(
                 .archiveUndeclared,
-                "it contains “\(name)”, which is not declared"
-                    + (near.map { "; the declared name is “\($0)”, which differs in case" } ?? ""))
+                "it contains \"\(name)\", which is not declared"
+                    + (near.map { "; the declared name is \"\($0)\", which differs in case" } ?? ""))
         }
         try note(name)
         return (name, size)
@@ -51,17 +51,20 @@ struct MemberSet {
     /// Checks a directory entry. A directory with a declared member is harmless; no directory is created.
     mutating func takeDirectory(_ entry: String) throws {
         var path = Self.withoutDot(entry)
-        if path.hasSuffix("/") { path.removeLast() }
+        if path.endsWithSlash { path.removeLast() }
         if path.isEmpty { path = "." }
         guard directories.contains(path) else {
             throw ArchiveRefusal(
-                .archiveEntryKind, "it contains the directory “\(printable(entry))”, which contains no declared member")
+                .archiveEntryKind,
+                "it contains the directory \"\(printable(entry))\", which contains no declared member")
         }
         try note(path + "/")
     }
 
     private mutating func note(_ name: String) throws {
-        guard seen.insert(name).inserted else { throw ArchiveRefusal(.archiveDuplicate, "it contains “\(name)” twice") }
+        guard seen.insert(name).inserted else {
+            throw ArchiveRefusal(.archiveDuplicate, "it contains \"\(name)\" twice")
+        }
     }
 
     /// The maximum number of entries of an archive without superfluous ones.
@@ -71,7 +74,7 @@ struct MemberSet {
     func checkComplete() throws {
         let missing = sizes.keys.filter { !seen.contains($0) }.sorted()
         guard missing.isEmpty else {
-            let names = missing.map { "“\($0)”" }.joined(separator: ", ")
+            let names = missing.map { "\"\($0)\"" }.joined(separator: ", ")
             throw ArchiveRefusal(.archiveMissing, "it does not contain the declared \(names)")
         }
     }
@@ -84,18 +87,18 @@ struct MemberSet {
     private static func check(_ name: String) throws {
         func refused(_ why: String) -> ArchiveRefusal {
             ArchiveRefusal(
-                .archiveName, "it contains the name “\(printable(name))”, \(why)",
+                .archiveName, "it contains the name \"\(printable(name))\", \(why)",
                 now: .renamePlainly)
         }
         guard name.utf8.allSatisfy({ $0 < 0x80 }) else { throw refused("which has characters outside ASCII") }
-        if name.hasPrefix("/") { throw refused("which is an absolute path") }
+        if name.isAbsolutePath { throw refused("which is an absolute path") }
         guard name.utf8.allSatisfy({ isPlain($0) || $0 == UInt8(ascii: "/") }) else {
             throw refused("which has characters that are not allowed")
         }
-        for part in name.split(separator: "/", omittingEmptySubsequences: false) where ["", ".", ".."].contains(part) {
-            throw refused(part == ".." ? "which leads out of the directory with “..”" : "which is not a plain path")
+        for part in name.pathParts(keepingEmpty: true) where ["", ".", ".."].contains(part) {
+            throw refused(part == ".." ? "which leads out of the directory with \"..\"" : "which is not a plain path")
         }
-        let parts = name.split(separator: "/")
+        let parts = name.pathParts()
         guard parts.count <= maxLevels else { throw refused("which has more than \(maxLevels) levels") }
         guard parts.allSatisfy({ $0.utf8.count <= 255 }) else {
             throw refused("which has a part of more than 255 bytes")
@@ -158,6 +161,6 @@ package struct ExpectedMembers {
     private func wrongSize(_ found: String) -> MoultError {
         MoultError(
             .archiveSize, what: "cannot unpack \(path)",
-            why: "its member “\(current ?? "")” has \(found) bytes than declared")
+            why: "its member \"\(current ?? "")\" has \(found) bytes than declared")
     }
 }

@@ -17,8 +17,9 @@ package enum AdvisedCommands {
 
     /// The programs of commands that are advised.
     package static let programs = [
-        moult, "sudo", "mv", "cp", "rm", "ln", "ls", "find", "mkdir", "chmod", "chown", "mount", "kill", "sqlite3",
-        "systemctl",
+        moult, "sudo", "mv", "cp", "rm", "ln", "ls", "find", "mkdir", "chmod", "chown", "chgrp", "install", "mount",
+        "kill",
+        "sqlite3", "systemctl", "bsdtar", "iconv",
     ]
 
     /// Returns where the commands of these programs are.
@@ -35,20 +36,63 @@ package enum AdvisedCommands {
     }
 
     private static func end(of command: Substring) -> String.Index {
-        var (index, isQuoted) = (command.startIndex, false)
-        while index < command.endIndex {
-            let next = command.index(after: index)
-            switch command[index] {
-            case "'": isQuoted.toggle()
-            case "\\" where !isQuoted && next < command.endIndex:
-                index = command.index(after: next)
-                continue
-            case ",", ".":
-                if !isQuoted, next == command.endIndex ? command[index] == "." : command[next] == " " { return index }
-            default: break
+        let scalars = command.unicodeScalars
+        var quotes = ShellQuotes()
+        for index in scalars.indices {
+            let next = scalars.index(after: index)
+            if [",", "."].contains(scalars[index]), !quotes.isOpen,
+                next == scalars.endIndex ? scalars[index] == "." : scalars[next] == " "
+            {
+                return index
             }
-            index = next
+            quotes.read(scalars[index])
         }
         return command.endIndex
+    }
+
+    /// Returns the words of a command as they are written, with their quotes.
+    package static func words(of command: String) -> [Substring] {
+        let scalars = command.unicodeScalars
+        var (words, start, quotes) = ([Substring](), scalars.startIndex, ShellQuotes())
+        for index in scalars.indices {
+            if scalars[index] == " ", !quotes.isOpen {
+                words.append(command[start..<index])
+                start = scalars.index(after: index)
+            }
+            quotes.read(scalars[index])
+        }
+        return (words + [command[start...]]).filter { !$0.isEmpty }
+    }
+
+    /// Returns the text with the parts outside of commands replaced by the result of `body`.
+    package static func replacingProse(in advice: String, _ body: (String) -> String) -> String {
+        var (result, rest) = ("", advice.startIndex)
+        for range in ranges(in: advice) {
+            result += body(String(advice[rest..<range.lowerBound])) + advice[range]
+            rest = range.upperBound
+        }
+        return result + body(String(advice[rest...]))
+    }
+}
+
+/// Follows the quotes of a command that `shellLine` has written: `'...'`, `$'...'` and `\'`.
+private struct ShellQuotes {
+    private enum Kind { case none, single, ansiC }
+    private var kind = Kind.none
+    private var isEscaped = false
+    private var last: Unicode.Scalar?
+
+    /// Whether the next character is in quotes.
+    var isOpen: Bool { kind != .none || isEscaped }
+
+    mutating func read(_ scalar: Unicode.Scalar) {
+        defer { last = scalar }
+        if isEscaped { return isEscaped = false }
+        switch (kind, scalar) {
+        case (.none, "'"): kind = last == "$" ? .ansiC : .single
+        case (.single, "'"), (.ansiC, "'"): kind = .none
+        case (.none, "\\"), (.ansiC, "\\"): isEscaped = true
+        default: break
+        }
     }
 }

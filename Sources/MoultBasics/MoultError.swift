@@ -43,7 +43,7 @@ public struct MoultError: Error, Sendable {
     /// The cause, if known.
     public var why: String? { didSet { why = why.map(readable) } }
     /// The next step, a command if possible.
-    public var now: String? { didSet { now = now.map(readable) } }
+    public var now: String? { didSet { now = now.map(readableAdvice) } }
     /// The underlying error.
     public var cause: (any Error)?
 
@@ -57,7 +57,7 @@ public struct MoultError: Error, Sendable {
         self.outcome = outcome
         self.what = readable(what)
         self.why = why.map(readable)
-        self.now = now.map(readable)
+        self.now = now.map(readableAdvice)
         self.cause = cause
     }
 }

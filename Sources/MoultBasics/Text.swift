@@ -38,7 +38,7 @@ package func shellLine(_ words: [String]) -> String {
             (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
                 || "-_./+:=@%,".utf8.contains(byte)
         }
-        return isPlain && !word.isEmpty ? word : "'\(word.replacing("'", with: "'\\''"))'"
+        return isPlain && !word.isEmpty ? word : "'\(word.replacing(scalar: "'", with: "'\\''"))'"
     }
     .joined(separator: " ")
 }
@@ -94,9 +94,16 @@ package func shortened(_ text: String, to limit: Int = 200) -> String {
 func readable(_ part: String) -> String {
     if part.utf8.count <= 200 { return part }
     let words = part.split(separator: " ", omittingEmptySubsequences: false).map { word in
-        shortened(String(word), to: word.contains("/") ? 5_000 : 200)
+        shortened(String(word), to: word.containsSlash ? 5_000 : 200)
     }
     return shortened(words.joined(separator: " "), to: 8_000)
+}
+
+/// Does the same with advice, but leaves the commands in it complete: part of a command could be a different one.
+func readableAdvice(_ advice: String) -> String {
+    if advice.utf8.count <= 200 { return advice }
+    let shown = AdvisedCommands.replacingProse(in: advice, readable)
+    return shown.utf8.count <= 20_000 ? shown : "The command is too long to be shown."
 }
 
 /// A number of bytes for display: three digits and a binary unit, `83.8 MiB`.

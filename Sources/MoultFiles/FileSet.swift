@@ -157,7 +157,7 @@ package struct FileSet {
         let fields = try Fields(JSON(parsing: bytes, source: source), failure: fail)
         /// Returns the name if it is a plain file name; throws if it leads to another directory.
         func plain(_ name: String) throws -> String {
-            guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
+            guard !name.isEmpty, !name.containsSlash, name != ".", name != ".." else {
                 throw fail("a name", "must be plain", nil)
             }
             return name

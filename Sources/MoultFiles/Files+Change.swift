@@ -203,13 +203,13 @@ extension Files {
 
     /// Returns the path's directory: `a/b` for `a/b/c`.
     package static func directory(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
+        guard let slash = path.lastSlash else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// Returns the last component of a path.
     package static func name(of path: String) -> String {
-        path.split(separator: "/").last.map { String($0) } ?? path
+        path.pathParts().last.map { String($0) } ?? path
     }
 
     /// Returns the path with all symlinks resolved.
@@ -230,7 +230,7 @@ extension Files {
 
     /// Returns a path relative to the working directory as an absolute path; symlinks are not resolved.
     package static func absolute(_ path: String) throws -> String {
-        if path.hasPrefix("/") { return path }
+        if path.isAbsolutePath { return path }
         guard let buffer = getcwd(nil, 0) else {
             throw Errno(moult_errno()).error("cannot determine the working directory")
         }

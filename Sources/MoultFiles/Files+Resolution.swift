@@ -13,7 +13,7 @@ extension Files {
     /// Like `resolvedForOpening`, but also returns the owners of the symlinks on the way.
     package static func resolutionForOpening(_ path: String) throws -> (path: String, linkOwners: Set<UInt32>) {
         var owners: Set<UInt32> = []
-        var rest = try absolute(path).split(separator: "/").map(String.init)[...]
+        var rest = try absolute(path).pathParts().map(String.init)[...]
         var here = ""
         var links = 0
         while let name = rest.popFirst() {
@@ -37,8 +37,8 @@ extension Files {
             }
             try requireTrusted(link: next, facts, to: target, opening: path)
             owners.insert(facts.owner)
-            if target.hasPrefix("/") { here = "" }
-            rest = (target.split(separator: "/").map(String.init) + rest)[...]
+            if target.isAbsolutePath { here = "" }
+            rest = (target.pathParts().map(String.init) + rest)[...]
         }
         return (here.isEmpty ? "/" : here, owners)
     }
@@ -53,7 +53,7 @@ extension Files {
         }
         let owner = try factsThroughLinks(link)?.owner
         if owner == facts.owner, geteuid() != 0 { return }
-        let place = target.hasPrefix("/") ? target : "\(directory(of: link))/\(target)"
+        let place = target.isAbsolutePath ? target : "\(directory(of: link))/\(target)"
         throw untrusted(link, of: facts.owner, to: place, of: owner, what: "cannot open \(path)")
     }
 

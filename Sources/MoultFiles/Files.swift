@@ -55,7 +55,7 @@ package enum Files {
         // Without /proc, only the path with which the program was started is known. A relative path is useless after a change
         // of directory.
         let path = String(cString: moult_program_path())
-        return try path.hasPrefix("/") && factsThroughLinks(path)?.kind == .file ? path : nil
+        return try path.isAbsolutePath && factsThroughLinks(path)?.kind == .file ? path : nil
     }
 
     /// Returns the content of a file; nil if the file does not exist. Throws if it is larger than `limit` bytes.

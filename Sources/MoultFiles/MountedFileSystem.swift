@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultLibc
 
 /// The file system of a path, from `/proc/self/mountinfo`. Querying the file system itself could hang if its server is
@@ -29,7 +30,7 @@ package struct MountedFileSystem: Sendable, Equatable {
             guard words.count > 5, device.count == 2, let dash = words.firstIndex(of: "-"), dash + 1 < words.count
             else { continue }
             let mountPoint = unescaped(words[4])
-            let isAbove = mountPoint == "/" || path == mountPoint || path.hasPrefix(mountPoint + "/")
+            let isAbove = mountPoint == "/" || path.hasBytes(of: mountPoint) || path.isBelow(mountPoint)
             // Of two file systems mounted at the same place, the later one is visible.
             guard isAbove, mountPoint.utf8.count >= (best?.mountPoint.utf8.count ?? 0) else { continue }
             let options = words[5].split(separator: ",") + (words.last?.split(separator: ",") ?? [])

@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultLibc
 
 /// The open files of all processes, from `/proc/PID/fd`, read once for many queries.
@@ -26,7 +27,7 @@ package struct OpenFileTable: Sendable {
             }
             var known: Set<FileNumber> = []
             for name in names {
-                guard let path = descriptors.path(name), path.hasPrefix("/"), let facts = descriptors.facts(name),
+                guard let path = descriptors.path(name), path.isAbsolutePath, let facts = descriptors.facts(name),
                     isWanted(path, facts)
                 else { continue }
                 let isNew = known.insert(FileNumber(facts)).inserted

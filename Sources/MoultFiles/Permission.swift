@@ -22,7 +22,7 @@ package enum Permission {
         if let command { return Self.allow + shellLine(command) }
         guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
         // A path with `.` or `..` depends on the working directory, and `.` before the full stop would look like `..`.
-        let isRelative = obstacle.path.split(separator: "/").contains { $0 == "." || $0 == ".." }
+        let isRelative = obstacle.path.pathParts().contains { $0 == "." || $0 == ".." }
         // If the path cannot be resolved, the advice has it as it is.
         let place = isRelative ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
         let advice = "Run the command as user \(Files.userName(owner)), who owns \(place)"
@@ -58,11 +58,12 @@ package enum Permission {
         }
     }
 
-    /// Like `require`, but the error names the user and the path.
+    /// Like `require`, but the error names the user and the path, and counts as a refusal.
     package func check(_ what: String) throws {
         guard let advice else { return }
         throw MoultError(
-            .system, what: what, why: "user \(Files.userName(geteuid())) may not write to \(path)", now: advice)
+            .system, .refused, what: what, why: "user \(Files.userName(geteuid())) may not write to \(path)",
+            now: advice)
     }
 
     /// The permissions that new files of this process do not get; nil if the system does not show them.
@@ -99,7 +100,7 @@ package enum Permission {
     /// The first component of the path that denies access.
     private var obstacle: (path: String, isDirectory: Bool)? {
         // If root is denied access, or the path is in /proc, modes are not the cause.
-        if geteuid() == 0 || path.hasPrefix("\(SystemFeatures.proc)/") { return nil }
+        if geteuid() == 0 || path.isBelow(SystemFeatures.proc) { return nil }
         var directories: [String] = []
         var above = path
         while above != "/", above != "." {

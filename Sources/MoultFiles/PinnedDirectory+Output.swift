@@ -17,7 +17,7 @@ extension PinnedDirectory {
         }
         if creating, kind == nil {
             var name = path[...]
-            while name.count > 1, name.hasSuffix("/") { name = name.dropLast() }
+            while name.count > 1, name.endsWithSlash { name = name.dropLast() }
             let parent = Files.directory(of: String(name))
             let above = try Files.factsThroughLinks(parent)?.kind == .directory ? output(parent) : nil
             try withExtendedLifetime(above) { try Files.ensureDirectory(String(name)) }
@@ -47,7 +47,7 @@ private struct OutputWalk {
             try wrapped("cannot open \(path)", .read(path), body)
         }
         let pinned = PinnedDirectory.above(path)
-        let start = pinned?.directory.path ?? (path.hasPrefix("/") ? "/" : ".")
+        let start = pinned?.directory.path ?? (path.isAbsolutePath ? "/" : ".")
         var here = Descriptor(
             owning: try checked { () throws(Errno) in
                 guard let pinned else { return try Syscall.open(start, Self.flags) }
@@ -71,7 +71,7 @@ private struct OutputWalk {
             guard links <= 40 else { throw Errno.loop.error("cannot open \(path)", .read(path)) }
             let target = try checked { () throws(Errno) in try Syscall.readlink(name, in: here.number) }
             let end = try isTrusted(facts, in: here) ? [] : [Part.end(link: place, owner: facts.owner)]
-            if target.hasPrefix("/") {
+            if target.isAbsolutePath {
                 here = Descriptor(owning: try checked { () throws(Errno) in try Syscall.open("/", Self.flags) }, "/")
             }
             rest = (names(target) + end + rest)[...]
@@ -80,7 +80,7 @@ private struct OutputWalk {
     }
 
     private static func names(_ path: String) -> [Part] {
-        path.split(separator: "/").filter { $0 != "." }.map { .name(String($0)) }
+        path.pathParts().filter { $0 != "." }.map { .name(String($0)) }
     }
 
     /// Returns whether this user or root has created the symlink, or only they can create files in its directory.

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import MoultBasics
 internal import MoultLibc
 
 /// A path below a store's directory `.moult`, which system calls reach without following symlinks.
@@ -18,7 +19,7 @@ struct StorePath {
         // Most paths are not below `.moult`, and this check runs before every system call with a path.
         guard let end = Self.end(path) else { return nil }
         directory = path[..<end]
-        names = path[end...].split(separator: "/").filter { $0 != "." }
+        names = path[end...].pathParts().filter { $0 != "." }
         if names.isEmpty { return nil }
         if names.contains("..") { throw .loop }
     }
@@ -116,7 +117,7 @@ struct StorePath {
                     try Self.target(directory, String(cString: rest))
                 }
             }
-        let words = target.split(separator: "/", omittingEmptySubsequences: false)
+        let words = target.pathParts(keepingEmpty: true)
         guard words.count == 2, words[0] == "generations", !words[1].isEmpty, !words[1].hasPrefix(".") else {
             throw .loop
         }
@@ -179,7 +180,7 @@ struct StorePath {
     private static func walk(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
         var here = try Syscall.answer(fcntlDuplicate(root))
         defer { _ = MoultLibc.close(here) }
-        let names = path.split(separator: "/").map { String($0) }
+        let names = path.pathParts().map { String($0) }
         for name in names.dropLast() {
             let next = try unlinked(here, name, O_DIRECTORY | SystemFeatures.pathOnly, 0)
             _ = MoultLibc.close(here)

@@ -120,7 +120,7 @@ extension Subprocess {
 
     /// Returns the path of a program; a name without a directory is searched for in PATH.
     private static func find(_ name: String, _ path: String) throws -> String {
-        if name.contains("/") { return name }
+        if name.containsSlash { return name }
         for directory in path.split(separator: ":") where try isProgram("\(directory)/\(name)") {
             return "\(directory)/\(name)"
         }

@@ -280,6 +280,7 @@ package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     package static let readOnly = Errno(EROFS)
     package static let loop = Errno(ELOOP)
     static let interrupted = Errno(EINTR)
+    static let noProcess = Errno(ESRCH)
     static let notPermitted = Errno(EPERM)
     static let unknownCall = Errno(ENOSYS)
 }

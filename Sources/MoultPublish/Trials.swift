@@ -87,9 +87,10 @@ package struct Trials: Sendable {
         error.what = "release \(version) cannot be installed \(place): \(error.what)"
         error.now = "Nothing was written. Correct the draft or the database, then try again."
         if let previous {
+            let limit = version.precedes(previous) ? "<" : ">"
             error.now =
                 "Nothing was written. Correct the draft or the database. If stores must not update from \(previous) "
-                + "directly, exclude that version in the draft: \"requires\": { \"from\": \">\(previous)\" }"
+                + "directly, exclude that version in the draft: \"requires\": { \"from\": \"\(limit)\(previous)\" }"
         }
         error.outcome = .refused
         return error

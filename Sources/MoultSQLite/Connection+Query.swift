@@ -30,7 +30,11 @@ extension Connection {
         }
     }
 
-    /// Runs all statements of the text and discards their rows.
+    /// Runs a single statement and discards its rows. SQL with names from outside is run with this function, so that it could not
+    /// run a second statement even if a name were quoted wrongly.
+    package func run(_ sql: String) throws { try withOnlyStatement(sql, []) { try $0.run() } }
+
+    /// Runs all statements of the text and discards their rows: of a constant, or of a script.
     package func execute(_ sql: String) throws {
         try forEachStatement(in: sql) { try $0.run() }
     }

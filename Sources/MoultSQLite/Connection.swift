@@ -56,7 +56,7 @@ package final class Connection {
     package static func inMemory(encoding: DatabaseHeader.TextEncoding? = nil) throws -> Connection {
         // An attached database waits for locks like any other.
         let connection = try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 5000, serialized: false)
-        if let encoding, encoding != .utf8 { try connection.execute("PRAGMA encoding = '\(encoding)'") }
+        if let encoding, encoding != .utf8 { try connection.run("PRAGMA encoding = '\(encoding)'") }
         return connection
     }
 

@@ -146,7 +146,8 @@ package enum LockFreeReader {
             cause: cause)
     }
 
-    private static func changed(_ path: String) -> MoultError {
+    /// The error about a database that was changed in a way that locks do not prevent.
+    package static func changed(_ path: String) -> MoultError {
         MoultError(
             .databaseBusy, .busy, what: "\(path) was changed while it was read",
             why: "a process opened the database or wrote to it",

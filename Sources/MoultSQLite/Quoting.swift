@@ -1,6 +1,8 @@
+import MoultBasics
+
 /// Returns a name quoted for SQL, whatever characters it contains.
 package func quoteIdentifier(_ name: String) -> String {
-    "\"\(name.replacing("\"", with: "\"\""))\""
+    "\"\(name.replacing(scalar: "\"", with: "\"\""))\""
 }
 
 /// Returns a literal that SQL parses back to the same value.
@@ -16,7 +18,7 @@ package func quoteLiteral(_ value: Value) -> String {
     case .real(let number) where number.isInfinite: number > 0 ? "9e999" : "-9e999"
     case .real(let number): "\(number)"
     case .text(let text) where text.utf8.contains(0): "CAST(\(hexLiteral(text.utf8)) AS TEXT)"
-    case .text(let text): "'\(text.replacing("'", with: "''"))'"
+    case .text(let text): "'\(text.replacing(scalar: "'", with: "''"))'"
     case .blob(let bytes): hexLiteral(bytes)
     }
 }

@@ -93,7 +93,7 @@ package final class SandboxVFS {
         // A file without a path is a temporary file that SQLite uses.
         if let path {
             let path = String(cString: path)
-            if !path.hasPrefix(writable + "/") {
+            if !path.isBelow(writable) {
                 guard mayRead(path) else {
                     refused = path
                     // After a failed open, SQLite still calls `xClose` if `pMethods` is set, but no file was opened.
@@ -110,7 +110,7 @@ package final class SandboxVFS {
 
     private func resolve(_ path: UnsafePointer<CChar>, _ count: Int32, _ out: UnsafeMutablePointer<CChar>?) -> Int32 {
         let path = String(cString: path)
-        return ConnectionVFS.resolve(base, path.hasPrefix("/") ? path : "\(directory)/\(path)", count, out)
+        return ConnectionVFS.resolve(base, path.isAbsolutePath ? path : "\(directory)/\(path)", count, out)
     }
 
     private func time(_ milliseconds: UnsafeMutablePointer<sqlite3_int64>) -> Int32 {

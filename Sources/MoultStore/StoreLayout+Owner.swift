@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 internal import StepKit
@@ -29,7 +30,7 @@ extension StoreLayout {
 
     private func command(for place: String) throws -> [String]? {
         let apply = ["moult", "apply", "RELEASE"]
-        if place.hasPrefix("\(hidden)/") || place == hidden || own.contains(place) || place == settings { return apply }
+        if place.isBelow(hidden) || place == hidden || own.contains(place) || place == settings { return apply }
         let store = StoreSnapshot(self)
         guard let generation = try store.installed else { return nil }
         let database = try generation.manifest.databases.first { database in

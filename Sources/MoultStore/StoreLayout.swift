@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultFiles
 
 /// The paths in a store.
@@ -10,7 +11,7 @@ package struct StoreLayout: Sendable, Equatable {
 
     package init(root: String) throws {
         var path = try Files.absolute(root)
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        while path.count > 1, path.endsWithSlash { path.removeLast() }
         self.root = path
         let name = Files.name(of: path)
         let isOfOneFile =
@@ -69,7 +70,7 @@ package struct StoreLayout: Sendable, Equatable {
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
     /// Returns the path of a file of the store; an absolute path, as for caches in a separate directory, is returned unchanged.
     package func file(_ name: String) -> String {
-        if name.hasPrefix("/") { return name }
+        if name.isAbsolutePath { return name }
         if let onlyFile, name.hasPrefix(Self.onlyDatabase) {
             // This includes SQLite's sidecars: `-wal`, `-shm`, `-journal`. No other file of that directory belongs to the
             // store.
@@ -83,7 +84,7 @@ package struct StoreLayout: Sendable, Equatable {
     /// Returns the name of a writable file in the manifest; an absolute path for a file outside the store.
     package func name(of file: String) -> String {
         if file == onlyFile { return Self.onlyDatabase }
-        return file.hasPrefix("\(root)/") ? String(file.dropFirst(root.count + 1)) : file
+        return file.relative(to: root) ?? file
     }
     /// Returns the path to which a transaction sets a database aside.
     package func quarantined(_ database: String, path: String, by transaction: String) -> String {
@@ -91,7 +92,7 @@ package struct StoreLayout: Sendable, Equatable {
     }
     /// Returns the quarantine on the file system of a writable database.
     package func quarantine(of path: String) -> String {
-        path.hasPrefix("/") ? "\(Self.hidden(in: Files.directory(of: path)))/quarantine" : quarantine
+        path.isAbsolutePath ? "\(Self.hidden(in: Files.directory(of: path)))/quarantine" : quarantine
     }
     /// Returns moult's own directory in a store, or in a separate directory for caches.
     package static func hidden(in root: String) -> String { "\(root)/.moult" }

@@ -50,7 +50,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         let url = address.withSecrets
         let isHost = url.drop { $0 != ":" }.dropFirst(3).allSatisfy { $0 != "/" && $0 != "?" && $0 != "#" }
         if isHost { return Address("\(url)/\(RegistryFile.feedName)") }
-        return url.hasSuffix("/") ? Address(url + RegistryFile.feedName) : address
+        return url.endsWithSlash ? Address(url + RegistryFile.feedName) : address
     }
 
     private static func check(_ address: Address) throws {
@@ -70,7 +70,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
     private static func path(of url: String) throws -> String {
         let rest = url.dropFirst("file://".count)
         let path = rest.hasPrefix("localhost/") ? rest.dropFirst("localhost".count) : rest
-        guard path.hasPrefix("/") else { throw error(url, "it has no absolute path", "For example: file:///srv/x.") }
+        guard path.isAbsolutePath else { throw error(url, "it has no absolute path", "For example: file:///srv/x.") }
         var bytes: [UInt8] = []
         var left = Array(path.utf8)[...]
         while let byte = left.popFirst() {
@@ -134,7 +134,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
             let query = url[end...].prefix { $0 != "#" }
             let path = url[..<end]
             let scheme = path.firstRange(of: "://")?.upperBound ?? path.startIndex
-            guard let slash = path.lastIndex(of: "/"), slash >= scheme else {
+            guard let slash = path.lastSlash, slash >= scheme else {
                 return .web(Address("\(path)/\(name)\(query)"))
             }
             return .web(Address("\(path[...slash])\(name)\(query)"))

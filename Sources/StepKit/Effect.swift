@@ -130,8 +130,8 @@ extension Effect {
         case .quarantine(let path, let why, _): "\(path) and its sidecar files go to quarantine: \(why)"
         case .move(let from, let path): "\(from) moves to \(path), with its data"
         case .replace(let path, _, let size, let way, let why, _, let rows):
-            (["\(path), \(ByteCount(size)), \(way == .live ? "in place" : "by exchange"): \(why)"]
-                + rows.map(\.plannedText)).joined(separator: "; ")
+            (["\(path), \(ByteCount(size)), \(way == .live ? "live" : "by exchange"): \(why)"]
+                + rows.map { $0.plannedText(keptIn: "quarantine") }).joined(separator: "; ")
         case .migrate(let path, let members, let from, let to, let rows):
             (["\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"]
                 + rows.map(\.migratedText)).joined(separator: "; ")

@@ -34,11 +34,15 @@ public struct RowFate: Sendable, Equatable {
     public var kept: Int
     /// Rows counted in `kept` that are also in `carried`: the new table lacks columns in which they have values.
     public var incomplete: Int
+    /// Shipped rows that carried rows have replaced; they are in `moult_rejected`.
+    public var displaced: Int
 
     /// Creates the counts of one table.
-    public init(table: String, carried: Int = 0, rejected: Int = 0, kept: Int = 0, incomplete: Int = 0) {
+    public init(
+        table: String, carried: Int = 0, rejected: Int = 0, kept: Int = 0, incomplete: Int = 0, displaced: Int = 0
+    ) {
         (self.table, self.carried, self.rejected) = (table, carried, rejected)
-        (self.kept, self.incomplete) = (kept, incomplete)
+        (self.kept, self.incomplete, self.displaced) = (kept, incomplete, displaced)
     }
 
     /// Whether no row is affected.
@@ -47,13 +51,15 @@ public struct RowFate: Sendable, Equatable {
     /// Returns the counts as text: `3 rows of item carried over, 1 to moult_rejected`; the old content is kept in `place`.
     public func text(keptIn place: String) -> String { text(carrying: "carried over", place) }
 
-    /// The counts as text for a plan. Whether rows fit is known only when the release is applied.
-    public var plannedText: String { text(carrying: "to carry over", "quarantine") }
+    /// Returns the counts as text for a plan. Whether rows fit is known only when the release is applied.
+    public func plannedText(keptIn place: String) -> String { text(carrying: "to carry over", place) }
 
     private func text(carrying: String, _ place: String) -> String {
         let parts = [
             carried > 0 ? "\(counted(carried, "row")) of \(table) \(carrying)" : nil,
             rejected > 0 ? "\(counted(rejected, "row")) of \(table) to \(ReleaseMarker.rejects)" : nil,
+            displaced > 0
+                ? "\(counted(displaced, "shipped row")) of \(table) displaced, to \(ReleaseMarker.rejects)" : nil,
             incomplete > 0
                 ? "\(counted(incomplete, "row")) of \(table) without the values of columns that the new table lacks, kept whole in \(place)"
                 : nil,
@@ -75,6 +81,7 @@ public struct RowFate: Sendable, Equatable {
             "database": .optional(database), "table": .string(table), "carried": .size(carried),
             "rejected": .size(rejected), "kept": .size(kept),
             "incomplete": incomplete == 0 ? nil : .size(incomplete),
+            "displaced": displaced == 0 ? nil : .size(displaced),
         ])
     }
 
@@ -84,7 +91,7 @@ public struct RowFate: Sendable, Equatable {
         func count(_ name: String) -> Int { Int(json[name]?.integer ?? 0) }
         self.init(
             table: table, carried: count("carried"), rejected: count("rejected"), kept: count("kept"),
-            incomplete: count("incomplete"))
+            incomplete: count("incomplete"), displaced: count("displaced"))
         database = json["database"]?.string
     }
 
@@ -93,7 +100,8 @@ public struct RowFate: Sendable, Equatable {
         self.init(
             table: try fields.string("table"), carried: try fields.optionalCount("carried") ?? 0,
             rejected: try fields.optionalCount("rejected") ?? 0, kept: try fields.optionalCount("kept") ?? 0,
-            incomplete: try fields.optionalCount("incomplete") ?? 0)
+            incomplete: try fields.optionalCount("incomplete") ?? 0,
+            displaced: try fields.optionalCount("displaced") ?? 0)
     }
 }
 

@@ -27,7 +27,7 @@ public enum PlainName {
     /// Returns why a member's path is not allowed; nil if it is. A path has up to eight plain names of up to 255 characters
     /// each, joined by '/'.
     public static func fault(path: String) -> String? {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        let parts = path.pathParts(keepingEmpty: true)
         if parts.count > 8 { return "has more than eight parts" }
         for part in parts {
             if let fault = fault(String(part), longest: 255) {

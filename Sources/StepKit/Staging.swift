@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// The paths of staged files: on the file system of their destination, so that a single rename installs them.
 public enum Staging {
     /// Returns the path of the staged file for the writable database at `path`; `staging` is the transaction's directory.
@@ -27,12 +29,12 @@ public enum Staging {
 
     /// Returns the directory for staged files whose destination is outside the store; nil if the destination is in the store.
     public static func apart(_ path: String, _ staging: String) -> String? {
-        guard path.hasPrefix("/") else { return nil }
+        guard path.isAbsolutePath else { return nil }
         return "\(path[..<name(path)]).moult/staging/\(staging[name(staging)...])"
     }
 
     /// Returns the index at which the last part of a path begins.
     private static func name(_ path: String) -> String.Index {
-        path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+        path.lastSlash.map { path.utf8.index(after: $0) } ?? path.startIndex
     }
 }

@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// A read-only view of the store.
 public protocol StoreView: Sendable {
     /// The store's directory.
@@ -68,5 +70,5 @@ extension StoreView {
     public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }
 
     /// Returns the path in the store's directory, for stores that have their databases there.
-    public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
+    public func path(_ name: String) -> String { name.isAbsolutePath ? name : "\(root)/\(name)" }
 }

@@ -111,6 +111,20 @@ extension QuarantineTests {
         #expect(try shop.kept().isEmpty)
     }
 
+    @Test func `--older-than with a name removes only sets of that database`() throws {
+        try begin()
+        let before = try shop.kept().count
+        let none = try shop.moult("quarantine", "--remove", "--older-than", "0", "--user-data", "dairy")
+        #expect(none.status == 3 && none.errors.contains("has no set or database named \"dairy\""), "\(none)")
+        #expect(try shop.kept().count == before)
+        let spared = try shop.moult("quarantine", "--remove", "--older-than", "0", "diary")
+        #expect(spared.output.contains("stays: it contains user data"), "\(spared)")
+        #expect(spared.output.contains("--user-data"), "\(spared)")
+        #expect(try shop.moult("quarantine", "--remove", "--older-than", "0", "--user-data", "diary").status == 0)
+        #expect(try shop.kept("diary").isEmpty)
+        #expect(try shop.kept().count == before - 1)
+    }
+
     @Test func `--older-than keeps newer sets`() throws {
         try begin()
         #expect(try shop.moult("quarantine", "--remove", "--older-than", "1", "--user-data").status == 0)

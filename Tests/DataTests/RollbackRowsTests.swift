@@ -49,6 +49,33 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
+    /// The operator goes back to the older release and then, with --to, to the newer one, which is still kept.
+    @Test func `a rollback to a newer release applies its renames like an update`() throws {
+        let renamed = Self.own([.init("columns", ["shelf": "place"])])
+        try install("1.0.0", "CREATE TABLE item(name TEXT PRIMARY KEY, shelf INT, mine INT DEFAULT 0);")
+        try install(
+            "2.0.0", "CREATE TABLE item(name TEXT PRIMARY KEY, shelf INT, mine INT DEFAULT 0, place INT);", renamed)
+        try shop.must("rollback")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 5, 1)")
+        #expect(try rollback("--to", "2.0.0", "--force") == ["item": Counts(carried: 1)])
+        #expect(try shop.read("app.db", "SELECT name, shelf, place FROM item") == "MINE||5\n")
+        #expect(try rollback("--to", "1.0.0", "--force") == ["item": Counts(carried: 1)])
+        #expect(try shop.read("app.db", "SELECT name, shelf FROM item") == "MINE|5\n")
+    }
+
+    /// The publisher and the app chose the same key.
+    @Test func `a shipped row that an app's row displaces is counted`() throws {
+        try install("1.0.0", Self.shelves(below: 10, "ONE"))
+        try shop.sql("app.db", "INSERT INTO item VALUES('TWO', 5, 1)")
+        try shop.pack("2.0.0", [.shared(Self.shelves(below: 10, "TWO"), [Self.own()])])
+        let result = try Shop.last(shop.moult(["apply", "--json", shop.manifest("2.0.0")]))
+        let rows = try #require(result["rows"]?.array?.first)
+        #expect(rows["carried"]?.integer == 1 && rows["displaced"]?.integer == 1, "\(result)")
+        #expect(try rejected() == #"{"name":"TWO","shelf":1,"mine":0}"# + "\n")
+        let history = try shop.moult("history", "-v").output
+        #expect(history.contains("1 shipped row"), "\(history)")
+    }
+
     @Test func `a conflict with a row of the older release does not block a rollback`() throws {
         try install("1.0.0", Self.shelves(below: 10, "ONE"), Self.own([.init("onConflict", "fail")]))
         try install("2.0.0", Self.shelves(below: 10, "TWO"))

@@ -69,7 +69,7 @@ import Testing
         let checks = try ConformanceKit(options).run()
         #expect(
             checks.compactMap(\.finding) == [
-                "the step acme.idle cannot apply its own change “x happens”: a step with custom changes must be a CustomStep"
+                "the step acme.idle cannot apply its own change \"x happens\": a step with custom changes must be a CustomStep"
             ])
     }
 

@@ -29,12 +29,13 @@ import Testing
         // The protocol
         Case(
             what: "stray output", plan: "echo hello; \(effects)",
-            says: "it printed something that is not a JSON object: “hello”"),
+            says: "it printed something that is not a JSON object: \"hello\""),
         Case(
-            what: "a list", plan: "echo '[]'; \(effects)", says: "it printed something that is not a JSON object: “[]”"),
+            what: "a list", plan: "echo '[]'; \(effects)",
+            says: "it printed something that is not a JSON object: \"[]\""),
         Case(
             what: "an unknown reply", plan: #"echo '{"reply":"perhaps"}'; \#(effects)"#,
-            says: "it printed a reply that the protocol does not define: “{\"reply\":\"perhaps\"}”"),
+            says: "it printed a reply that the protocol does not define: \"{\"reply\":\"perhaps\"}\""),
         Case(
             what: "silence", plan: "exec sleep 60", timeout: 2, says: "it sent nothing for 2 s, and was killed"),
         Case(
@@ -48,10 +49,10 @@ import Testing
         Case(what: "two results", plan: "\(effects); \(effects)", says: "it returned two results"),
         Case(
             what: "more after the result", plan: #"\#(effects); echo '{"reply":"log","text":"x"}'"#,
-            says: "it printed more after its result: “{\"reply\":\"log\",\"text\":\"x\"}”"),
+            says: "it printed more after its result: \"{\"reply\":\"log\",\"text\":\"x\"}\""),
         Case(
             what: "a torn line", plan: #"\#(effects); printf '{"reply'"#,
-            says: "it printed something that is not a JSON object: “{\"reply”"),
+            says: "it printed something that is not a JSON object: \"{\"reply\""),
         Case(what: "a signal", plan: "kill -SEGV $$; exec kill -9 $$", says: "it was killed by signal 11"),
         Case(
             what: "a line over 1 MiB", plan: "head -c 1100000 /dev/zero | tr '\\0' x; echo",
@@ -71,7 +72,7 @@ import Testing
         ),
         Case(
             what: "an intent in a plan", plan: #"echo '{"reply":"intent","id":1,"intent":{}}'; read -r x; \#(effects)"#,
-            says: "it printed a reply that the protocol does not define: “intent”"),
+            says: "it printed a reply that the protocol does not define: \"intent\""),
         // Changes that only moult may make
         Case(
             what: "a change of the core's",

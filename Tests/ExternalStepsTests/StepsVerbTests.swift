@@ -55,7 +55,8 @@ import Testing
         let lines = try ended.output.split(separator: "\n").map { try JSON(parsing: Array($0.utf8), source: "stdout") }
         let failed = try #require(lines.first { $0["passed"]?.bool == false })
         #expect(failed["check"]?.string == "undo of a change that was not started: something")
-        #expect(failed["finding"]?.string?.hasSuffix("it printed something that is not a JSON object: “oops”") == true)
+        #expect(
+            failed["finding"]?.string?.hasSuffix("it printed something that is not a JSON object: \"oops\"") == true)
         #expect(lines.last?["event"]?.string == "result")
     }
 }

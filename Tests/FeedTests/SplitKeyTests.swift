@@ -175,8 +175,8 @@ import Testing
         // A threshold is only lowered if the publisher requests it.
         #expect(
             try bench.refusal("moult trust keys --release new.pub -k root.key", status: 3)
-                == "moult: error: keys/keys-3.json: release.trusted must have at least 2 keys, because \"threshold\" is 2\n"
-                + "  Report this to the publisher.\n")
+                == "moult: error: the role release has 1 key: it needs 2 signatures\n"
+                + "  Give it more keys with --release KEY.pub, or choose a lower --threshold release=N.\n")
         try bench.release("2.0.0", sequence: 2)
         #expect(
             try bench.refusal("moult publish public rel/test-2.0.0.json -k online.key -k release.key", status: 3)

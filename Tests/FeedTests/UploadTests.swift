@@ -153,7 +153,7 @@ import Testing
         ("oci://example.org/x --list-uploads", "--list-uploads needs a directory: moult itself pushes to a registry"),
         (
             "public --check --upload-with true",
-            "--check and --upload-with cannot be used together: a check publishes nothing"
+            "--check and --upload-with cannot be used together: --check publishes nothing"
         ),
         (
             "public --list-uploads rel/a.json",

@@ -33,20 +33,20 @@ import Testing
         let link = TarBytes.header("user.db", type: type, link: "food.db")
         #expect(
             try why(food + link + TarBytes.end, .archiveEntryKind)
-                == "its entry “user.db” is \(what), not a plain file")
+                == "its entry \"user.db\" is \(what), not a plain file")
     }
 
     @Test func `a directory instead of a file is refused`() throws {
         let directory = TarBytes.header("other/", type: "5")
         #expect(
             try why(food + directory + user + TarBytes.end, .archiveEntryKind)
-                == "it contains the directory “other/”, which contains no declared member")
+                == "it contains the directory \"other/\", which contains no declared member")
         #expect(try why(TarBytes.header("food.db/", type: "5") + food, .archiveEntryKind) != nil)
     }
 
     @Test func `a directory that occurs twice is refused`() throws {
         let dot = TarBytes.header("./", type: "5")
-        #expect(try why(dot + dot + food + user + TarBytes.end, .archiveDuplicate) == "it contains “./” twice")
+        #expect(try why(dot + dot + food + user + TarBytes.end, .archiveDuplicate) == "it contains \"./\" twice")
     }
 
     /// Both sparse formats of GNU tar: a separate type, and pax records.
@@ -57,13 +57,13 @@ import Testing
                 == 0)
         let error = try scratch.refusal("a.tar", members: ["food.db": 1_048_578])
         #expect(error.code == .archiveEntryKind)
-        #expect(error.why == "its entry “food.db” is a sparse file, not a plain file")
+        #expect(error.why == "its entry \"food.db\" is a sparse file, not a plain file")
     }
 
     @Test(arguments: [
-        ("../food.db", "which leads out of the directory with “..”"),
-        ("a/../food.db", "which leads out of the directory with “..”"),
-        ("..", "which leads out of the directory with “..”"),
+        ("../food.db", "which leads out of the directory with \"..\""),
+        ("a/../food.db", "which leads out of the directory with \"..\""),
+        ("..", "which leads out of the directory with \"..\""),
         ("/food.db", "which is an absolute path"),
         ("//food.db", "which is an absolute path"),
         ("a\\food.db", "which has characters that are not allowed"),
@@ -80,13 +80,14 @@ import Testing
     func `names that are not plain are refused`(name: String, what: String) throws {
         let shown = name.replacing("\n", with: "\\n")
         #expect(
-            try why(TarBytes.file(name, []) + TarBytes.end, .archiveName) == "it contains the name “\(shown)”, \(what)")
+            try why(TarBytes.file(name, []) + TarBytes.end, .archiveName)
+                == "it contains the name \"\(shown)\", \(what)")
     }
 
     @Test func `a name that begins with two dot components is refused`() throws {
         #expect(
             try why(TarBytes.file("././food.db", []) + TarBytes.end, .archiveName)
-                == "it contains the name “./food.db”, which is not a plain path")
+                == "it contains the name \"./food.db\", which is not a plain path")
     }
 
     @Test func `a name with a component that is too long is refused`() throws {
@@ -109,25 +110,25 @@ import Testing
     }
 
     @Test func `duplicate entries are refused`() throws {
-        #expect(try why(food + user + food + TarBytes.end, .archiveDuplicate) == "it contains “food.db” twice")
+        #expect(try why(food + user + food + TarBytes.end, .archiveDuplicate) == "it contains \"food.db\" twice")
         #expect(
             try why(food + TarBytes.file("./food.db", Array("evil".utf8)) + user + TarBytes.end, .archiveDuplicate)
-                == "it contains “food.db” twice")
+                == "it contains \"food.db\" twice")
         #expect(
             try why(food + user + TarBytes.file("FOOD.db", []) + TarBytes.end, .archiveUndeclared)
-                == "it contains “FOOD.db”, which is not declared; the declared name is “food.db”, which differs in case"
+                == "it contains \"FOOD.db\", which is not declared; the declared name is \"food.db\", which differs in case"
         )
         #expect(
             try why(food, .archiveDuplicate, members: ["food.db": 4, "Food.db": 4])
-                == "two declared members have the name “food.db”, or names that differ from it only in case")
+                == "two declared members have the name \"food.db\", or names that differ from it only in case")
     }
 
     @Test func `missing and extra entries are refused`() throws {
-        #expect(try why(food + TarBytes.end, .archiveMissing) == "it does not contain the declared “user.db”")
-        #expect(try why(TarBytes.end, .archiveMissing) == "it does not contain the declared “food.db”, “user.db”")
+        #expect(try why(food + TarBytes.end, .archiveMissing) == "it does not contain the declared \"user.db\"")
+        #expect(try why(TarBytes.end, .archiveMissing) == "it does not contain the declared \"food.db\", \"user.db\"")
         #expect(
             try why(food + user + TarBytes.file("readme.txt", []) + TarBytes.end, .archiveUndeclared)
-                == "it contains “readme.txt”, which is not declared")
+                == "it contains \"readme.txt\", which is not declared")
     }
 
     @Test(arguments: ["food.db-wal", "../x", "a b"]) func `invalid declarations are refused`(name: String) throws {
@@ -139,7 +140,7 @@ import Testing
     {
         #expect(
             try why(food + user + TarBytes.end, .archiveSize, members: ["food.db": declared, "user.db": 2])
-                == "its member “food.db” has 4 bytes instead of \(declared)")
+                == "its member \"food.db\" has 4 bytes instead of \(declared)")
     }
 
     /// The reader stops at the first undeclared entry, and does not read the rest.

@@ -171,7 +171,7 @@ import Testing
         wrong[37] ^= 1
         let error = try refusal(scratch, wrong)
         #expect(error.code == .archiveDamaged)
-        #expect(error.why == "the checksum of its entry “food.db” is wrong")
+        #expect(error.why == "the checksum of its entry \"food.db\" is wrong")
     }
 
     @Test(arguments: [

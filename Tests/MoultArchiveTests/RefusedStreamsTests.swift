@@ -90,7 +90,7 @@ import Testing
         #expect(error.code == .archiveGarbage)
         #expect(
             error.why == "it is padded with NUL bytes after its zstd stream, as bsdtar does when it writes to a pipe")
-        #expect(error.now == "Pack it again with “bsdtar -f FILE”, or let zstd compress the output of tar.")
+        #expect(error.now == "Pack it again with \"bsdtar -f FILE\", or let zstd compress the output of tar.")
     }
 
     /// NULs after gzip are accepted up to the end of the file and up to 1 MiB.
@@ -163,7 +163,8 @@ import Testing
         #expect([.archiveCut, .archiveMissing].contains(try scratch.refusal("a.tar.zst", members: members).code))
         // With the end marker of tar after the first frames, only the missing members show that the archive is truncated.
         #expect(scratch.run("cat food.db.zst z.zst >a.tar.zst") == 0)
-        #expect(try scratch.refusal("a.tar.zst", members: members).why == "it does not contain the declared “user.db”")
+        #expect(
+            try scratch.refusal("a.tar.zst", members: members).why == "it does not contain the declared \"user.db\"")
     }
 
     @Test func `windows of up to 32 MiB are accepted`() throws {
@@ -206,7 +207,7 @@ import Testing
         for name in ["a.tar.zst", "a.zip"] {
             let error = try scratch.refusal(name, members: ["food.db": 1000])
             #expect(error.code == .archiveSize)
-            #expect(error.why == "its member “food.db” has 314572800 bytes instead of 1000")
+            #expect(error.why == "its member \"food.db\" has 314572800 bytes instead of 1000")
         }
     }
 

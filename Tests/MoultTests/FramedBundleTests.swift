@@ -55,15 +55,15 @@ import Testing
             "the digest of a small member", "m['databases']['user']['sha256']='0'*64",
             "user.db in the bundle differs at byte 0 or later"
         ),
-        ("a size", "m['databases']['food']['size']+=1", "its member “food.db” has"),
+        ("a size", "m['databases']['food']['size']+=1", "its member \"food.db\" has"),
         ("a frame's size", "m['bundle']['frames']['packed'][1]+=1", "its frames do not match the declared frames"),
         (
             "a member that is missing", "m['databases']['more']=dict(m['databases']['food'],member='more.db')",
-            "it does not contain the declared “more.db”"
+            "it does not contain the declared \"more.db\""
         ),
         (
             "a member that is not declared", "del m['databases']['user']",
-            "it contains “user.db”, which is not declared"
+            "it contains \"user.db\", which is not declared"
         ),
     ])
     func `a manifest that differs from its bundle is refused`(name: String, change: String, why: String) throws {

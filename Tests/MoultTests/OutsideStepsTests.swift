@@ -64,7 +64,7 @@ import Testing
         let error = #expect(throws: MoultError.self) {
             try update(with: .custom(name: "x", text: "x happens", with: .null))
         }
-        #expect(error?.what == "the step acme.idle cannot apply its own change “x happens”")
+        #expect(error?.what == "the step acme.idle cannot apply its own change \"x happens\"")
         #expect(error?.outcome == .refused)
     }
 

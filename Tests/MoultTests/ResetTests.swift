@@ -206,7 +206,7 @@ import Testing
         #expect(error?.why == "it has 30 bytes")
         #expect(
             error?.now
-                == #"To set it aside and start with an empty database: Store.reset("user", settingUserDataAside: true)"#
+                == #"To set it aside and start with a new database: Store.reset("user", settingUserDataAside: true)"#
         )
         #expect(try Tree(root) == before)
     }

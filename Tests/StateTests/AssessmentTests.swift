@@ -279,7 +279,7 @@ import Testing
         ]
         // SQLite opens an empty file.
         if damage != .empty {
-            verdicts["To set it aside and start with an empty database"] = try cached.moult(["sql", "SELECT 1"])
+            verdicts["To set it aside and start with a new database"] = try cached.moult(["sql", "SELECT 1"])
         }
         for (words, said) in verdicts {
             #expect((said.output + said.errors).contains("\(words): moult reset thumbs --store "), "\(said)")

@@ -60,7 +60,7 @@ import Testing
         #expect(json["removed"]?.array?.count == 2)
         #expect(json["before"]?["release"]?.string == "2.0.0")
         #expect(try store.holds() == ["3.0.0: r"])
-        #expect(try store.must("moult unhold") == "3.0.0 is no longer on hold\n")
+        #expect(try store.must("moult unhold") == "the hold on 3.0.0 was removed\n")
         #expect(try store.must("moult unhold; moult unhold --all").hasSuffix("nothing to do: nothing is on hold\n"))
         #expect(try store.run("moult unhold --all 2.0.0").status == 64)
         #expect(try store.run("moult hold x.y --reason r").status == 64)

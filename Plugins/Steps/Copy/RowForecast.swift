@@ -88,7 +88,7 @@ struct RowForecast {
     private func rules(_ origin: ReleasedDatabase?) -> [Preservation.Rule] {
         Preservation(
             from: origin?.database, to: database,
-            isBack: context.purpose == .rollback || origin.map { $0.sequence > context.release.sequence } ?? false
+            isBack: origin.map { $0.sequence > context.release.sequence } ?? (context.purpose == .rollback)
         ).rules
     }
 

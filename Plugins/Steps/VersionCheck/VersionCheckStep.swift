@@ -23,8 +23,8 @@ public struct VersionCheckStep: Step {
 }
 
 extension MoultError.Code {
-    /// The release is not allowed to follow the installed one: because of their order, because it needs a different
-    /// version of the app or of moult, or because it cannot read newer user data.
+    /// The release must not replace the installed one: it is older, needs a different version of the app or of moult, or
+    /// cannot read newer user data.
     static let order = Self(510)
 }
 

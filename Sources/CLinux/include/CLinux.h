@@ -86,6 +86,8 @@ int moult_socket_pair(int ends[2]);
 // Opens a descriptor that becomes readable when a process ends. Fails with ENOSYS before Linux 5.3 and under valgrind; then
 // ask `moult_has_ended` every MOULT_END_INTERVAL milliseconds.
 int moult_pidfd_open(pid_t pid);
+// Sends a signal to the process to which such a descriptor refers.
+int moult_pidfd_signal(int fd, int signal);
 #define MOULT_END_INTERVAL 20
 // Returns whether a child process has ended, without reaping it; -1 on error.
 int moult_has_ended(pid_t pid);

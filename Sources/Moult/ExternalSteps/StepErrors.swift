@@ -46,7 +46,7 @@ package enum Misbehaviour: Equatable, Sendable {
         }
     }
 
-    private static func quoted(_ line: String) -> String { "“\(visible(String(line.prefix(120))))”" }
+    private static func quoted(_ line: String) -> String { "\"\(visible(String(line.prefix(120))))\"" }
 
     func error(_ step: String, _ message: String, said: String = "") -> MoultError {
         MoultError(

@@ -49,7 +49,7 @@ struct FeedFollower {
     /// Relative paths in the settings are relative to the store, not to the working directory.
     private static func absolute(_ place: Address, _ layout: StoreLayout) -> Address {
         let text = place.withSecrets
-        return text.contains("://") || text.hasPrefix("/") ? place : Address("\(layout.root)/\(text)")
+        return text.contains("://") || text.isAbsolutePath ? place : Address("\(layout.root)/\(text)")
     }
 
     private static func location(_ address: Address) throws -> Location {

@@ -240,6 +240,7 @@ extension Orchestrator.Result {
             result.rows[index].rejected += fate.rejected
             result.rows[index].kept += fate.kept
             result.rows[index].incomplete += fate.incomplete
+            result.rows[index].displaced += fate.displaced
         }
         result.kept = earlier.kept.filter { !quarantine.removed.contains($0) } + kept
         result.quarantine.removed = earlier.quarantine.removed + quarantine.removed

@@ -10,11 +10,18 @@ extension Orchestrator {
     /// Returns the sets in quarantine, oldest first.
     package func quarantine() throws -> [QuarantineShelf.Set] { try shelf().sets() }
 
-    /// Returns the set with this identifier, or, given the name of a database, the newest set of that database that has content.
+    /// Returns the set with this identifier, or, given the name of a database, the newest set of that database that has content. A
+    /// cache does not count if the installed release has data of the app or of users there.
     package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
         let sets = try quarantine()
         let own = sets.filter { $0.record?.database == name }
-        if let set = sets.first(where: { $0.id == name }) ?? own.last(where: \.hasContent) ?? own.last { return set }
+        let holdsData = try snapshot().installed?.manifest.databases.first { $0.name == name }?.holdsAppData ?? false
+        let fitting = own.filter { !holdsData || $0.record?.kind.holdsAppData == true }
+        if let set = sets.first(where: { $0.id == name }) ?? fitting.last(where: \.hasContent)
+            ?? own.last(where: \.hasContent) ?? own.last
+        {
+            return set
+        }
         let names = sets.compactMap { $0.record?.database } + sets.map(\.id)
         throw MoultError(
             .quarantine, .refused, what: "quarantine has no set or database named \"\(name)\"",
@@ -53,6 +60,10 @@ extension Orchestrator {
                 throw error
             }
         }
+    }
+
+    private func export(_ set: QuarantineShelf.Set) -> String {
+        shellLine(["moult", "quarantine", "--export", "FILE", set.id])
     }
 
     /// Restores the database of a set to its path in the store. The present database goes to quarantine.
@@ -127,8 +138,8 @@ extension Orchestrator {
             throw MoultError(
                 .quarantine, .refused, what: "the rows of \(table) cannot be restored alone",
                 why: "\(table) is a virtual table",
-                now: "Restore the whole database: moult quarantine --restore \(set.id). "
-                    + "Or export it: moult quarantine --export FILE \(set.id)")
+                now: "Restore the whole database: \(shellLine(["moult", "quarantine", "--restore", set.id])). "
+                    + "Or export it: \(export(set))")
         }
         if isThere { return names.first { $0 == SQLName(table) }?.text ?? table }
         throw MoultError(
@@ -146,7 +157,7 @@ extension Orchestrator {
         throw MoultError(
             .quarantine, .refused, what: "the rows of \(table) cannot be restored alone",
             why: "\(place) has no table of this name",
-            now: "Export the old database, and copy the rows with an app: moult quarantine --export FILE \(set.id)")
+            now: "Export the old database, and copy the rows with an app: \(export(set))")
     }
 
     /// Returns the columns that are stored in a set's table but generated in the store's database.
@@ -162,6 +173,19 @@ extension Orchestrator {
         try old.close()
         guard try Files.factsThroughLinks(place) != nil else { return [] }
         return try NonInvasiveReader.into(place) { try columns($0, "> 1") }.filter(stored.contains).map(\.text)
+    }
+
+    /// Removes the sets that are at least so many days old, of one database or of all; those with user data only with
+    /// `includingUserData`.
+    package func removeQuarantined(
+        _ name: String?, olderThan days: Int, includingUserData: Bool, wait: Int
+    ) throws -> QuarantineShelf.Report {
+        if let name { _ = try quarantined(name) }
+        return try locked(wait) { store, recovered in
+            let shelf = QuarantineShelf(layout: layout, settings: try store.settings)
+            let report = try shelf.clean(olderThan: days, of: name, includingUserData: includingUserData, dry: false)
+            return Result(recovered: recovered, quarantine: report)
+        }.quarantine
     }
 
     /// Removes the given sets.
@@ -196,12 +220,12 @@ extension Orchestrator {
         guard let installed = try snapshot().installed?.manifest else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) cannot be restored", why: "no release is installed",
-                now: "Install a release first, or export the data: moult quarantine --export FILE \(set.id)")
+                now: "Install a release first, or export the data: \(export(set))")
         }
         func refusal(_ why: String) -> MoultError {
             MoultError(
                 .quarantine, .refused, what: "\(set.id) cannot be restored", why: why,
-                now: "Export the data instead: moult quarantine --export FILE \(set.id)")
+                now: "Export the data instead: \(export(set))")
         }
         let store = snapshot()
         let named = set.record.flatMap { installed.database($0.database) }
@@ -254,7 +278,9 @@ extension Orchestrator {
         MoultError(
             .quarantine, .refused, what: "\(file) is damaged", why: why,
             now: salvaged(set)
-                ?? set.record.map { "Salvage the readable rows: moult reset \($0.database) --salvage-again" })
+                ?? set.record.map {
+                    "Salvage the readable rows: \(shellLine(["moult", "reset", $0.database, "--salvage-again"]))"
+                })
     }
 
     /// Returns the advice for a set of which the readable rows were already salvaged.

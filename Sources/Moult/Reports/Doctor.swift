@@ -38,7 +38,7 @@ package struct Doctor {
         } catch let error as MoultError where error.code == .custody {
             var findings: [Finding] = []
             // A fault of a directory applies to all files in it.
-            for fault in try custody.faults() where !findings.contains(where: { fault.path.hasPrefix("\($0.path)/") }) {
+            for fault in try custody.faults() where !findings.contains(where: { fault.path.isBelow($0.path) }) {
                 findings.append(
                     Finding(
                         kind: "custody", path: fault.path, what: "it \(fault.why)",

@@ -9,7 +9,7 @@ package enum TarHeader {
     package static func block(name: String, size: Int, modified: Int) throws -> [UInt8] {
         guard name.utf8.count <= nameSize else {
             throw ArchiveRefusal(
-                .archivePacking, "the name “\(name)” is longer than \(nameSize) bytes", now: .shorten)
+                .archivePacking, "the name \"\(name)\" is longer than \(nameSize) bytes", now: .shorten)
         }
         var block = [UInt8](repeating: 0, count: blockSize)
         func put(_ bytes: some Sequence<UInt8>, at offset: Int) {

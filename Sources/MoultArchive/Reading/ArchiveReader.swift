@@ -79,7 +79,7 @@ package struct ArchiveReader: ~Copyable {
             case .directory: try set.takeDirectory(entryName)
             case .other(let what):
                 throw ArchiveRefusal(
-                    .archiveEntryKind, "its entry “\(printable(entryName))” is \(what), not a plain file",
+                    .archiveEntryKind, "its entry \"\(printable(entryName))\" is \(what), not a plain file",
                     now: .plainFiles)
             case .file:
                 let (name, size) = try set.take(entryName)
@@ -99,7 +99,7 @@ package struct ArchiveReader: ~Copyable {
         var count = 0
         while let (offset, bytes) = try archive.nextData() {
             guard offset == count else {
-                throw ArchiveRefusal(.archiveEntryKind, "its entry “\(name)” is a sparse file, not a plain file")
+                throw ArchiveRefusal(.archiveEntryKind, "its entry \"\(name)\" is a sparse file, not a plain file")
             }
             guard bytes.count <= size - count else { throw ArchiveRefusal.size(of: name, is: "more", declared: size) }
             count += bytes.count

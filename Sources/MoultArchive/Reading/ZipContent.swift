@@ -22,7 +22,7 @@ final class ZipContent: EntrySource {
         stream = PlainStream(
             { try file.next(before: next.content.upperBound) },
             decoder: next.isDeflated ? try DeflateDecoder(.bare) : PlainDecoder(),
-            cut: ArchiveRefusal(.archiveDamaged, "the content of its entry “\(Self.shown(next))” ends too early"))
+            cut: ArchiveRefusal(.archiveDamaged, "the content of its entry \"\(Self.shown(next))\" ends too early"))
         return next.header
     }
 
@@ -35,7 +35,7 @@ final class ZipContent: EntrySource {
             return (offset, bytes)
         }
         guard stream.count == entry.size, checksum == UInt(entry.checksum) else {
-            throw ArchiveRefusal(.archiveDamaged, "the checksum of its entry “\(Self.shown(entry))” is wrong")
+            throw ArchiveRefusal(.archiveDamaged, "the checksum of its entry \"\(Self.shown(entry))\" is wrong")
         }
         self.stream = nil
         return nil

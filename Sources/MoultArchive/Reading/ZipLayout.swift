@@ -114,16 +114,16 @@ struct ZipLayout {
         let shown = printable(String(decoding: entry.name, as: UTF8.self))
         guard entry.flags & encryptionFlags == 0 else {
             throw ArchiveRefusal(
-                .archiveEntryKind, "its entry “\(shown)” is encrypted", now: .withoutPassword)
+                .archiveEntryKind, "its entry \"\(shown)\" is encrypted", now: .withoutPassword)
         }
         guard entry.method == 0 || entry.method == 8 else {
             throw ArchiveRefusal(
-                .archiveKind, "its entry “\(shown)” is compressed by method \(entry.method) instead of deflate",
+                .archiveKind, "its entry \"\(shown)\" is compressed by method \(entry.method) instead of deflate",
                 now: .deflate)
         }
         let kind = kind(of: entry, isNamedAsDirectory: entry.name.last == UInt8(ascii: "/"))
         if case .directory = kind, entry.sizes.plain != 0 {
-            throw ArchiveRefusal.damaged("the entry of the directory “\(shown)” has content")
+            throw ArchiveRefusal.damaged("the entry of the directory \"\(shown)\" has content")
         }
         return Entry(
             header: ArchiveEntry(name: name, kind: kind, size: entry.sizes.plain), isDeflated: entry.method == 8,

@@ -37,7 +37,7 @@ package struct Argument: Sendable {
 package struct ArgumentType: Sendable {
     package enum Kind: Sendable {
         case text
-        case file
+        case file(orDirectory: Bool)
         /// A path, or a URL to download from.
         case source
         case directory
@@ -59,7 +59,9 @@ package struct ArgumentType: Sendable {
     package let kind: Kind
 
     package static func text(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .text) }
-    package static func file(_ placeholder: String = "FILE") -> Self { Self(placeholder: placeholder, kind: .file) }
+    package static func file(_ placeholder: String = "FILE", orDirectory: Bool = false) -> Self {
+        Self(placeholder: placeholder, kind: .file(orDirectory: orDirectory))
+    }
     package static func source(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .source) }
     package static func directory(_ placeholder: String = "DIR") -> Self {
         Self(placeholder: placeholder, kind: .directory)

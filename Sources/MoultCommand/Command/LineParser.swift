@@ -93,15 +93,18 @@ package struct LineParser {
             line.options[option.name] = []
             return
         }
-        guard let text = inline ?? nextValue(), !text.isEmpty else { throw errors.missingValue(option) }
+        guard let text = inline ?? nextValue(for: value), !text.isEmpty else { throw errors.missingValue(option) }
         if let misfit = errors.misfit(text, for: value, of: "--\(option.name)") { throw misfit }
         if line.has(option), !option.repeats { throw errors.repeated(option) }
         line.options[option.name, default: []].append(text)
     }
 
     /// Returns the next word, unless it is an option: in `--store --json` the directory is missing.
-    private mutating func nextValue() -> String? {
-        guard let next = words.first, next == "-" || !next.hasPrefix("-") else { return nil }
+    private mutating func nextValue(for value: ArgumentType) -> String? {
+        guard let next = words.first else { return nil }
+        // No option is a digit.
+        if case .number = value.kind, Int(next) != nil { return words.popFirst() }
+        guard next == "-" || !next.hasPrefix("-") else { return nil }
         return words.popFirst()
     }
 

@@ -38,7 +38,8 @@ package struct Option: Sendable {
 extension Option {
     package static let help = Option("help", letter: "h", "Show this help")
     package static let version = Option("version", "Show the version of moult")
-    package static let json = Option("json", "Print results, events and errors as JSON, one object per line")
+    package static let json = Option(
+        "json", "Print results, events and errors as JSON; in a pipe or file, one object per line")
     package static let quiet = Option(
         "quiet", letter: "q", "Print only warnings and errors")
     package static let verbose = Option(

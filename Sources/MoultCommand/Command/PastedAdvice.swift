@@ -22,11 +22,12 @@ extension MoultError {
     /// Returns the same error, with the arguments of this command line added to each advised command that has only options.
     func repeating(_ line: ParsedLine, commands: [Command]) -> MoultError {
         advising { command in
-            let words = command.split(separator: " ").map(String.init)
+            let words = AdvisedCommands.words(of: command).map(String.init)
             if words.contains("--create"), words.contains(ApplyVerb.release.name),
                 let release = line.arguments[ApplyVerb.release.name]?.first
             {
-                return command.replacing(ApplyVerb.release.name, with: shellLine([pastedPath(Self.shown(release))]))
+                let path = shellLine([pastedPath(Self.shown(release))])
+                return words.map { $0 == ApplyVerb.release.name ? path : $0 }.joined(separator: " ")
             }
             guard let verb = words.first, words.count > 1, verb == line.command?.name || line.isPlanOf(verb),
                 // A command that has arguments is complete.

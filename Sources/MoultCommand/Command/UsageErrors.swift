@@ -91,7 +91,14 @@ package struct UsageErrors {
     /// Returns the error for an invalid value of an option or argument; nil if the value is valid.
     func misfit(_ text: String, for value: ArgumentType, of owner: String) -> MoultError? {
         switch value.kind {
+        case .file, .directory, .source:
+            if text.isEmpty { return error("\(owner) is empty", why: "a variable of the shell may not be set") }
+        default: break
+        }
+        switch value.kind {
         case .text, .source, .offer, .ofStore: return nil
+        case .file(orDirectory: false) where text.endsWithSlash:
+            return error("\(owner) must be a file, not a directory", why: "\"\(text)\" ends with a slash")
         case .file, .directory:
             let lower = text.lowercased()
             guard lower.hasPrefix("http://") || lower.hasPrefix("https://") else { return nil }

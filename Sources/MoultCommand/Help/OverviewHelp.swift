@@ -26,7 +26,7 @@ package struct OverviewHelp: Report {
     private func section(_ title: String, _ items: [(String, String)], _ width: Int, _ page: inout Page) {
         guard !items.isEmpty else { return }
         page.heading(title)
-        page.list(items.map { ("\($0.0)" + spaces(width - $0.0.count), $0.1) })
+        page.list(items.map { ("\($0.0)", $0.1) }, minWidth: width)
     }
 
     package var json: JSON {

@@ -17,8 +17,8 @@ extension Page {
     }
 
     /// Writes terms in one column and their meanings in the next.
-    mutating func list(_ items: [(term: StyledText, meaning: String)], indent: Int = 2) {
-        var table = Table(.left, .left, indent: indent)
+    mutating func list(_ items: [(term: StyledText, meaning: String)], indent: Int = 2, minWidth: Int = 0) {
+        var table = Table(.left(minWidth: minWidth), .left, indent: indent)
         for item in items { table.row(item.term, StyledText(item.meaning)) }
         proseTable(table)
     }

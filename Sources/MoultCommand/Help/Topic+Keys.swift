@@ -21,7 +21,7 @@ extension Topic {
                 moult init store --product org.example.app --key root.pub --feed URL
                 """),
             """
-            After that, the timestamp key alone renews the feed: moult publish public --key online.key. Each new \
+            After that, the timestamp key alone renews the feed, with `moult publish public --key online.key`. Each new \
             release needs the signature of a release key.
             """,
             .heading("Replace, revoke or renew keys"),

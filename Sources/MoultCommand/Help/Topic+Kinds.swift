@@ -43,8 +43,9 @@ extension Topic {
             app. It is attached there and never copied, so the first start takes the same time for a file of any size.
             """,
             """
-            If a file already exists at the path of a database, the first release keeps it as generation 0+adopted. To \
-            restore it: moult rollback --to 0+adopted. A release cannot change a user database to another kind, or a \
+            If a file already exists at the path of a reference, shared or cache database, the first release keeps it as \
+            generation 0+adopted. To restore it: moult rollback --to 0+adopted. A file at the path of a user database \
+            stays in use. A release cannot change a user database to another kind, or a \
             shared one to reference or cache, unless the operator allows it with --take-over NAME.
             """,
             """

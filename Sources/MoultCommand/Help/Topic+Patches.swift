@@ -13,7 +13,7 @@ extension Topic {
                 moult publish public releases/dailyvalue-2.1.0.json --key release.key
                 """),
             """
-            `moult pack` leaves out a patch that would not be clearly smaller than the bundle. Patches are small if a \
+            `moult pack` leaves out a patch that would not be clearly smaller than the bundle. Patches are smallest if a \
             database is changed in place instead of rebuilt; `moult delta` shows the size without packing a release.
             """,
             .heading("Install"),

@@ -4,14 +4,14 @@ extension Topic {
         text: [
             "A plan lists the changes that a release would make to a store. Making a plan changes nothing.",
             .literal("moult plan releases/dailyvalue-2.1.0.json\nmoult apply releases/dailyvalue-2.1.0.json"),
-            "`moult plan` exits with 0 if nothing would change, and with 2 if the store would change. Each line has a sign:",
+            "`moult plan` exits with 0 if nothing would change, and with 2 if the store would change. Each line has a mark:",
             .list([
                 ("+", "is added"),
                 ("-", "is removed (and kept for rollback if the line says so)"),
                 ("~", "is changed or replaced"),
                 ("=", "stays as it is"),
             ]),
-            "A line without a sign is a check that changes nothing.",
+            "A line without a mark is a check that changes nothing.",
             "If one operator approves a plan and another applies it, save the plan:",
             .literal(
                 "moult plan --output approved.plan releases/dailyvalue-2.1.0.json\nmoult apply --plan approved.plan"),

@@ -25,7 +25,7 @@ package struct Topic: Sendable, Report {
 
 extension Topic {
     static let options = Topic(
-        name: "options", summary: "the options and variables that most verbs have",
+        name: "options", summary: "the options and environment variables that most verbs accept",
         text: [
             .list(
                 [Option.store, .json, .quiet, .verbose, .help, .version].map { option in

@@ -42,19 +42,20 @@ extension History.Entry {
         }
     }
 
-    /// Returns the numbers of carried, rejected and kept rows, one line per database: `pantry: 3 rows carried over, 1 kept in
+    /// Returns the numbers of carried, rejected, displaced and kept rows, one line per database: `pantry: 3 rows carried over, 1 kept in
     /// quarantine`, followed by the names of the sets in quarantine. In the store of a single file, the database has no name.
     func rowLines(of file: String?) -> [String] {
         var names: [String?] = []
         for fate in rows where !names.contains(fate.database) { names.append(fate.database) }
         let lines = names.compactMap { name -> String? in
             let fates = rows.filter { $0.database == name }
-            func part(_ count: KeyPath<RowFate, Int>, _ words: String) -> String? {
+            func part(_ count: KeyPath<RowFate, Int>, _ words: String, of noun: String = "row") -> String? {
                 let sum = fates.reduce(0) { $0 + $1[keyPath: count] }
-                return sum > 0 ? "\(counted(sum, "row")) \(words)" : nil
+                return sum > 0 ? "\(counted(sum, noun)) \(words)" : nil
             }
             let parts = [
                 part(\.carried, "carried over"), part(\.rejected, "to \(ReleaseMarker.rejects)"),
+                part(\.displaced, "displaced, to \(ReleaseMarker.rejects)", of: "shipped row"),
                 part(\.kept, kept.isEmpty ? "kept in the old copy" : "kept in quarantine"),
             ].compactMap(\.self)
             let of = file == nil ? name.map { "\($0): " } : nil

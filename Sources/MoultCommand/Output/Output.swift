@@ -171,12 +171,18 @@ enum OutputFile {
         }
     }
 
-    /// Opens the directory of the file, which keeps its path valid until the object is released. Throws if the directory is
-    /// missing; without this check, the error would name a temporary file.
+    /// Opens the directory of the file, which keeps its path valid until the object is released. The check comes first, because
+    /// a later error would name a temporary file.
     static func directory(of path: String) throws -> PinnedDirectory {
+        try requireDirectory(of: path)
+        return try PinnedDirectory.output(Files.directory(of: path))
+    }
+
+    /// Throws if the directory of the file is missing or not writable.
+    static func requireDirectory(of path: String) throws {
         let directory = Files.directory(of: path)
         guard try Files.factsThroughLinks(directory)?.kind != .directory else {
-            return try PinnedDirectory.output(directory)
+            return try Permission.name(path).require("cannot write \(path)")
         }
         throw MoultError(
             .output, what: "cannot write \(path)", why: "no directory \(directory)",

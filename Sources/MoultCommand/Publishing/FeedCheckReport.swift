@@ -7,15 +7,7 @@ internal import MoultTrust
 /// `moult publish --check`: checks a feed directory as a store would.
 extension PublishVerb {
     static func runCheck(_ call: Call) throws -> ExitCode {
-        let others = [
-            key, days, channel, rollout, release, withdraw, reason, patches, keepReleases, serial, mount, uploadWith,
-            listUploads,
-        ]
-        if let other = others.first(where: { call.has($0) })?.name ?? call.values(manifests).first {
-            throw call.wrongUsage(
-                "--check and \(other.hasSuffix(".json") ? other : "--\(other)") cannot be used together",
-                why: "a check publishes nothing")
-        }
+        try requireOnly(check, with: [tidy, trust, threshold], call)
         let trusted = try trustedKeys(call)
         let keys = trusted?.entries.map(\.key) ?? []
         let follow: FeedCheck.Follow = { try TrialFollow(trusting: trusted).faults(of: $0, product: $1) }

@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultPublish
 
 /// A table row on one line: `id 5: price 10 -> 11`.
@@ -38,5 +39,5 @@ extension SampleValue {
         }
     }
 
-    private func quoted(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
+    private func quoted(_ text: String) -> String { "'\(text.replacing(scalar: "'", with: "''"))'" }
 }

@@ -24,6 +24,9 @@ extension Call {
 
     private func installed(_ layout: StoreLayout, _ path: String) throws -> Subject {
         guard try Files.facts(layout.settings) != nil else {
+            guard try Files.factsThroughLinks(path) != nil else {
+                throw MoultError(.store, what: "no store at \(path)", why: "no such directory", now: Subject.kinds)
+            }
             throw MoultError(
                 .store, what: "\(path) is a directory but not a store", why: "\(layout.settings) does not exist",
                 now: Subject.kinds)

@@ -86,4 +86,14 @@ extension Call {
         }
         return key
     }
+
+    /// Returns the secret keys in the files that a repeatable option names, each key once.
+    func secretKeys(_ option: Option) throws -> [SecretKey] {
+        var keys: [SecretKey] = []
+        for path in values(option) {
+            let key = try secretKey(path)
+            if !keys.contains(where: { $0.publicKey == key.publicKey }) { keys.append(key) }
+        }
+        return keys
+    }
 }

@@ -180,7 +180,8 @@ struct Metrics {
 
     private func labels(_ more: [(String, String)]) -> String {
         ([("store", store.root)] + more).map { name, value in
-            let quoted = value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+            let quoted = value.replacing(scalar: "\\", with: "\\\\").replacing(scalar: "\"", with: "\\\"")
+                .replacing(scalar: "\n", with: "\\n")
             return "\(name)=\"\(quoted)\""
         }
         .joined(separator: ",")

@@ -26,7 +26,8 @@ struct NagiosLine {
         let word = "\(verdict.state)".uppercased()
         let words = [release] + verdict.findings.map(\.text)
         // Nagios takes a bar as the end of the text, and a line feed as the end of the line.
-        let text = words.compactMap(\.self).joined(separator: "; ").replacing("|", with: "/").replacing("\n", with: " ")
+        let text = words.compactMap(\.self).joined(separator: "; ").replacing(scalar: "|", with: "/").replacing(
+            scalar: "\n", with: " ")
         page.line("MOULT \(word) - \(text)\(performance)")
     }
 

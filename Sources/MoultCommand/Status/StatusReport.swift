@@ -105,7 +105,7 @@ struct StatusReport: Report {
             }
         }
         // Holds are printed above.
-        for skipped in known.choice.skipped where status.holds.covering(skipped.version).isEmpty {
+        for skipped in known.choice.skipped where !status.holds.names(skipped.version) {
             page.wrapped("\("=", .dim) \("\(skipped.version)") is skipped: \(skipped.why)")
         }
         if known.choice.isMissing {

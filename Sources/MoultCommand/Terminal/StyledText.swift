@@ -30,14 +30,14 @@ package struct StyledText: Sendable, Equatable {
     /// The text without styles.
     package var plain: String { parts.map(\.text).joined() }
 
-    /// Replaces typographic characters with ASCII on terminals without Unicode. Only for moult's own sentences, because data
+    /// Replaces the ellipsis with three full stops on terminals without Unicode. Only for moult's own sentences, because data
     /// from elsewhere must stay unchanged.
     func spelt(for terminal: Terminal) -> StyledText {
         if terminal.hasUnicode { return self }
         var text = self
         for index in parts.indices {
-            for (sign, spelt) in [("…", "..."), ("“", "\""), ("”", "\""), ("’", "'")] {
-                text.parts[index].text = text.parts[index].text.replacing(sign, with: spelt)
+            text.parts[index].text = AdvisedCommands.replacingProse(in: text.parts[index].text) {
+                $0.replacing(scalar: "…", with: "...")
             }
         }
         return text

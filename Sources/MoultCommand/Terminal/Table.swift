@@ -6,11 +6,15 @@ package struct Table: Sendable {
     package struct Column: Sendable {
         let alignment: Alignment
         /// Spaces after the column.
-        let gap: Int
+        var gap = 2
+        /// The smallest width, so that several tables line up.
+        var minWidth = 0
 
-        package static let left = Self(alignment: .left, gap: 2)
-        package static let right = Self(alignment: .right, gap: 2)
-        package static func left(gap: Int) -> Self { Self(alignment: .left, gap: gap) }
+        package static let left = Self(alignment: .left)
+        package static let right = Self(alignment: .right)
+        package static func left(gap: Int = 2, minWidth: Int = 0) -> Self {
+            Self(alignment: .left, gap: gap, minWidth: minWidth)
+        }
     }
 
     private let columns: [Column]
@@ -33,7 +37,7 @@ package struct Table: Sendable {
     /// Returns the lines for a terminal of this width; nil disables wrapping and gives one line per row, for programs.
     package func lines(width: Int?) -> [StyledText] {
         let widths = columns.indices.map { column in
-            rows.map { $0.indices.contains(column) ? $0[column].width : 0 }.max() ?? 0
+            rows.reduce(columns[column].minWidth) { max($0, $1.indices.contains(column) ? $1[column].width : 0) }
         }
         return rows.flatMap { lines(of: $0, widths: widths, width: width) }
     }

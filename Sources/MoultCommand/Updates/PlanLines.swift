@@ -3,7 +3,7 @@ package import MoultEngine
 internal import MoultStore
 package import StepKit
 
-/// The lines of a plan: a sign, the phase, the database, and the change.
+/// The lines of a plan: a mark, the phase, the database, and the change.
 package struct PlanLines: Sendable {
     /// The effects that are shown as lines.
     package let effects: [Effect]

@@ -49,6 +49,7 @@ enum CacheVerb {
                 "FILE and SCHEMA.sql are the same file", why: "a new database would replace the script")
         }
         try Custody.check(cache: file)
+        try OutputFile.requireDirectory(of: file)
         let cache = try StandaloneCache(file, .refuse)
         Interruption.watch()
         let outcome = try Files.withScratchDirectory { scratch in

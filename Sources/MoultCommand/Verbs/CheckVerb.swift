@@ -61,8 +61,8 @@ struct FeedReport: Report {
                 status.installed == nil
                     ? "no release for this store" : "no newer release: \(installed) is installed")
         }
-        // Releases on hold are reported below.
-        for skipped in status.choice.skipped where status.holds.covering(skipped.version).isEmpty {
+        // Releases that a hold names are reported below.
+        for skipped in status.choice.skipped where !status.holds.names(skipped.version) {
             page.wrapped("\("=", .dim) \("\(skipped.version)") is skipped: \(skipped.why)")
         }
         if let reason = status.choice.withdrawn {

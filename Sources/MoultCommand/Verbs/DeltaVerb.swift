@@ -49,12 +49,15 @@ enum DeltaVerb {
         let temporary = Files.staged(path)
         try Files.remove(temporary)
         let threads = Threads.cores
-        let made: Manifest.Content
+        let (made, old, new): (Manifest.Content, Manifest.Content, Manifest.Content)
         do {
-            made = try PatchMaker(threads: threads, memory: call.number(memory).map { $0 << 20 }) { done, total in
-                try Interruption.check()
-                bar.show(Progress("patch", done: done, of: total))
-            }.make(from: base, to: result, as: temporary)
+            (made, old, new) = try whileUnchanged([base, result]) {
+                let made = try PatchMaker(threads: threads, memory: call.number(memory).map { $0 << 20 }) {
+                    try Interruption.check()
+                    bar.show(Progress("patch", done: $0, of: $1))
+                }.make(from: base, to: result, as: temporary)
+                return (made, try content(base), try content(result))
+            }
             try Files.syncFile(temporary)
             try Files.rename(temporary, to: path)
             try Files.syncDirectory(Files.directory(of: path))
@@ -64,7 +67,6 @@ enum DeltaVerb {
             throw error
         }
         bar.end()
-        let (old, new) = (try content(base), try content(result))
         let json: JSON = [
             "patch": .string(path), "size": .size(made.size), "sha256": .string(made.sha256), "base": old.json,
             "result": new.json,
@@ -92,30 +94,56 @@ enum DeltaVerb {
             size: try Files.factsThroughLinks(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
     }
 
+    /// Throws if a program changes one of the files during `body`: the patch would belong to no commit, and its verification may
+    /// have failed for that reason.
+    private static func whileUnchanged<Result>(_ paths: [String], _ body: () throws -> Result) throws -> Result {
+        let before = try paths.map(Files.factsThroughLinks)
+        let result = Swift.Result { try body() }
+        for (path, facts) in zip(paths, before) where try Files.factsThroughLinks(path) != facts {
+            throw LockFreeReader.changed(path)
+        }
+        return try result.get()
+    }
+
     /// Returns the paths of the old and the new database.
     private static func pair(_ before: Subject, _ after: Subject, _ call: Call) throws -> (String, String) {
-        if before.kind == .database, after.kind == .database, let old = before.parts.first?.path,
-            let new = after.parts.first?.path
-        {
-            for path in [old, new] { try refuseOpen(path) }
-            return (old, new)
-        }
         if [before, after].contains(where: { $0.kind == .store }) {
             throw call.wrongUsage("patches cannot be made from a store", why: "specify databases, bundles or manifests")
         }
-        let pairs = after.parts.compactMap { part -> (name: String, old: String, new: String)? in
+        if let name = call.value(database) {
+            for subject in [before, after] where subject.part(name) == nil { throw subject.unknown(name) }
+        }
+        for subject in [before, after] where subject.kind == .database { try refuseOpen(subject.path) }
+        let pairs = try pairs(before, after, call)
+        if pairs.count == 1, let pair = pairs.first { return (pair.old, pair.new) }
+        if pairs.isEmpty {
+            throw MoultError(
+                .packing, what: "no patch from \(before.path) to \(after.path) is possible",
+                why: "no database that is in both has changed",
+                now: "To see all differences: \(shellLine(["moult", "diff", before.path, after.path]))")
+        }
+        throw call.wrongUsage(
+            "--database is missing",
+            why: "several databases have changed: \(pairs.map(\.name).joined(separator: ", "))")
+    }
+
+    /// Returns the databases that have changed; with `--database`, only that one, even if it has not.
+    private static func pairs(
+        _ before: Subject, _ after: Subject, _ call: Call
+    ) throws -> [(name: String, old: String, new: String)] {
+        // Single databases belong together, whatever their names are.
+        if before.parts.count == 1, after.parts.count == 1, let old = before.parts.first?.path,
+            let new = after.parts.first
+        {
+            return new.path.map { [(new.name, old, $0)] } ?? []
+        }
+        return after.parts.compactMap { part in
             guard let new = part.path, let old = before.part(part.name)?.path,
                 call.value(database).map({ $0 == part.name }) ?? true
             else { return nil }
             let same = before.part(part.name)?.declared.map { $0.sha256 == part.declared?.sha256 } ?? false
-            return same && call.value(database) == nil ? nil : (part.name, old, new)
+            return same && !call.has(database) ? nil : (part.name, old, new)
         }
-        if pairs.count == 1, let pair = pairs.first { return (pair.old, pair.new) }
-        let names = pairs.map(\.name).joined(separator: ", ")
-        throw call.wrongUsage(
-            pairs.isEmpty ? "no files to make a patch from" : "--database is missing",
-            why: pairs.isEmpty
-                ? "no database that is in both OLD and NEW has changed" : "several databases have changed: \(names)")
     }
 
     /// Refuses a database if part of its content, or of its last commit, is in a sidecar.

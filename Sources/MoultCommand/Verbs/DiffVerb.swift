@@ -6,9 +6,10 @@ internal import MoultSandbox
 /// `moult diff`: shows the differences between two databases or releases.
 enum DiffVerb {
     static let old = Argument(
-        .file("OLD"),
+        .file("OLD", orDirectory: true),
         "The old database, bundle, manifest or store. Without NEW: the new one, and the store is the old one")
-    static let new = Argument(.file("NEW"), presence: .optional, "The new database, bundle, manifest or store")
+    static let new = Argument(
+        .file("NEW", orDirectory: true), presence: .optional, "The new database, bundle, manifest or store")
     static let database = Option(
         "database", value: .text("NAME"), repeats: true, "Only this database")
     static let rows = Option(

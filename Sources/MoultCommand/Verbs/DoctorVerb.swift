@@ -13,7 +13,7 @@ enum DoctorVerb {
             that every user may write to. To check the data, run: moult verify
             """,
             """
-            Each finding comes with a fix; the command itself changes nothing. Advice does not count as a finding.
+            Each finding comes with a fix; the command itself changes nothing. Advice does not change the exit status.
             """,
         ],
         examples: [

@@ -5,7 +5,8 @@ internal import MoultPublish
 /// `moult inspect`: shows the contents of a database, a release, a bundle or a store.
 enum InspectVerb {
     static let subject = Argument(
-        .file("WHAT"), presence: .optional, "A database, a bundle, a manifest or a store (default: the store)")
+        .file("WHAT", orDirectory: true), presence: .optional,
+        "A database, a bundle, a manifest or a store (default: the store)")
     static let database = Option(
         "database", value: .text("NAME"), repeats: true, "Only this database")
 

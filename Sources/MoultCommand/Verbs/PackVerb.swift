@@ -59,8 +59,8 @@ enum PackVerb {
             databases do not open together.
             """,
             """
-            Without a draft, specify the database files: moult uses the product and kinds of the newest release in the \
-            output directory, and the next version and sequence. A new database gets the kind "reference": only \
+            Without a draft, specify the database files. Product and kinds are those of the newest release in the \
+            output directory, and version and sequence are the next ones. A new database gets the kind "reference": only \
             releases change it (moult help kinds). A draft without a sequence also gets the next one.
             """,
         ],
@@ -227,10 +227,7 @@ private struct PackedReport: Report {
                 "\("+", .added) \(patch.file)  \(ByteCount(patch.size).description) from \(patch.from.description)")
         }
         page.line("\("+", .added) \(packed.manifest)")
-        if let before = packed.counted {
-            let after = before.isEmpty ? "the first release in the output directory" : "one more than \(before)"
-            page.wrapped("sequence \("\(packed.sequence)"): \(after)")
-        }
+        if let reason = packed.reasonForSequence { page.wrapped("sequence \("\(packed.sequence)"): \(reason)") }
         page.wrapped(packed.trials.text(page.terminal))
         packed.changes?.write(to: &page, bundleSize: packed.bundleSize)
         page.line("apply it with: \(shellLine(["moult", "apply", packed.manifest]))")

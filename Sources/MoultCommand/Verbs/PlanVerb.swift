@@ -15,7 +15,7 @@ enum PlanVerb {
     static let command = Command(
         "plan", .operators, "show what applying a release would do, and change nothing",
         discussion: [
-            "Each line is one change, marked with a sign (moult help plans). Nothing is written except FILE.",
+            "Each line is one change, with a mark in front (moult help plans). Nothing is written except FILE.",
             """
             With --deep, the new databases are compared with the installed ones, as with `moult diff`: the output \
             says how many rows would be added, removed and changed, and how schemas would change. This takes as long \
@@ -61,6 +61,9 @@ enum PlanVerb {
         let (status, plan) = try call.orchestrator().plan(following: request)
         guard let plan else {
             call.output.print(FeedReport(status: status, storeWords: call.storeWords))
+            if let file = call.value(out) {
+                call.output.warn("no plan was saved to \(file): the feed has no release to install")
+            }
             return .done
         }
         return try show(plan, words + call.feedWords, call)

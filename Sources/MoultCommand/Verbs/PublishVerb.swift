@@ -113,6 +113,7 @@ enum PublishVerb {
             .init(.failure(.failed), "nothing was published; with --check: stores would refuse the feed"),
             .init(.failure(.refused), "stores could not follow the change; the message says why"),
             .init(.failure(.stuck), "the new feed is public but incomplete: run the command again"),
+            .init(.failure(.busy), "another command is publishing to the feed: try again later"),
         ],
         run: run)
 
@@ -123,9 +124,12 @@ enum PublishVerb {
         if call.has(listUploads) { return try listFiles(call) }
         for path in call.values(manifests) { try refuseMistaken(path, call) }
         var options = PublishOptions()
-        options.keys = try call.values(key).map { try call.secretKey($0) }
+        options.keys = try call.secretKeys(key)
         options.days = call.number(days) ?? options.days
         options.channel = call.value(channel) ?? options.channel
+        if let fault = PlainName.databaseFault(options.channel) {
+            throw call.wrongUsage("\"\(options.channel)\" cannot be a channel", why: "it \(fault)")
+        }
         options.patches = call.number(patches) ?? options.patches
         options.serial = call.number(serial)
         options.keptReleases = call.number(keepReleases)
@@ -173,12 +177,18 @@ enum PublishVerb {
                 + "\(shellLine(["moult", "publish", pastedPath(place)])) --serial N --key FILE")
     }
 
+    /// Throws if the call has a manifest, or an option that means nothing with `mode`, which publishes nothing.
+    static func requireOnly(_ mode: Option, with allowed: [Option], _ call: Call) throws {
+        let names = ([mode] + allowed).map(\.name)
+        let option = call.command.ownOptions.first { call.has($0) && !names.contains($0.name) }
+        guard let other = option.map({ "--\($0.name)" }) ?? call.values(manifests).first else { return }
+        throw call.wrongUsage(
+            "--\(mode.name) and \(other) cannot be used together", why: "--\(mode.name) publishes nothing")
+    }
+
     private static func listFiles(_ call: Call) throws -> ExitCode {
-        if let other = call.values(manifests).first ?? call.values(key).first {
-            throw call.wrongUsage(
-                "--list-uploads and \(other) cannot be used together", why: "--list-uploads publishes nothing")
-        }
         _ = try registryFeed(call)
+        try requireOnly(listUploads, with: [], call)
         let files = try FeedUpload.files(in: call.required(directory))
         let uploads: [JSON] = files.map {
             [

@@ -50,9 +50,9 @@ enum QuarantineVerb {
         try check(call)
         let orchestrator = try call.orchestrator(call.recoveryWatcher)
         if call.has(remove), let days = call.number(olderThan) {
-            let result = try orchestrator.clean(
-                quarantineDays: days, includingUserData: call.has(userData), wait: call.wait)
-            showRemoved(result.quarantine.removed, call)
+            let report = try orchestrator.removeQuarantined(
+                call.value(set), olderThan: days, includingUserData: call.has(userData), wait: call.wait)
+            showRemoved(report.removed, staying: report.kept, call)
             return .done
         }
         guard let name = call.value(set) else {
@@ -61,6 +61,7 @@ enum QuarantineVerb {
         }
         let set = try orchestrator.quarantined(name)
         if let file = call.value(export) {
+            try OutputFile.requireDirectory(of: file)
             try orchestrator.export(set, to: file)
             call.output.print(json: ["set": .string(set.id), "file": .string(file)]) {
                 $0.line("\(set.id) was copied to \(file)")
@@ -152,10 +153,18 @@ extension QuarantineVerb {
         }
     }
 
-    private static func showRemoved(_ removed: [QuarantineShelf.Set], _ call: Call) {
-        call.output.print(json: ["removed": .array(removed.map { .string($0.id) })]) { page in
+    private static func showRemoved(
+        _ removed: [QuarantineShelf.Set], staying: [(set: QuarantineShelf.Set, why: String)] = [], _ call: Call
+    ) {
+        let json: JSON = [
+            "removed": .array(removed.map { .string($0.id) }),
+            "staying": .array(staying.map { ["set": .string($0.set.id), "why": .string($0.why)] }),
+        ]
+        call.output.print(json: json) { page in
             if removed.isEmpty { page.line("nothing was removed") }
             for set in removed { page.line("\("-", .removed) \(set.id) was removed") }
+            for (set, why) in staying { page.wrapped("\("=", .dim) \(set.id) stays: \(why)") }
+            if !staying.isEmpty { page.line("to remove user data as well, use --\(userData.name)") }
         }
     }
 

@@ -25,7 +25,7 @@ enum ResetVerb {
             """
             The readable rows of a shared or user database are copied into a new file, next to the old files in quarantine. A \
             report lists the rows that could not be copied, with the reason. If the disk was full, free some space \
-            and run: moult reset DATABASE --salvage-again. It replaces only that new file and its report.
+            and run `moult reset DATABASE --salvage-again`, which replaces only that new file and its report.
             """,
         ],
         arguments: [database], options: [userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,

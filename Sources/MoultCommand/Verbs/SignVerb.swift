@@ -56,7 +56,7 @@ struct SignatureFile {
 
     /// Signs the file and returns the path of the signature.
     func sign(with secret: SecretKey, comment: String?) throws -> String {
-        let output = try OutputFile.directory(of: path)
+        let output = try OutputFile.directory(of: "\(path).minisig")
         defer { withExtendedLifetime(output) {} }
         let text = comment ?? "timestamp:\(Timestamp.now.seconds)\tfile:\(Files.name(of: path))\thashed"
         let signature = try secret.sign(fileAt: path, trustedComment: text)

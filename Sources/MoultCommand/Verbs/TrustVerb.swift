@@ -67,7 +67,7 @@ enum TrustVerb {
             }
             maker[keyPath: role].threshold = number
         }
-        maker.keys = try call.values(key).map { try call.secretKey($0) }
+        maker.keys = try call.secretKeys(key)
         call.output.print(KeyListReport(made: try maker.make(in: call.required(directory))))
         return .done
     }

@@ -38,7 +38,9 @@ enum UnholdVerb {
         ])
         call.output.print(json: json) { page in
             for hold in change.removed {
-                page.line("\(hold.coversEveryRelease ? "releases are" : "\(hold.release) is") no longer on hold")
+                page.line(
+                    hold.coversEveryRelease
+                        ? "the hold on every release was removed" : "the hold on \(hold.release) was removed")
             }
             for release in releases where !change.removed.contains(where: { $0.release == release }) {
                 page.line("nothing to do: \(release) is not on hold")

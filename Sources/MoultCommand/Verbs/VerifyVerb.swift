@@ -6,7 +6,7 @@ enum VerifyVerb {
     static let names = Argument(
         .ofStore("NAME", .databases), presence: .repeated, "The databases to check (default: all)")
     static let deep = Option(
-        "deep", "Read every page: digests of read-only databases, SQLite's integrity_check for others")
+        "deep", "Read every page: run SQLite's integrity_check, and compare digests of read-only databases")
 
     static let command = Command(
         "verify", .operators, "check the installed databases",

@@ -16,10 +16,13 @@ struct ExclusiveAccess {
         guard mayKill else { throw held() }
         for signal in [SIGTERM, SIGKILL] {
             for holder in try OpenFiles.holders(of: [path]) {
+                guard let process = try SignalTarget.find(pid: holder.pid),
+                    try OpenFiles.isOpen([path], in: process.pid)
+                else { continue }
                 let name = signal == SIGTERM ? "TERM" : "KILL"
                 warn("\(holder.description) still has \(path) open; moult sends SIG\(name) to this process")
-                // The process may have exited in the meantime; the next check shows whether the file is free.
-                _ = kill(holder.pid, signal)
+                // The next check shows whether the file is free.
+                _ = try? process.send(signal)
             }
             if try isFree(by: .now + Self.grace) { return }
         }

@@ -6,16 +6,16 @@ internal import MoultStore
 extension SignalConsumer: ConsumerChannel {
     var summary: String { "signal" }
 
-    func canRelease(_ call: ConsumerCall) throws -> Bool { try release != nil && pid() != nil }
+    func canRelease(_ call: ConsumerCall) throws -> Bool { try release != nil && process() != nil }
 
     /// Asks the process to release the databases. A signal has no reply, so the open files are checked: the process has
     /// released the databases when it has none of their files open.
     func release(_ call: ConsumerCall) throws {
-        guard let release, let pid = try pid(), try send(release, to: pid) else { return }
-        while try OpenFiles.isOpen(call.paths, in: pid) {
+        guard let release, let process = try process(), try send(release, to: process) else { return }
+        while try OpenFiles.isOpen(call.paths, in: process.pid) {
             if call.isOver {
                 throw ConsumerFault(
-                    "\(ProcessFacts(pid: pid).description) still has a database open after \(release.rawValue)")
+                    "\(ProcessFacts(pid: process.pid).description) still has a database open after \(release.rawValue)")
             }
             try call.stop()
             usleep(10_000)
@@ -24,28 +24,29 @@ extension SignalConsumer: ConsumerChannel {
 
     func reload(_ call: ConsumerCall) throws {
         // A process that has exited in the meantime opens the new databases at its next start.
-        if let pid = try pid() { _ = try send(reload, to: pid) }
+        if let process = try process() { _ = try send(reload, to: process) }
     }
 
     /// Sends a signal; returns false if the process has exited.
-    private func send(_ signal: Signal, to pid: Int32) throws -> Bool {
-        if kill(pid, signal.number) == 0 { return true }
-        let code = Errno(errno)
-        if code == Errno(ESRCH) { return false }
-        throw ConsumerFault("cannot send \(signal.rawValue) to pid \(pid) from \(pidFile): \(code)")
+    private func send(_ signal: Signal, to process: SignalTarget) throws -> Bool {
+        do { return try process.send(signal.number) } catch {
+            throw ConsumerFault("cannot send \(signal.rawValue) to pid \(process.pid) from \(pidFile): \(error)")
+        }
     }
 
-    /// Returns the ID of the process that wrote the PID file; nil if that process has exited.
-    private func pid() throws -> Int32? {
+    /// Returns the process that wrote the PID file; nil if it has exited.
+    private func process() throws -> SignalTarget? {
         let (file, linkOwners) = try Files.resolutionForOpening(pidFile)
         guard let (bytes, facts) = try content(of: file) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         // `kill` sends a signal for zero or a negative number to several processes, and 1 is the init process.
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
+        // All checks below are about the process that is found here.
+        guard let process = try SignalTarget.find(pid: pid) else { return nil }
         // A process that started after the file was written is a different one with the same PID; two seconds of clock
         // difference are tolerated.
         guard let started = ProcessFacts(pid: pid).started else {
-            try requireGone(pid)
+            try requireGone(process)
             return nil
         }
         guard started.seconds <= facts.modified.seconds + 2 else { return nil }
@@ -65,7 +66,7 @@ extension SignalConsumer: ConsumerChannel {
                 "\(pidFile) \(why), and \(ProcessFacts(pid: pid).description) belongs to user \(Files.userName(user)): no signal is sent"
             )
         }
-        return pid
+        return process
     }
 
     /// Returns the content and the metadata of one file: another user may exchange files in the directory at any time.
@@ -82,10 +83,11 @@ extension SignalConsumer: ConsumerChannel {
 
     /// Throws if the process exists although `/proc` does not show it, as with `hidepid` or systemd's `ProtectProc=`: then its
     /// start time and its open files are unknown.
-    private func requireGone(_ pid: Int32) throws {
-        if kill(pid, 0) != 0, Errno(errno) == Errno(ESRCH) { return }
+    private func requireGone(_ process: SignalTarget) throws {
+        // A process of another user refuses the signal.
+        if (try? process.send(0)) == false { return }
         throw ConsumerFault(
-            "cannot see process \(pid) from \(pidFile), because /proc hides the processes of other users")
+            "cannot see process \(process.pid) from \(pidFile), because /proc hides the processes of other users")
     }
 }
 

@@ -96,6 +96,7 @@ struct ContentTransfer {
                 $0.rejected += outcome.rejected
                 $0.kept += outcome.incomplete + outcome.unplaced
                 $0.incomplete += outcome.incomplete
+                $0.displaced += outcome.shippedLosers
             }
         }
         try prove(live, new, rules, fates, displacement)

@@ -254,7 +254,7 @@ extension WritableEffects {
     private func rules(_ origin: ReleasedDatabase?, _ database: Database) -> [Preservation.Rule] {
         Preservation(
             from: origin?.database, to: database,
-            isBack: plan.purpose == .rollback || origin.map { $0.sequence > release.sequence } ?? false
+            isBack: origin.map { $0.sequence > release.sequence } ?? (plan.purpose == .rollback)
         ).rules
     }
 }

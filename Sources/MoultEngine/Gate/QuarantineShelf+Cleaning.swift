@@ -33,12 +33,15 @@ extension QuarantineShelf {
         return report
     }
 
-    /// Removes sets that are older than a number of days, but sets with user data only with `includingUserData`. With `dry`,
-    /// only reports them.
-    package func clean(olderThan days: Int, includingUserData: Bool, dry: Bool) throws -> Report {
+    /// Removes sets that are older than a number of days, but sets with user data only with `includingUserData`. `name` limits
+    /// this to a set or a database. With `dry`, only reports them.
+    package func clean(
+        olderThan days: Int, of name: String? = nil, includingUserData: Bool, dry: Bool
+    ) throws -> Report {
         var report = Report()
         let limit = Timestamp.now.seconds - days * 86_400
         for set in try sets() where set.since.seconds <= limit {
+            if let name, name != set.id, name != set.record?.database { continue }
             guard let removable = Removable(set, isNamed: includingUserData) else {
                 report.kept.append((set, "it contains user data"))
                 continue

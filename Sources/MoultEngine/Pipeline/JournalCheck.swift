@@ -14,7 +14,7 @@ struct JournalCheck {
     func check(_ state: Journal.State) throws {
         guard let plan = state.plan else { return }
         if let before = plan.request.cacheRoot, before != cacheRoot,
-            plan.effects.contains(where: { $0.change.traits.paths.contains { $0.hasPrefix("\(before)/") } })
+            plan.effects.contains(where: { $0.change.traits.paths.contains { $0.isBelow(before) } })
         {
             throw MoultError(
                 .stuck, .stuck,
@@ -33,7 +33,7 @@ struct JournalCheck {
             for member in traits.members {
                 if let fault = PlainName.fault(path: member) { throw try invalid("\(member) in its plan \(fault)") }
             }
-            for name in traits.directories where name.contains("/") || name.hasPrefix(".") {
+            for name in traits.directories where name.containsSlash || name.hasPrefix(".") {
                 throw try invalid("its plan has the directory \(name)")
             }
         }
@@ -41,8 +41,8 @@ struct JournalCheck {
 
     private func check(_ path: String) throws {
         var name = path
-        if path.hasPrefix("/") {
-            guard let cacheRoot, path.hasPrefix("\(cacheRoot)/") else {
+        if path.isAbsolutePath {
+            guard let cacheRoot, path.isBelow(cacheRoot) else {
                 throw try invalid("its plan changes \(path), which is outside the store")
             }
             name = String(path.dropFirst(cacheRoot.count + 1))

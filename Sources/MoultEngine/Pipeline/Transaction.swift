@@ -13,7 +13,7 @@ extension Transaction {
     /// directories.
     func place(of member: String) throws -> String {
         var directory = unpacked
-        for part in member.split(separator: "/").dropLast() {
+        for part in member.pathParts().dropLast() {
             directory += "/\(part)"
             try Files.ensureDirectory(directory, mode: 0o700)
         }
@@ -37,7 +37,7 @@ extension Transaction {
         try Files.makeDirectory(directory, mode: 0o700)
         for path in [unpacked, waiting, generation] { try Files.makeDirectory(path, mode: 0o700) }
         try journal.begin(plan)
-        for path in plan.stagedPaths.filter({ $0.hasPrefix("/") }) { try makeApart(path) }
+        for path in plan.stagedPaths.filter({ $0.isAbsolutePath }) { try makeApart(path) }
     }
 
     /// Creates the staging directory for a cache outside the store, which may be on another file system. The cache's directory

@@ -59,7 +59,7 @@ package struct MigrationForecast {
         let place: @Sendable (String) throws -> String = { member in
             var directory = Staging.unpacked(in: scratch)
             try Files.ensureDirectory(directory, mode: 0o700)
-            for part in member.split(separator: "/").dropLast() {
+            for part in member.pathParts().dropLast() {
                 directory += "/\(part)"
                 try Files.ensureDirectory(directory, mode: 0o700)
             }

@@ -114,15 +114,21 @@ package struct Planner {
         return prepared
     }
 
-    /// Throws if the installed release would be installed again to no effect, although a database has a fault.
+    /// Throws if a database has a fault, and the update would keep its content: because the installed release would be installed
+    /// again to no effect, or because the new release ships the same file.
     private func refuseDamage(that plan: Plan) throws {
-        guard !plan.changesStore, plan.from?.generation == plan.to.generation, let installed = try store.installed
-        else { return }
+        guard let installed = try store.installed else { return }
+        let isSame = plan.from?.generation == plan.to.generation
+        if isSame, plan.changesStore { return }
         let assessment = try Assessment(of: installed, in: store)
-        for database in installed.manifest.databases where !database.kind.isSealed {
+        for database in installed.manifest.databases
+        where isSame ? !database.kind.isSealed : plan.keepsShippedContent(of: database) {
             let finding = try assessment.finding(of: database, .glance)
             guard let fault = finding.fault, !plan.pending.contains(where: { $0.database == database.name }) else {
                 continue
+            }
+            if !isSame {
+                guard case .reset? = finding.remedy else { continue }
             }
             let advice =
                 if case .reset? = finding.remedy {
@@ -133,7 +139,9 @@ package struct Planner {
                 }
             throw MoultError(
                 .refused, .refused, what: "\(try store.place(of: database)) needs repair", why: fault,
-                now: "Nothing was changed: installing \(plan.to.version) again does not repair it. \(advice)")
+                now:
+                    "Nothing was changed: installing \(plan.to.version)\(isSame ? " again" : "") does not repair it. \(advice)"
+            )
         }
     }
 
@@ -360,5 +368,13 @@ package struct Planner {
         let stamp = Timestamp.now.description.filter { $0.isNumber }
         let random = String(UInt32.random(in: .min ... .max), radix: 16)
         return "\(stamp)-\(String(repeating: "0", count: 8 - random.count))\(random)"
+    }
+}
+
+extension Plan {
+    /// Whether the update leaves a shared database as it is.
+    fileprivate func keepsShippedContent(of database: Database) -> Bool {
+        database.kind == .shared
+            && effects.contains { if case .keep = $0.change { $0.database == database.name } else { false } }
     }
 }

@@ -134,7 +134,7 @@ package struct RollbackTarget {
             return MoultError(
                 .refused, .refused, what: "no release to roll back to",
                 why: "only adopted files, from before the first install, are kept: \(all.joined(separator: ", "))",
-                now: "To restore them: moult rollback --to \(all[0])")
+                now: "To restore them: \(shellLine(["moult", "rollback", "--to", "\(all[0])"]))")
         }
         return MoultError(
             .refused, .refused, what: "nothing to roll back to",
@@ -172,7 +172,7 @@ package struct RollbackTarget {
             var refusal = holds.rollbackRefusal(of: version)
         {
             if holds.fault == nil {
-                refusal.now = "To roll back anyway: moult rollback --to \(wanted) --force"
+                refusal.now = "To roll back anyway: \(shellLine(["moult", "rollback", "--to", "\(wanted)", "--force"]))"
             }
             throw refusal
         }

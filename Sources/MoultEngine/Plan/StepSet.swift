@@ -108,7 +108,8 @@ package struct StepSet: Sendable {
         throw MoultError(
             .notBuilt, .refused, what: "the release needs the step \(use.step)",
             why: "this version of moult does not have this step",
-            now: didYouMean(use.step, among: names) ?? "To list the steps: moult steps")
+            now: didYouMean(use.step, among: names)
+                ?? "If the step is a program, add it to \"steps\" in moult.json: moult help steps")
     }
 
     package var names: [String] { listed.map(\.step.name) }
@@ -120,7 +121,7 @@ extension Step {
         let effects = try plan(context)
         if let own = effects.first(where: \.isCustom), !(self is any CustomStep) {
             throw MoultError(
-                .refused, .refused, what: "the step \(name) cannot apply its own change “\(own.text)”",
+                .refused, .refused, what: "the step \(name) cannot apply its own change \"\(own.text)\"",
                 why: "a step with custom changes must be a CustomStep",
                 now: "Nothing was changed. Report this to the author of the step.")
         }

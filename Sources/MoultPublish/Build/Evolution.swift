@@ -96,7 +96,7 @@ struct Evolution {
             let wanted = try connection.int("PRAGMA new.\(pragma)")
             // Setting a pragma to its current value would also change the file.
             if try connection.int("PRAGMA main.\(pragma)") != wanted {
-                try connection.execute("PRAGMA main.\(pragma) = \(wanted)")
+                try connection.run("PRAGMA main.\(pragma) = \(wanted)")
             }
         }
         return .evolved(

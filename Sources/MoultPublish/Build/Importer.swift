@@ -110,7 +110,7 @@ struct Importer {
         if !renamed.isEmpty {
             warnings.add(.note, Place(file: file, line: row.line), "columns renamed due to duplicates: \(renamed)")
         }
-        do { try connection.execute("CREATE TABLE \(name)\(columns.definitions)") } catch {
+        do { try connection.run("CREATE TABLE \(name)\(columns.definitions)") } catch {
             throw problem("cannot create the table \(request.table) from the first row of \(file)", message(error))
         }
         warnings.add(

@@ -34,7 +34,7 @@ struct OutputStaging {
         func reject(_ why: String, _ now: String) -> MoultError {
             MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
         }
-        if output.isEmpty || output.hasSuffix("/") { throw reject("it is not a file name", "Specify a file with -o.") }
+        if output.isEmpty || output.endsWithSlash { throw reject("it is not a file name", "Specify a file with -o.") }
         if let facts = try Files.facts(output) {
             guard facts.kind == .file else {
                 throw reject("it exists and is not a regular file", "Choose another file with -o.")

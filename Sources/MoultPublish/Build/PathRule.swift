@@ -12,14 +12,14 @@ struct PathRule {
 
     init(script: String, allowsOutside: Bool) throws {
         let directory = Files.directory(of: script)
-        shownRoot = script.contains("/") ? directory : ""
+        shownRoot = script.containsSlash ? directory : ""
         root = try Files.resolved(directory)
         self.allowsOutside = allowsOutside
     }
 
     /// Returns a path from the script in the form in which messages show it.
     func shown(_ path: String) -> String {
-        if path.hasPrefix("/") || shownRoot.isEmpty { return path }
+        if path.isAbsolutePath || shownRoot.isEmpty { return path }
         return shownRoot == "/" ? "/\(path)" : "\(shownRoot)/\(path)"
     }
 
@@ -34,7 +34,7 @@ struct PathRule {
                 "Write the output of \(path.dropFirst().trimmed) to a file first.")
         }
         if path.isEmpty { throw reject("the name is empty", nil) }
-        let full = path.hasPrefix("/") ? path : "\(root)/\(path)"
+        let full = path.isAbsolutePath ? path : "\(root)/\(path)"
         guard let facts = try Files.factsThroughLinks(full) else {
             throw reject("no such file", "Paths are relative to the directory of the script, \(root).")
         }
@@ -50,7 +50,7 @@ struct PathRule {
     }
 
     /// Returns whether a file may be read; the path must be absolute and without symlinks.
-    func allows(_ real: String) -> Bool { allowsOutside || real.hasPrefix(root == "/" ? "/" : root + "/") }
+    func allows(_ real: String) -> Bool { allowsOutside || real.isBelow(root) }
 
     /// Returns whether SQLite may open a file by this path. Opening a pipe would wait for another process.
     func allowsOpening(_ real: String) -> Bool { allows(real) && !Self.isSpecial(real) }

@@ -34,7 +34,7 @@ struct RowCarrier {
             try connection.execute("RELEASE carry")
         }
         let (names, values) = match.insertable
-        try connection.execute(
+        try connection.run(
             """
             INSERT OR ABORT INTO \(main) (\(names.joined(separator: ", ")))
             SELECT \(values.joined(separator: ", ")) FROM \(new) AS n
@@ -52,7 +52,7 @@ struct RowCarrier {
     /// Records the keys of the rows that exist in both tables with different values, and returns their number.
     private func noteChanged() throws -> Int {
         let keys = match.keys(of: "n").enumerated().map { "\($1) AS k\($0)" }.joined(separator: ", ")
-        try connection.execute(
+        try connection.run(
             """
             CREATE TEMP TABLE changed AS SELECT \(keys) FROM \(new) AS n
             CROSS JOIN \(main) AS o ON \(match.matches("o", "n")) WHERE \(differs)
@@ -64,7 +64,7 @@ struct RowCarrier {
     private func update() throws {
         for column in match.comparable {
             let name = quoteIdentifier(column)
-            try connection.execute(
+            try connection.run(
                 """
                 UPDATE OR ABORT \(main) AS o SET \(name) = n.\(name)
                 FROM temp.changed AS x CROSS JOIN \(new) AS n ON \(match.hasNotedKey("n"))
@@ -87,7 +87,7 @@ struct RowCarrier {
 
     private func change(_ sql: String) throws -> Int {
         let before = try connection.totalChanges
-        try connection.execute(sql)
+        try connection.run(sql)
         return Int(try connection.totalChanges - before)
     }
 }

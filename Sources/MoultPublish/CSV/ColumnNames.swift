@@ -1,3 +1,5 @@
+internal import MoultSQLite
+
 /// The columns of a table that is created from the first row of a file.
 struct ColumnNames: Equatable {
     /// Distinct names, in order.
@@ -30,7 +32,7 @@ struct ColumnNames: Equatable {
         var text = "(\n"
         for (index, name) in names.enumerated() {
             if index > 0 { text += index % 4 == 0 ? ",\n " : ", " }
-            text += "\"\(name.replacing("\"", with: "\"\""))\" TEXT"
+            text += "\(quoteIdentifier(name)) TEXT"
         }
         return text + ")"
     }

@@ -76,7 +76,7 @@ struct ReleasePatches {
         try release.databases.filter { $0.place == .generation }.flatMap { database in
             let isNew = older.contains { $0.database(database.name) == nil }
             return try ((isNew ? [database.member] : []) + database.migrations.map(\.member)).map { member in
-                let plain = member.split(separator: "/").joined(separator: ".")
+                let plain = member.pathParts().joined(separator: ".")
                 return try make("\(stem).\(plain).patch", release, member, from: nil, version)
             }
         }

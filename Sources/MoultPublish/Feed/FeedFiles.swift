@@ -67,7 +67,8 @@ extension FeedDirectory {
                 if release.withdrawn != nil { return nil }
                 throw MoultError(
                     .publishing, what: "\(file(name)) is missing or has a different size",
-                    why: "the feed lists this file", now: "To find all problems: moult publish \(path) --check")
+                    why: "the feed lists this file",
+                    now: "To find all problems: \(shellLine(["moult", "publish", pastedPath(path), "--check"]))")
             }
             return FeedFile(name: name, size: size, sha256: sha256, isImmutable: true)
         }

@@ -50,7 +50,7 @@ package struct Subject: Sendable {
     }
 
     /// Returns the error for an unknown database name.
-    func unknown(_ name: String) -> MoultError {
+    package func unknown(_ name: String) -> MoultError {
         MoultError(
             .subject, .usage, what: "\(path) has no database \"\(name)\"",
             why: "its databases are \(parts.map(\.name).joined(separator: ", "))",
@@ -152,9 +152,9 @@ extension Subject {
         }
         let unpacked = try UnpackedBundle(
             path,
-            members: members.map { Member(name: $0.name, file: $0.name.contains("/") ? nil : $0.name, size: $0.size) },
+            members: members.map { Member(name: $0.name, file: $0.name.containsSlash ? nil : $0.name, size: $0.size) },
             progress)
-        let parts = members.filter { !$0.name.contains("/") }.map { member in
+        let parts = members.filter { !$0.name.containsSlash }.map { member in
             Part(name: member.name, path: unpacked.path(member.name))
         }
         return Subject(

@@ -65,8 +65,8 @@ struct KeyDirectory {
     }
 
     private static func restore(_ path: String) -> String {
-        "Restore it and its signatures from a copy that you trust, such as the directory of `moult trust`: cp COPY/"
-            + "\(Files.name(of: path))* \(shellLine(["\(Files.directory(of: path))/"]))"
+        "Restore it and its signatures from a copy that you trust, such as the directory of `moult trust`: cp "
+            + "\(shellLine(["COPY/\(Files.name(of: path))"]))* \(shellLine(["\(Files.directory(of: path))/"]))"
     }
 
     /// Checks the serial and the signatures of a list, and returns its files.

@@ -97,7 +97,13 @@ package struct KeyListMaker {
             throw refusal(
                 "the list has no \(name) key", "the first list must have keys for this role", "Add --\(name) KEY.pub.")
         }
-        return TrustedKeys(entries, threshold: role.threshold ?? before?.threshold ?? 1)
+        let threshold = role.threshold ?? before?.threshold ?? 1
+        guard threshold <= entries.count else {
+            throw refusal(
+                "the role \(name) has \(counted(entries.count, "key"))", "it needs \(threshold) signatures",
+                "Give it more keys with --\(name) KEY.pub, or choose a lower --threshold \(name)=N.")
+        }
+        return TrustedKeys(entries, threshold: threshold)
     }
 
     /// Throws unless one of the given keys has signed the previous list, of which the next one keeps keys: another user who can

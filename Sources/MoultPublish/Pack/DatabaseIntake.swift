@@ -12,7 +12,7 @@ struct DatabaseIntake {
     func take(_ database: Database, to file: String) throws {
         switch database.source ?? .file(database.member) {
         case .file(let name):
-            try take(name.hasPrefix("/") ? name : "\(directory)/\(name)", to: file) { done, total in
+            try take(name.isAbsolutePath ? name : "\(directory)/\(name)", to: file) { done, total in
                 try options.progress(PackProgress(what: "copy \(database.name)", done: done, total: total))
             }
         case .script(let script, let define, let analyze, let from):

@@ -53,13 +53,15 @@ struct EarlierRelease {
         return all.first
     }
 
-    /// Returns the sequence for a release without one: the next after the newest release. If the directory already has a release
-    /// of this version, returns its sequence, so that packing the same draft again makes the same release.
+    /// Returns the sequence for a release without one, and the reason: the next after the newest release. If the directory already
+    /// has a release of this version, returns its sequence, so that packing the same draft again makes the same release.
     static func sequence(
         of version: Version, after newest: EarlierRelease?, product: String, in directory: String
-    ) throws -> Int {
+    ) throws -> (number: Int, reason: String) {
         let same = try all(in: directory).first { $0.manifest.product == product && $0.manifest.version == version }
-        return same?.manifest.sequence ?? (newest?.manifest.sequence ?? 0) + 1
+        if let same { return (same.manifest.sequence, "that of \(same.path), which has the same version") }
+        guard let newest else { return (1, "the first release in the output directory") }
+        return (newest.manifest.sequence + 1, "one more than \(newest.path)")
     }
 
     /// Returns whether the other release is a later one of the same product.

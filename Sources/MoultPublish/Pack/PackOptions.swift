@@ -53,9 +53,8 @@ package struct PackReport: Sendable {
     package let contentSize: Int
     package let version: String
     package let sequence: Int
-    /// The path of the previous release, from which the sequence was counted; empty for a first release, and nil if the draft
-    /// has a sequence.
-    package var counted: String?
+    /// Why `pack` has chosen this sequence; nil if the draft has one.
+    package var reasonForSequence: String?
     /// The patches in the manifest, including those of older releases.
     package let patches: [Manifest.Patch]
     package let databases: [(name: String, size: Int, sha256: String)]

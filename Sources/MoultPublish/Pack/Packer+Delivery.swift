@@ -64,6 +64,6 @@ extension Packer {
         MoultError(
             .packing, .refused, what: "\(path) already exists with different content",
             why: "a published version must not change",
-            now: "Choose another version for the release, or remove that file.")
+            now: "Choose another version for the release, or pack into another directory: --output DIR.")
     }
 }

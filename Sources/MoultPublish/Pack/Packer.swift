@@ -27,11 +27,10 @@ package struct Packer {
         let substitution = Substitution(
             defines: options.defines, environment: options.environment, directory: directory)
         var manifest = try read(draftPath, substitution)
-        let counted = manifest.sequence == 0
-        var before: EarlierRelease?
-        if counted {
-            before = try EarlierRelease.newest(in: options.output, of: manifest.product)
-            manifest.sequence = try EarlierRelease.sequence(
+        var reason: String?
+        if manifest.sequence == 0 {
+            let before = try EarlierRelease.newest(in: options.output, of: manifest.product)
+            (manifest.sequence, reason) = try EarlierRelease.sequence(
                 of: manifest.version, after: before, product: manifest.product, in: options.output)
         }
         let isNew = try Files.factsThroughLinks(options.output) == nil
@@ -50,7 +49,7 @@ package struct Packer {
         try take(&manifest, draftPath, outputStaging)
         try refuseDirty(substitution)
         var report = try write(manifest, work)
-        if counted { report.counted = before?.path ?? "" }
+        report.reasonForSequence = reason
         return report
     }
 
@@ -134,7 +133,7 @@ package struct Packer {
         migration.size = bytes.count
         migration.sha256 = try SHA256.digest(of: bytes).hex
         var made = outputStaging
-        for part in migration.member.split(separator: "/").dropLast() {
+        for part in migration.member.pathParts().dropLast() {
             made += "/\(part)"
             try Files.ensureDirectory(made)
         }
@@ -175,7 +174,7 @@ package struct Packer {
         manifest.patches = patches.map(\.patch)
         for made in patches {
             let file = "\(ready)/\(made.patch.file)"
-            if made.path.hasPrefix("\(outputStaging)/") {
+            if made.path.isBelow(outputStaging) {
                 try Files.rename(made.path, to: file)
             } else {
                 // A patch of an older release may be in a different directory.
@@ -223,9 +222,11 @@ package struct Packer {
             guard old.sequence == sequence || (old.sequence < sequence) != old.version.precedes(version) else {
                 continue
             }
+            let (from, to) = old.version.precedes(version) ? (old.version, version) : (version, old.version)
             return options.warn(
                 "release \(version) has sequence \(sequence), and \(old.version) in \(options.output) has \(old.sequence): "
-                    + "stores refuse a newer version whose sequence is not higher")
+                    + "stores cannot update from \(from) to \(to), because the newer version must have the higher sequence"
+            )
         }
     }
 

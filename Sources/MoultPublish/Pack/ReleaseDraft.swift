@@ -66,7 +66,7 @@ package struct ReleaseDraft {
         // These fields describe the previous release itself.
         members.removeAll { ["bundle", "patches", "sqlite", "created", "expires"].contains($0.name) }
         let version = version ?? Self.version(after: before?.manifest)
-        let sequence = try EarlierRelease.sequence(of: version, after: before, product: product, in: output)
+        let sequence = try EarlierRelease.sequence(of: version, after: before, product: product, in: output).number
         let draft = JSON.object(members)
             .setting("manifest", to: 1).setting("product", to: .string(product))
             .setting("version", to: .string(version.description)).setting("sequence", to: .size(sequence))
@@ -95,7 +95,7 @@ package struct ReleaseDraft {
         _ name: String, _ file: String, in directory: String, _ before: EarlierRelease?
     ) throws -> JSON {
         let source = try Files.absolute(file)
-        let near = source.hasPrefix("\(directory)/") ? String(source.dropFirst(directory.utf8.count + 1)) : source
+        let near = source.relative(to: directory) ?? source
         guard let old = try before?.json["databases"]?[name], let kind = before?.manifest.database(name)?.kind else {
             let kind = kinds[name] ?? .reference
             let path = Files.name(of: file)

@@ -9,7 +9,7 @@ enum SearchIndexes {
         for index in try all(in: connection) {
             guard try changed.contains(index.content) || isView(index.content, connection) else { continue }
             let name = quoteIdentifier(index.name)
-            try connection.execute("INSERT INTO main.\(name)(\(name)) VALUES('rebuild')")
+            try connection.run("INSERT INTO main.\(name)(\(name)) VALUES('rebuild')")
         }
     }
 

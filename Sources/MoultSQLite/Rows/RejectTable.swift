@@ -137,7 +137,7 @@ final class RejectWriter {
 
     private func create() throws {
         if isThere { return }
-        try connection.execute(table.createSQL)
+        try connection.run(table.createSQL)
         isThere = true
     }
 

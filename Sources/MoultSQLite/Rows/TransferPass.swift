@@ -18,7 +18,8 @@ final class TransferPass {
 
     /// Carries over the rows except `excluded`, which lists rows by table and number, with the reason.
     func run(excluding excluded: [SQLName: [Int: String]]) throws {
-        try rejects.carryRecords(from: old)
+        // A restored table brings back no records of other tables, which the operator may have handled.
+        if !transfer.rejects.isRepeatable { try rejects.carryRecords(from: old) }
         for rule in transfer.rules {
             guard let layout = try TableLayout.of(SQLName(rule.table), in: old) else {
                 try requireNoOtherKind(rule)

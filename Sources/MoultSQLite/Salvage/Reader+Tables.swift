@@ -64,10 +64,10 @@ extension Salvage.Reader {
 
     /// Creates a table with the same name and columns, and without constraints, so that it accepts any row.
     private func plain(_ table: Salvage.Schema.Object) throws -> Way {
-        try target.execute("DROP TABLE IF EXISTS \(quoteIdentifier(table.name))")
+        try target.run("DROP TABLE IF EXISTS \(quoteIdentifier(table.name))")
         let columns = try columns(table.name, in: source)
         let kept = columns.filter { $0.hidden == 0 || $0.hidden == 3 }.map { quoteIdentifier($0.name) }
-        try target.execute("CREATE TABLE \(quoteIdentifier(table.name))(\(kept.joined(separator: ", ")))")
+        try target.run("CREATE TABLE \(quoteIdentifier(table.name))(\(kept.joined(separator: ", ")))")
         return try way(table.name, columns, keepsGenerated: true)
     }
 
@@ -115,7 +115,7 @@ extension Salvage.Reader {
                     sql: try source.query("SELECT sql FROM sqlite_schema WHERE name = ?1", [.text(content)]).first.map {
                         if case .text(let sql) = $0[0] { sql } else { "" }
                     } ?? "")
-                try target.execute("DROP TABLE IF EXISTS \(quoteIdentifier(name))")
+                try target.run("DROP TABLE IF EXISTS \(quoteIdentifier(name))")
                 var outcome = try copy(made)
                 outcome.why =
                     "it could not be recreated, and its rows are in \(content): \(why)"
@@ -161,7 +161,7 @@ extension Salvage.Reader {
         try create(table.object.sql)
         if table.content == .elsewhere {
             let name = quoteIdentifier(table.object.name)
-            try target.execute("INSERT INTO \(name)(\(name)) VALUES('rebuild')")
+            try target.run("INSERT INTO \(name)(\(name)) VALUES('rebuild')")
         }
         return Outcome()
     }

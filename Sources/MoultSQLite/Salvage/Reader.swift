@@ -71,7 +71,7 @@ extension Salvage {
         private func prepareTarget() throws {
             // This must precede the first table: text in another encoding would be converted.
             if case .text(let encoding)? = try source.scalar("PRAGMA encoding") {
-                try target.execute("PRAGMA encoding = \(quoteLiteral(.text(encoding)))")
+                try target.run("PRAGMA encoding = \(quoteLiteral(.text(encoding)))")
             }
             try target.set(.foreignKeys, false)
             // Rows that violate a CHECK constraint also belong to the user, and the constraint may use the app's functions.
@@ -103,7 +103,7 @@ extension Salvage {
         /// Runs a statement from the damaged file's schema, whose text is untrusted.
         func create(_ sql: String) throws {
             try target.raiseScriptGuard(deadline: Self.deadline)
-            let made = Result { try target.execute(sql) }
+            let made = Result { try target.run(sql) }
             try target.lowerScriptGuard()
             try made.get()
         }

@@ -64,7 +64,7 @@ extension Consumer {
 
     private static func signal(_ fields: Fields) throws -> SignalConsumer {
         let path = try fields.string("pidFile")
-        guard path.hasPrefix("/") else { throw fields.fail("pidFile", "must be an absolute path") }
+        guard path.isAbsolutePath else { throw fields.fail("pidFile", "must be an absolute path") }
         let signal = SignalConsumer(
             pidFile: path, release: try fields.word("release", SignalConsumer.Signal.self),
             reload: try fields.word("reload", SignalConsumer.Signal.self) ?? .hangup)

@@ -39,13 +39,7 @@ package struct Hold: Sendable, Equatable {
     package var sentence: String { reason.isEmpty ? subject : "\(subject): \(reason)" }
 
     /// The release, quoted for the shell.
-    package var shellWord: String {
-        let isPlain = release.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-                || ".+-".utf8.contains(byte)
-        }
-        return isPlain && !release.isEmpty ? release : "'\(release.replacing("'", with: "'\\''"))'"
-    }
+    package var shellWord: String { shellLine([release]) }
 
     package var json: JSON {
         .compact([

@@ -77,6 +77,9 @@ package struct Holds: Sendable, Equatable {
     /// Returns the holds that block a release.
     package func covering(_ version: Version) -> [Hold] { all.filter { $0.covers(version) } }
 
+    /// Returns whether a hold is on exactly this release, so that its sentence already says that the release is on hold.
+    package func names(_ version: Version) -> Bool { all.contains { $0.release == version.description } }
+
     /// Returns why a release is blocked, in a few words; nil if it may be installed.
     package func obstacle(to version: Version) -> String? {
         let holds = covering(version)

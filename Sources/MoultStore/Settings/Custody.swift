@@ -159,7 +159,7 @@ package struct Custody {
     /// other users can rename.
     private static func faults(ofPath path: String) throws -> [Fault] {
         var faults: [Fault] = []
-        var rest = path.split(separator: "/").map(String.init)[...]
+        var rest = path.pathParts().map(String.init)[...]
         var here = ""
         var links = 0
         func inspect(_ place: String) throws -> FileFacts? {
@@ -184,8 +184,8 @@ package struct Custody {
             }
             links += 1
             guard links <= 40 else { break }
-            if target.hasPrefix("/") { here = "" }
-            rest = (target.split(separator: "/").map(String.init) + rest)[...]
+            if target.isAbsolutePath { here = "" }
+            rest = (target.pathParts().map(String.init) + rest)[...]
         }
         return faults
     }
@@ -244,13 +244,14 @@ package struct Custody {
                 why: "only root may change the list of trusted stores",
                 now: "Restore its owner and mode: chown root \(list); chmod 644 \(list)")
         }
-        let lines = String(decoding: try Files.read(list, limit: 1 << 20) ?? [], as: UTF8.self).split(separator: "\n")
-        if lines.contains(where: { $0 == layout.root }) { return true }
+        let lines = String(decoding: try Files.read(list, limit: 1 << 20) ?? [], as: UTF8.self).split(ascii: "\n")
+            .map { String($0) }
+        if lines.contains(where: { $0.hasBytes(of: layout.root) }) { return true }
         let resolved = try Files.resolved(layout.root)
-        guard lines.contains(where: { $0 == resolved }) else { return false }
+        guard lines.contains(where: { $0.hasBytes(of: resolved) }) else { return false }
         // A link of another user could lead to the trusted store now, and to another store later.
         return try Self.faults(ofPath: layout.root).allSatisfy {
-            resolved == $0.path || resolved.hasPrefix("\($0.path)/")
+            resolved.hasBytes(of: $0.path) || resolved.isBelow($0.path)
         }
     }
 }

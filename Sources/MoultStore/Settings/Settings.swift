@@ -82,10 +82,10 @@ package struct Settings: Sendable, Equatable {
         keep = try fields.optionalNumber("keep", in: 1...1_000_000) ?? keep
         minimumAge = try fields.optionalNumber("minimumAge", in: 0...Self.maxSeconds) ?? minimumAge
         if let path = try fields.optionalString("cacheRoot") {
-            guard path.hasPrefix("/"), path.utf8.count > 1 else {
+            guard path.isAbsolutePath, path.utf8.count > 1 else {
                 throw fields.fail("cacheRoot", "must be an absolute path, but is \"\(path)\"")
             }
-            cacheRoot = path.hasSuffix("/") ? String(path.dropLast()) : path
+            cacheRoot = path.endsWithSlash ? String(path.dropLast()) : path
         }
         quarantineLimit = try fields.optionalNumber("quarantineLimit", in: 0...Self.maxBytes) ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {

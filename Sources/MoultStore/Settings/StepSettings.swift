@@ -43,7 +43,7 @@ package struct StepSettings: Sendable, Equatable {
 
     private init(_ name: String, _ fields: Fields) throws {
         self.init(name: name, executable: try fields.optionalString("executable"))
-        if let executable, !executable.hasPrefix("/") { throw fields.fail("executable", "must be an absolute path") }
+        if let executable, !executable.isAbsolutePath { throw fields.fail("executable", "must be an absolute path") }
         sha256 = try fields.optionalString("sha256")
         if let sha256, sha256.utf8.count != 64 || !sha256.utf8.allSatisfy(Self.isHex) {
             throw fields.fail("sha256", "must be 64 hexadecimal digits in lower case")
@@ -60,7 +60,7 @@ package struct StepSettings: Sendable, Equatable {
             Manifest.StepUse(step: name, when: before == nil ? .after : .before, phase: $0, with: parameters)
         }
         writable = try fields.optionalStrings("writable") ?? []
-        for path in writable where !path.hasPrefix("/") || path.utf8.count < 2 {
+        for path in writable where !path.isAbsolutePath || path.utf8.count < 2 {
             throw fields.fail("writable", "must contain only absolute paths, not \"\(path)\"")
         }
         switch fields.json("network") {

@@ -72,7 +72,7 @@ enum RegistryCredentials: Equatable {
 
     /// Returns the keys of `auths` that match: the repository, its parents, then the host in its usual spellings.
     private static func keys(_ repository: Repository) -> [String] {
-        var parts = repository.name.split(separator: "/")
+        var parts = repository.name.pathParts()
         var keys: [String] = []
         while !parts.isEmpty {
             keys.append("\(repository.host)/\(parts.joined(separator: "/"))")
@@ -103,7 +103,7 @@ enum RegistryCredentials: Equatable {
                 .credentials, what: "\(program) returned no password for \(host)", why: why,
                 now: "Correct \(path), or log in again, for example with: skopeo login \(host)")
         }
-        guard !helper.isEmpty, !helper.contains("/"), !helper.hasPrefix(".") else {
+        guard !helper.isEmpty, !helper.containsSlash, !helper.hasPrefix(".") else {
             throw error("\"\(helper)\" is not the name of a program")
         }
         let ended = try Subprocess.run(

@@ -62,7 +62,7 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
 
     private static func isName(_ name: Substring) -> Bool {
         name.utf8.count <= 255
-            && name.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { part in
+            && name.pathParts(keepingEmpty: true).allSatisfy { part in
                 guard let first = part.utf8.first, let last = part.utf8.last else { return false }
                 return [first, last].allSatisfy { isLetter($0) || isDigit($0) }
                     && part.utf8.allSatisfy { isLetter($0) || isDigit($0) || "._-".utf8.contains($0) }

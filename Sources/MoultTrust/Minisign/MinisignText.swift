@@ -38,7 +38,7 @@ struct MinisignText {
     /// Returns the comment that follows the given prefix on a line.
     func comment(line: Int, prefix: String) throws -> String {
         guard lines[line].starts(with: prefix.utf8) else {
-            throw error("line \(line + 1) does not begin with “\(prefix)”")
+            throw error("line \(line + 1) does not begin with \"\(prefix)\"")
         }
         let comment = lines[line].dropFirst(prefix.utf8.count)
         guard let text = String(validating: comment, as: UTF8.self), Self.isPrintable(text) else {

@@ -45,7 +45,7 @@ public struct Database: Sendable, Equatable {
         /// release, and it may be in a separate directory.
         public var isDisposable: Bool { traits.contains(.disposable) }
         /// The content of a database after a reset, for messages.
-        public var freshContent: String { isReplaced ? "the shipped content" : "an empty database" }
+        public var freshContent: String { isReplaced ? "the shipped content" : "a new database" }
         /// Returns whether a database of this kind may continue to use the file of a database of the kind `before`.
         public func continues(_ before: Self) -> Bool { self == before || (before.isReplaced && isMigrated) }
     }
@@ -221,8 +221,9 @@ public struct Database: Sendable, Equatable {
         public var number: Int
     }
 
-    /// The highest `user_version` that the release knows; nil if it does not specify one.
+    /// The highest `user_version` that the release knows; nil if it does not specify one, or if the app changes the schema itself.
     public var knownUserVersion: Int? {
+        if schemaOwner == .app, migrations.isEmpty { return nil }
         let known = max(identity.userVersion ?? 0, migrations.last?.number ?? 0)
         return known > 0 ? known : nil
     }

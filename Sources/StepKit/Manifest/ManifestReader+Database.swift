@@ -10,7 +10,7 @@ extension ManifestReader {
             throw fields.fail("kind", "is missing", now: "Use one of \(kinds).")
         }
         let path = try sealed(fields, "member", orDraft: "\(name).db", memberPath)
-        let parts = path.split(separator: "/")
+        let parts = path.pathParts()
         let member = String(parts.last ?? "")
         let database = Database(
             name: name, kind: kind, member: member,
@@ -44,7 +44,7 @@ extension ManifestReader {
         let path = try fields.string(name)
         if let fault = PlainName.fault(path: path) { throw fields.fail(name, "\"\(path)\" \(fault)") }
         // The last part is also the name of the file in the generation.
-        if let fault = path.split(separator: "/").last.flatMap({ PlainName.fault(String($0)) }) {
+        if let fault = path.pathParts().last.flatMap({ PlainName.fault(String($0)) }) {
             throw fields.fail(name, "\"\(path)\" has a part that \(fault)")
         }
         return path
@@ -146,7 +146,7 @@ extension ManifestReader {
 
     private func migrationNumber(_ member: String, _ fields: Fields, _ place: String) throws -> Int {
         if let fault = PlainName.fault(path: member) { throw fields.fail(place, "\"\(member)\" \(fault)") }
-        let file = member.split(separator: "/").last ?? ""
+        let file = member.pathParts().last ?? ""
         guard let number = Int(file.prefix { $0.isASCII && $0.isNumber }), number > 0, Int32(exactly: number) != nil
         else {
             throw fields.fail(

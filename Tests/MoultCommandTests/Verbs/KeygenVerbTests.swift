@@ -30,8 +30,9 @@ import Testing
         #expect(refused.status == 1)
         let place = try Files.resolved(scratch.path("keys"))
         #expect(
-            refused.err.hasSuffix(": Permission denied\n  Run the command as user root, who owns \(place).\n"),
-            "\(refused.err)")
+            refused.err
+                == "moult: error: cannot write \(name).key: Permission denied\n  Run the command as user root, who owns \(place).\n"
+        )
     }
 
     @Test(arguments: ["release.key", "release.pub"])

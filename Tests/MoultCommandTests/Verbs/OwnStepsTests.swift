@@ -44,7 +44,7 @@ import Testing
                 3, "",
                 """
                 moult: error: the release needs the step acme.reindex: this version of moult does not have this step
-                  To list the steps: moult steps
+                  If the step is a program, add it to "steps" in moult.json: moult help steps
 
                 """
             ))

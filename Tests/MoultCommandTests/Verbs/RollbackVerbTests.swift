@@ -42,7 +42,7 @@ import Testing
                 3, "",
                 "moult: error: release 2.0.0 is on hold: names are missing\n  Remove the hold with: moult unhold 2.0.0\n"
             ))
-        #expect(try world.must("moult unhold") == "2.0.0 is no longer on hold\n")
+        #expect(try world.must("moult unhold") == "the hold on 2.0.0 was removed\n")
         #expect(try world.must("moult apply -q rel/test-2.0.0.json") == "")
     }
 
@@ -87,7 +87,7 @@ import Testing
                 """)
         let json = try #require(try world.json("moult unhold --json 4.0.0").first)
         #expect(json["before"]?["reason"]?.string == "not yet")
-        #expect(try world.must("moult unhold") == "releases are no longer on hold\n")
+        #expect(try world.must("moult unhold") == "the hold on every release was removed\n")
         #expect(try world.must("moult unhold") == "nothing to do: nothing is on hold\n")
     }
 

@@ -137,6 +137,23 @@ import Testing
         #expect(try world.run("moult sql 'BEGIN; SELECT 1'").0 == 0)
     }
 
+    /// Each command in the advice is run.
+    @Test(arguments: [
+        ("thumbs", "To create it again: "), ("user", "Restore the file. To start with a new database instead: "),
+    ])
+    func `the error for a missing database has the command that creates it`(_ name: String, _ advice: String) throws {
+        let maker = try world.maker
+        let thumbs = try ReleaseMaker.Source.cache("thumbs", "CREATE TABLE thumb(image);")
+        _ = try maker.make("3.0.0", sequence: 3, VerbWorld.databases(["egg"]) + [thumbs])
+        try world.must("moult apply -q rel/test-3.0.0.json && rm store/\(name).db")
+        let failed = try world.run("moult sql 'SELECT 1'")
+        let start = "moult: error: the database \(world.store)/\(name).db is missing: a program removed it"
+        #expect(failed.status == 1 && failed.err.hasPrefix(start), "\(failed)")
+        let now = try #require(failed.err.split(separator: "\n").last)
+        #expect(now.hasPrefix("  \(advice)moult reset "), "\(failed.err)")
+        try world.must("\(now.dropFirst("  \(advice)".count)) -q && moult sql 'SELECT 1'")
+    }
+
     @Test func `the error of a failing statement names the statement`() throws {
         #expect(
             try world.run("moult sql 'SELECT 1 AS one; SELECT * FROM fod;'") == (

@@ -72,7 +72,7 @@ import Testing
             (
                 "moult pack d.json -o made", 3,
                 "made/test-3.0.0.json already exists with different content: a published version must not change",
-                "Choose another version for the release, or remove that file."
+                "Choose another version for the release, or pack into another directory: --output DIR."
             ),
             (
                 "moult publish public food.sqlite -k key.key", 1,

@@ -103,9 +103,9 @@ import Testing
         let member = #"\#(Self.ready); echo '{"member":"notes/1.sql"}'"#
         let fixture = try ArchiveFixture()
         let more = try fixture.refusal(by: #"\#(member); echo '{"bytes":21}'; exec sleep 1000"#)
-        #expect(more.code == .archiveSize && more.why == "its member “notes/1.sql” has more bytes than declared")
+        #expect(more.code == .archiveSize && more.why == "its member \"notes/1.sql\" has more bytes than declared")
         let fewer = try fixture.refusal(by: #"\#(member); echo '{"bytes":19}'; echo '{"end":true}'; exec sleep 1000"#)
-        #expect(fewer.why == "its member “notes/1.sql” has fewer bytes than declared")
+        #expect(fewer.why == "its member \"notes/1.sql\" has fewer bytes than declared")
         let twice = #"echo '{"bytes":20}'; echo '{"end":true}'; echo '{"member":"notes/1.sql"}'"#
         #expect(try fixture.refusal(by: "\(member); \(twice); exec sleep 1000").code == .archiveDuplicate)
         let missing = #"echo '{"bytes":20}'; echo '{"end":true}'; echo '{"done":true}'"#

@@ -49,7 +49,7 @@ package struct ExternalStep: CustomStep, PlacedStep {
     private func refused(_ why: String) -> MoultError {
         MoultError(
             .stepTrust, .refused, what: "the step \(name) is not run", why: why,
-            now: "If you trust the program: moult steps trust \(name)")
+            now: "If you trust the program: \(shellLine(["moult", "steps", "trust", name]))")
     }
 
     // MARK: messages to the step

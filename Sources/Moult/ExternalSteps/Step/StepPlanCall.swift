@@ -77,7 +77,7 @@ extension ExternalStep {
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let texts = list.array?.map(\.string) else { throw wrong("\"writes\" must be a list of paths") }
         return try texts.map { text in
-            guard let text, text.hasPrefix("/") else { throw wrong("\"writes\" must contain only absolute paths") }
+            guard let text, text.isAbsolutePath else { throw wrong("\"writes\" must contain only absolute paths") }
             guard let path = try PathRules.resolvedForWriting(text) else {
                 throw StepConversation.Misbehaving(.outsideThePlan("the directory of \(visible(text)) does not exist"))
             }
@@ -109,6 +109,6 @@ enum PathRules {
     }
 
     static func isInside(_ path: String, _ directory: String) -> Bool {
-        path == directory || path.hasPrefix(directory == "/" ? "/" : directory + "/")
+        path == directory || path.isBelow(directory)
     }
 }

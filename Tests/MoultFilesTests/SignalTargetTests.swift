@@ -1,0 +1,40 @@
+import MoultFiles
+import MoultLibc
+import TestSupport
+import Testing
+
+@Suite struct SignalTargetTests {
+    @Test func `a signal reaches the process`() throws {
+        let child = try Subprocess(.init(["sleep", "60"]))
+        let target = try #require(try SignalTarget.find(pid: child.pid))
+        #expect(try target.send(SIGTERM))
+        #expect(try child.wait() == .signalled(SIGTERM))
+    }
+
+    /// Without permission to choose the next process ID, the ID of the ended process is not used again.
+    @Test func `a signal never reaches a process that got the ID of an ended one`() throws {
+        let child = try Subprocess(.init(["sleep", "60"]))
+        let pid = child.pid
+        let target = try #require(try SignalTarget.find(pid: pid))
+        _ = try child.endGroup()
+        var other = try Subprocess(.init(["sleep", "60"]))
+        for _ in 0..<100 where other.pid != pid {
+            guard setLastPID(pid - 1) else { break }
+            other = try Subprocess(.init(["sleep", "60"]))
+        }
+        #expect(try !target.send(SIGKILL))
+        #expect(kill(other.pid, 0) == 0)
+        other.signal(SIGTERM)
+        #expect(try other.wait() == .signalled(SIGTERM))
+        #expect(try SignalTarget.find(pid: Int32.max) == nil)
+    }
+
+    /// Sets the ID after which the kernel looks for a free one; returns whether that is permitted.
+    private func setLastPID(_ pid: Int32) -> Bool {
+        let file = MoultLibc.open("/proc/sys/kernel/ns_last_pid", O_WRONLY)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        let text = "\(pid)"
+        return write(file, text, text.utf8.count) == text.utf8.count
+    }
+}
