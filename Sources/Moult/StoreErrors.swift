@@ -5,7 +5,7 @@ internal import StepKit
 
 enum StoreErrors {
     static func willNotLoad(_ database: Database, _ path: String, _ why: String) throws -> MoultError {
-        if try Files.factsThroughLinks(path) == nil { return missing(database, path) }
+        if try Files.facts(path) == nil { return missing(database, path) }
         let reset = shellLine(Assessment.Remedy.resetCommand(for: database))
         return MoultError(
             .willNotLoad, what: "the database \(path) will not load", why: why,

@@ -49,15 +49,19 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
         let lower = withSecrets.lowercased()
         // `http:` without slashes is a typo, but must not expose a secret either.
         let isWeb = lower.hasPrefix("http:") || lower.hasPrefix("https:")
-        guard let separator = withSecrets.firstRange(of: "://") ?? (isWeb ? withSecrets.firstRange(of: ":") : nil),
+        guard
+            let separator = withSecrets.utf8.firstRange(of: "://".utf8)
+                ?? (isWeb ? withSecrets.utf8.firstRange(of: ":".utf8) : nil),
             !lower.hasPrefix("file:")
         else { return nil }
         // So must `http:/`, with one slash.
-        let isSingle = isWeb && withSecrets[separator.upperBound...].first == "/"
-        let afterScheme = withSecrets[separator.upperBound...].dropFirst(isSingle ? 1 : 0)
-        let end = afterScheme.firstIndex { $0 == "?" || $0 == "#" } ?? afterScheme.endIndex
-        let authority = afterScheme[..<end].prefix { $0 != "/" }
-        let host = authority.lastIndex(of: "@").map { authority[$0...].dropFirst() } ?? authority
+        let isSingle = isWeb && withSecrets[separator.upperBound...].isAbsolutePath
+        let afterScheme = Substring(withSecrets[separator.upperBound...].utf8.dropFirst(isSingle ? 1 : 0))
+        let end = afterScheme.unicodeScalars.firstIndex { $0 == "?" || $0 == "#" } ?? afterScheme.endIndex
+        let authority = Substring(afterScheme[..<end].unicodeScalars.prefix { $0 != "/" })
+        let host =
+            authority.unicodeScalars.lastIndex(of: "@").map { Substring(authority[$0...].unicodeScalars.dropFirst()) }
+            ?? authority
         let port = host.hasSuffix("]") ? nil : host.lastIndex(of: ":").map { host[$0...].dropFirst() }
         return Parts(
             scheme: withSecrets[..<afterScheme.startIndex], hasUser: host.startIndex != authority.startIndex,

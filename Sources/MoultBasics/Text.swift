@@ -38,7 +38,9 @@ package func shellLine(_ words: [String]) -> String {
             (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
                 || "-_./+:=@%,".utf8.contains(byte)
         }
-        return isPlain && !word.isEmpty ? word : "'\(word.replacing(scalar: "'", with: "'\\''"))'"
+        // In running text, a full stop or a comma at the end of a word would look like the end of the command.
+        let endsPlainly = ![UInt8(ascii: "."), UInt8(ascii: ",")].contains(word.utf8.last)
+        return isPlain && endsPlainly && !word.isEmpty ? word : "'\(word.replacing(scalar: "'", with: "'\\''"))'"
     }
     .joined(separator: " ")
 }

@@ -22,6 +22,18 @@ extension StringProtocol where SubSequence == Substring {
     /// Returns the parts of a path, without empty ones.
     package func pathParts(keepingEmpty: Bool = false) -> [Substring] { split(ascii: "/", keepingEmpty: keepingEmpty) }
 
+    package func hasBytePrefix(_ other: some StringProtocol) -> Bool { utf8.starts(with: other.utf8) }
+    package func hasByteSuffix(_ other: some StringProtocol) -> Bool {
+        self[...].utf8.reversed().starts(with: String(other).utf8.reversed())
+    }
+
+    /// The path without slashes at its end; `/` stays.
+    package var withoutFinalSlashes: String {
+        var rest = self[...].utf8
+        while rest.count > 1, rest.last == UInt8(ascii: "/") { rest.removeLast() }
+        return String(Substring(rest))
+    }
+
     package var isAbsolutePath: Bool { utf8.first == UInt8(ascii: "/") }
     package var endsWithSlash: Bool { self[...].utf8.last == UInt8(ascii: "/") }
     package var containsSlash: Bool { utf8.contains(UInt8(ascii: "/")) }

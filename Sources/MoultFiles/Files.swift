@@ -44,7 +44,7 @@ package enum Files {
             let count = try Syscall.readlink(path, buffer)
             // Decodes the bytes directly, because mapping them to another type first would take longer than the system call
             // itself.
-            return String(decoding: UnsafeRawBufferPointer(buffer)[..<count], as: UTF8.self)
+            return try Syscall.text(UnsafeRawBufferPointer(buffer)[..<count])
         }
     }
 

@@ -24,8 +24,8 @@ package struct MountedFileSystem: Sendable, Equatable {
     /// /dev/root rw,errors=continue`.
     static func find(_ path: String, in table: String) -> MountedFileSystem? {
         var best: MountedFileSystem?
-        for line in table.split(separator: "\n") {
-            let words = line.split(separator: " ")
+        for line in table.split(ascii: "\n") {
+            let words = line.split(ascii: " ")
             let device = words.count > 2 ? words[2].split(separator: ":").compactMap { UInt64($0) } : []
             guard words.count > 5, device.count == 2, let dash = words.firstIndex(of: "-"), dash + 1 < words.count
             else { continue }

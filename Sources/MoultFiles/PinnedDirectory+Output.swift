@@ -16,11 +16,10 @@ extension PinnedDirectory {
                 now: "Specify a directory.")
         }
         if creating, kind == nil {
-            var name = path[...]
-            while name.count > 1, name.endsWithSlash { name = name.dropLast() }
-            let parent = Files.directory(of: String(name))
+            let name = path.withoutFinalSlashes
+            let parent = Files.directory(of: name)
             let above = try Files.factsThroughLinks(parent)?.kind == .directory ? output(parent) : nil
-            try withExtendedLifetime(above) { try Files.ensureDirectory(String(name)) }
+            try withExtendedLifetime(above) { try Files.ensureDirectory(name) }
         }
         if let pinned = work(path) { return pinned }
         // Below `.moult`, no symlink is followed at all.

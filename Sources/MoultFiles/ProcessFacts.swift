@@ -49,7 +49,8 @@ package struct ProcessFacts: Sendable, Equatable {
         // If the process has ended, its start time is unknown.
         guard let bytes = try? Files.read("\(SystemFeatures.proc)/\(pid)/stat", limit: 1 << 12) else { return nil }
         // The second field is the name in parentheses, which may contain spaces and parentheses.
-        let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
+        let end = bytes.lastIndex(of: UInt8(ascii: ")")) ?? 0
+        let fields = String(decoding: bytes[(end + 1)...], as: UTF8.self).split(ascii: " ")
         let ticks = sysconf(Int32(_SC_CLK_TCK))
         guard fields.count > 19, let since = Int(fields[19]), let boot, ticks > 0 else { return nil }
         return Timestamp(seconds: boot + since / ticks)

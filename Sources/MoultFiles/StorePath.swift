@@ -127,7 +127,7 @@ struct StorePath {
     private static func target(_ directory: Int32, _ name: String) throws(Errno) -> String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = try Syscall.answer(MoultLibc.readlinkat(directory, name, &buffer, buffer.count))
-        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return try Syscall.text(buffer[..<count].map { UInt8(bitPattern: $0) })
     }
 
     /// Returns the first symlink below `.moult` on a path, if any. Affects only the wording of errors.

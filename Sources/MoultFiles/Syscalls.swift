@@ -91,7 +91,12 @@ package enum Syscall {
     static func readlink(_ name: String, in directory: Int32) throws(Errno) -> String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = try call("readlink") { MoultLibc.readlinkat(directory, name, &buffer, buffer.count) }
-        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return try text(buffer[..<count].map { UInt8(bitPattern: $0) })
+    }
+    /// Returns a path that the kernel has returned. Throws if it is not valid UTF-8: a repaired path would be a different one.
+    static func text(_ bytes: some Collection<UInt8>) throws(Errno) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw Errno(EILSEQ) }
+        return text
     }
     static func symlink(_ target: String, _ path: String) throws(Errno) {
         try at("symlink", path) { Int(MoultLibc.symlinkat(target, $0, $1)) }

@@ -1,4 +1,5 @@
 import CSQLite
+import MoultBasics
 
 /// Limits the actions of statements on a guarded connection. SQLite calls the authorizer when it prepares a statement.
 ///
@@ -60,7 +61,7 @@ final class Authorizer {
         // SQLite prepares these statements to connect a module, and never runs them: an update of the schema for every virtual
         // table, and the writers of an R-tree. `query_only` stops any attempt to run them.
         case SQLITE_UPDATE where first == "sqlite_master": true
-        case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE: Self.treeTables.contains { first.hasSuffix($0) }
+        case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE: Self.treeTables.contains { first.hasByteSuffix($0) }
         default: false
         }
     }

@@ -77,7 +77,7 @@ enum ConnectionVFS {
         do {
             guard let facts = try Files.facts(path) else { return true }
             guard facts.kind == .file else { return false }
-            guard isSidecar, let dash = path.lastIndex(of: "-"),
+            guard isSidecar, let dash = path.utf8.lastIndex(of: UInt8(ascii: "-")),
                 let database = try Files.facts(String(path[..<dash]))
             else { return true }
             return try !Sidecars.isForeign(.init(path: path, facts: facts), to: database)
@@ -90,7 +90,7 @@ enum ConnectionVFS {
         let name = String(cString: path)
         let wasSuperJournal = openedAsSuperJournals.withLock { $0.remove(name) != nil }
         if !isSuperJournal(name) {
-            guard SidecarSuffixes.all.contains(where: name.hasSuffix) else { return SQLITE_OK }
+            guard SidecarSuffixes.all.contains(where: { name.hasByteSuffix($0) }) else { return SQLITE_OK }
             // A transaction is committed by deleting its journal, so this must not look as if it had been done.
             if wasSuperJournal { return SQLITE_IOERR | 10 << 8 }
         }

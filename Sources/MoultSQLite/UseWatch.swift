@@ -1,4 +1,5 @@
 import CSQLite
+import MoultBasics
 
 /// An action of a statement, or of its triggers, defaults and views, reported when the statement is prepared.
 package enum StatementUse: Equatable, Sendable {
@@ -36,7 +37,7 @@ final class UseWatch {
                     // A parameter of a URI can select a VFS outside the connection's sandbox, and its name can be percent-encoded, so
                     // no URI is permitted. If the file name is an expression, its value is not known here.
                     guard let first else { return SQLITE_DENY }
-                    return String(cString: first).hasPrefix("file:") ? SQLITE_DENY : SQLITE_OK
+                    return String(cString: first).hasBytePrefix("file:") ? SQLITE_DENY : SQLITE_OK
                 default: return SQLITE_OK
                 }
             }, Unmanaged.passUnretained(self).toOpaque())

@@ -10,14 +10,14 @@ package struct StoreLayout: Sendable, Equatable {
     package let onlyFile: String?
 
     package init(root: String) throws {
-        var path = try Files.absolute(root)
-        while path.count > 1, path.endsWithSlash { path.removeLast() }
+        let path = try Files.absolute(root).withoutFinalSlashes
         self.root = path
         let name = Files.name(of: path)
         let isOfOneFile =
-            name.hasPrefix(".") && name.hasSuffix(Self.ending) && name.utf8.count > Self.ending.utf8.count + 1
+            name.hasBytePrefix(".") && name.hasByteSuffix(Self.ending) && name.utf8.count > Self.ending.utf8.count + 1
         onlyFile =
-            isOfOneFile ? "\(Files.directory(of: path))/\(name.dropFirst().dropLast(Self.ending.count))" : nil
+            isOfOneFile
+            ? "\(Files.directory(of: path))/\(Substring(name.utf8.dropFirst().dropLast(Self.ending.utf8.count)))" : nil
     }
 
     /// Creates the layout for a single database file, whose store is a directory next to the file: `.app.db.moult`.

@@ -218,6 +218,29 @@ extension MoultError {
                 + "moult apply --accept-unpreserved")
     }
 
+    /// Returns the error for a preserved table that the app has renamed.
+    public static func renamed(_ database: Database, _ path: String, _ table: String, to new: String, _ rows: Int)
+        -> MoultError
+    {
+        MoultError(
+            .preserve, .refused,
+            what: "\(path) has \(counted(rows, "row")) of \(database.name).\(table) in the renamed table \(new)",
+            why: "the installed release preserves \(table), and a table with another name is not carried over",
+            now: "Nothing was changed. Rename the table back. Or leave its rows behind in quarantine: "
+                + "moult apply --accept-unpreserved")
+    }
+
+    /// Returns the error for a table of the app with the name that moult uses for rejected rows.
+    public static func foreignRejects(_ path: String, lacking column: String) -> MoultError {
+        let name = ReleaseMarker.rejects
+        return MoultError(
+            .preserve, .refused,
+            what: "the table \(name) in \(path) does not belong to moult: it has no column \(column)",
+            why: "moult uses this name for rows that do not fit into a release",
+            now: "Nothing was changed. Rename the table, also in the app: "
+                + shellLine(["sqlite3", path, "ALTER TABLE \(name) RENAME TO app_rejected"]))
+    }
+
     /// Returns the error for rows that the conditions of the installed release cannot select.
     public static func unselectable(_ database: Database, _ table: String, _ cause: MoultError) -> MoultError {
         MoultError(

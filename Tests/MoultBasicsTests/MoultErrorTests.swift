@@ -36,6 +36,12 @@ import Testing
         #expect(AdvisedCommands.words(of: command).map(String.init) == words)
     }
 
+    @Test(arguments: ["a.", ".", "a,", "a.b"]) func `the end of a word is not the end of a command`(_ word: String) {
+        let command = shellLine(["apply", word])
+        let advice = "To do it: moult \(command). Or not."
+        #expect(AdvisedCommands.replaced(in: advice) { "<\($0)>" } == "To do it: <\(command)>. Or not.")
+    }
+
     /// Part of a command, cut inside its quotes, could be a different command.
     @Test func `long commands in advice stay complete`() {
         let word = shellLine([

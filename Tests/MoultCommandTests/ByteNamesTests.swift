@@ -118,4 +118,64 @@ import Testing
         let advice = try scratch.must("cat advice")
         #expect(ended.out == "1\n", "\(ended) \(advice)")
     }
+
+    /// Without the mark, SQLite's authorizer sees a URI, which is refused.
+    @Test func `a script cannot attach a URI outside its sandbox`() throws {
+        let made = try run(
+            """
+            mkdir script; sqlite3 closed/out.db "CREATE TABLE secret(x); INSERT INTO secret VALUES('outside')"
+            for m in '' "$A" "$P"; do
+                echo "ATTACH 'file:$m/../$PWD/closed/out.db?vfs=unix' AS o; CREATE TABLE c AS SELECT * FROM o.secret;
+                    INSERT INTO o.secret VALUES('WRITTEN');" > script/e.sql
+                moult build -q script/e.sql -o e.db 2> /dev/null; echo $?; test ! -e e.db || sqlite3 e.db 'SELECT * FROM c'
+            done
+            sqlite3 closed/out.db 'SELECT * FROM secret'
+            """)
+        #expect(made.out == "1\n1\n1\noutside\n", "\(made)")
+    }
+
+    /// The repaired target would be the path of another directory.
+    @Test func `a link with a target that is not UTF-8 is not followed as a different path`() throws {
+        guard geteuid() == 0 else { return }
+        let ended = try run(
+            """
+            moult init -q data --product org.example.a; F=$(printf 'caf\\xe9'); cp -a data "$F"; chown 65534 "$F"; ln -s "$F" link
+            moult status -q -s link; echo $?
+            """)
+        #expect(ended.out == "1\n", "\(ended)")
+    }
+
+    @Test(arguments: ["", "$P", "$A"])
+    func `a file is replaced whatever character its name ends with`(_ end: String) throws {
+        let ended = try run(
+            """
+            sqlite3 new.db "CREATE TABLE t(x); INSERT INTO t VALUES('new')"
+            F="app\(end)"; sqlite3 "$F" "CREATE TABLE t(x); INSERT INTO t VALUES('old')"
+            python3 -c "
+            import sqlite3, subprocess, sys
+            c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM t').fetchall()
+            subprocess.run(['moult', 'replace', '-q', sys.argv[1], 'new.db'], check=True)" "$F" && sqlite3 "$F" 'SELECT x FROM t'
+            ls -A | grep -c journal
+            moult replace -q --undo "$F" && sqlite3 "$F" 'SELECT x FROM t'
+            """)
+        #expect(ended.out == "new\n0\nold\n", "\(ended)")
+    }
+
+    @Test func `a slash at the end of a path belongs to no other character`() throws {
+        let ended = try run(
+            """
+            moult init -q "store$P" --product org.example.a; moult init -q store --product org.example.b
+            moult status --json -s "store$P/" | grep -o 'org.example.a'
+            """)
+        #expect(ended.out == "org.example.a\n", "\(ended)")
+    }
+
+    @Test func `an advised command has the whole path of a store that ends with a full stop`() throws {
+        let ended = try run(
+            """
+            for s in app app.; do moult init -q $s --product org.example.a; done; moult hold -q -s app. --reason x
+            moult status -s app. | sed -n 's/remove the hold with: //p' > advice; . ./advice; moult status --json -s app. | grep -c '"holds":..,'
+            """)
+        #expect(ended.out == "the hold on every release was removed\n1\n", "\(ended)")
+    }
 }

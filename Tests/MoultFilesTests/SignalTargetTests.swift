@@ -1,3 +1,4 @@
+import MoultBasics
 import MoultFiles
 import MoultLibc
 import TestSupport
@@ -27,6 +28,23 @@ import Testing
         other.signal(SIGTERM)
         #expect(try other.wait() == .signalled(SIGTERM))
         #expect(try SignalTarget.find(pid: Int32.max) == nil)
+    }
+
+    /// A process sets its name itself. U+0600 joins the parenthesis after it.
+    @Test func `a process cannot change its start time by its name`() throws {
+        let script = """
+            import ctypes, sys
+            ctypes.CDLL(None).prctl(15, b'x) \\xd8\\x80', 0, 0, 0)
+            print('ready', flush=True); sys.stdin.read()
+            """
+        let child = try Subprocess(.init(["python3", "-c", script]), input: .pipe)
+        var said: [UInt8] = []
+        while said.last != UInt8(ascii: "\n"), let block = try child.read(patience: 20, stop: {}) { said += block }
+        #expect(said == Array("ready\n".utf8))
+        let started = try #require(ProcessFacts(pid: child.pid).started)
+        #expect(abs(started.seconds - Timestamp.now.seconds) < 60)
+        child.closeInput()
+        #expect(try child.wait() == .exited(0))
     }
 
     /// Sets the ID after which the kernel looks for a free one; returns whether that is permitted.

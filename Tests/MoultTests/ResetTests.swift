@@ -187,7 +187,8 @@ import Testing
         for (name, policy) in [("user", Recovery.setUserDataAside), ("thumbs", .cachesOnly)] {
             try broken.make("\(name).db", in: root)
             let error = #expect(throws: MoultError.self) { try store.open(name) }
-            #expect(error?.what == "the database \(root)/\(name).db will not load")
+            let fault = [.missing, .onlyAWAL].contains(broken) ? "is missing" : "will not load"
+            #expect(error?.what == "the database \(root)/\(name).db \(fault)")
             let connection = try store.open(name, recovering: policy)
             let recovered = try #require(connection.recovered)
             #expect((recovered.setAside == nil) == (broken == .missing))

@@ -50,9 +50,23 @@ __attribute__((format(printf, 3, 4))) static void put(char *to, size_t size, con
     put_text(to, size, length < 0 ? "" : text);
 }
 
+/* Sets the advice, unless it is too long or has a control character: part of a command, or one with other characters, could be
+ * a different command. */
+__attribute__((format(printf, 3, 4))) static void put_advice(char *to, size_t size, const char *format, ...) {
+    char text[3 * PATH_MAX];
+    va_list values;
+    va_start(values, format);
+    int length = vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    to[0] = 0;
+    if (length < 0 || (size_t)length >= size || (size_t)length >= sizeof text) return;
+    for (int i = 0; i < length; i++) if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F) return;
+    memcpy(to, text, (size_t)length + 1);
+}
+
 #define WHAT(error, ...) put((error)->what, sizeof(error)->what, __VA_ARGS__)
 #define WHY(error, ...) put((error)->why, sizeof(error)->why, __VA_ARGS__)
-#define NEXT(error, ...) put((error)->next, sizeof(error)->next, __VA_ARGS__)
+#define NEXT(error, ...) put_advice((error)->next, sizeof(error)->next, __VA_ARGS__)
 
 /* Sets the cause to the text of an errno value. */
 static void because(moult_error *error, int code) {

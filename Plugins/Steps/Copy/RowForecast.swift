@@ -20,6 +20,8 @@ struct RowForecast {
     func rows(of live: Connection, _ place: String) throws -> [RowFate] {
         let origin = isOwn ? try origin() : nil
         let rules = rules(origin)
+        try refuseForeignRejects(live)
+        if let origin { try refuseRenamed(rules, in: live, shippedBy: origin) }
         var fates = RowFates()
         var selected: [SQLName: [String?]] = [:]
         let size = try Files.factsThroughLinks(place)?.size ?? 0
@@ -55,6 +57,25 @@ struct RowForecast {
             }
         }
         return fates.all
+    }
+
+    private func refuseForeignRejects(_ live: Connection) throws {
+        guard let column = try RejectTable(name: ReleaseMarker.rejects, label: "").missingColumn(in: live) else {
+            return
+        }
+        throw MoultError.foreignRejects(live.path, lacking: column)
+    }
+
+    private func refuseRenamed(
+        _ rules: [Preservation.Rule], in live: Connection, shippedBy origin: ReleasedDatabase
+    ) throws {
+        let shipped = context.store.path(ofMember: origin.database.member, in: origin.generation)
+        guard !mayLeaveDamaged, try Files.facts(shipped) != nil else { return }
+        let pristine = try Connection(path: shipped, access: .immutable)
+        let tables = rules.filter { !$0.isForeign }.map(\.table)
+        let found = try RenamedTables.first(of: tables, in: live, shipped: pristine, ignoring: ReleaseMarker.tables)
+        try pristine.close()
+        if let found { throw MoultError.renamed(database, live.path, found.old, to: found.new, found.rows) }
     }
 
     /// Throws if the release no longer preserves a table whose rows the installed release preserves.

@@ -12,7 +12,12 @@ public struct VersionCheckStep: Step {
     public func plan(_ context: PlanContext) throws -> [Effect] {
         if context.purpose == .reset { return [effect(.check, context.only, .confirm(context.reason))] }
         if context.purpose == .rollback {
-            return try Rollback(context: context).findings.map { effect(.check, nil, .confirm($0)) }
+            var findings = try Rollback(context: context).findings
+            // A release that is newer than the installed one has the same requirements as in an update.
+            if let installed = context.installed, installed.sequence < context.release.sequence {
+                findings += try Requirements(context: context).findings()
+            }
+            return findings.map { effect(.check, nil, .confirm($0)) }
         }
         var findings = [try VersionOrder(context: context).finding()]
         if context.generation != context.installedGeneration {

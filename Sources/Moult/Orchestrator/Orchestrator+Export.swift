@@ -81,6 +81,22 @@ extension Orchestrator {
             feed: feed?.bytes ?? [])
     }
 
+    /// Throws unless the present file is an earlier state of the same feed.
+    private func requireSameFeed(_ present: [UInt8], _ exported: [UInt8], at path: String) throws {
+        // Anything else than a feed belongs to someone else.
+        let there = try? Feed(parsing: present, source: path)
+        let new = try Feed(parsing: exported, source: path)
+        if let there, there.product == new.product, there.serial <= new.serial { return }
+        throw MoultError(
+            .refused, .refused, what: "\(path) would be overwritten",
+            why: there.map {
+                $0.product == new.product
+                    ? "it has serial \($0.serial), and the exported feed has \(new.serial)"
+                    : "it is the feed of \($0.product)"
+            } ?? "it is not a feed",
+            now: "Choose another directory.")
+    }
+
     /// Puts the files to write into the work directory, and returns them in their order. The feed is written after all files
     /// that it lists. Its signatures are first stored under the feed's digest, as next to a published feed, so that readers
     /// always find a complete feed.
@@ -122,6 +138,7 @@ extension Orchestrator {
         let count = first.count
         for file in content.lists { try add(file.name, file.bytes) }
         let before = try Files.read("\(directory)/\(Feed.fileName)", limit: Feed.largest)
+        if let before { try requireSameFeed(before, content.feed, at: "\(directory)/\(Feed.fileName)") }
         // Readers of a key list reject a feed that is older than the list.
         if first.count > count, before != nil { overwrites = true }
         let digest = try SHA256.digest(of: content.feed).hex

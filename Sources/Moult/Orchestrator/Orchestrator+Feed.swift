@@ -48,7 +48,7 @@ extension Orchestrator {
     ) throws -> MoultError? {
         do {
             if let next = try incoming(choice, current, follower) {
-                _ = try refusingDamage { try planner(store).update(next, follower.update) }
+                try refusingDamage { _ = try plan(next, follower, store, deep: false) }
             }
             return nil
         } catch let error as MoultError {
@@ -59,15 +59,26 @@ extension Orchestrator {
     }
 
     /// Returns the state of the feed, and the plan for the next release to install; changes nothing.
-    package func plan(following request: FeedRequest) throws -> (status: FeedStatus, plan: Plan?) {
+    package func plan(following request: FeedRequest, deep: Bool) throws -> (status: FeedStatus, plan: Plan?) {
         let store = snapshot()
         let follower = try follower(request, store)
         let current = try follower.reader.ask()
         let choice = try follower.choose(from: current, store)
         let next =
             try repair(current, follower, store, isBehind: choice.hasNext) ?? incoming(choice, current, follower)
-        let plan = try refusingDamage { try next.map { try planner(store).update($0, follower.update).plan } }
+        let plan: Plan? = try refusingDamage { try next.map { try self.plan($0, follower, store, deep: deep) } }
         return (try feedStatus(current, choice, store), plan)
+    }
+
+    /// Returns the plan for a release of the feed. The files of a remote release are not there yet, so its plan has no forecasts.
+    private func plan(
+        _ next: Planner.Incoming, _ follower: FeedFollower, _ store: StoreSnapshot, deep: Bool
+    ) throws -> Plan {
+        let prepared = try planner(store).update(next, follower.update)
+        guard prepared.plan.manifestPath != nil, prepared.plan.bundle.map({ $0.missing == 0 }) ?? true else {
+            return prepared.plan
+        }
+        return try forecast(prepared, deep: deep)
     }
 
     /// Installs the newest release of the feed that is available to this store, through intermediate releases if necessary.

@@ -66,18 +66,21 @@ package struct Orchestrator: Sendable {
     /// Plans an update. `deep` adds the forecasts that take as long as reading the bundle and the databases.
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
         try refusingDamage {
-            var prepared = try planner(snapshot()).update(request)
-            try MigrationForecast(
-                layout: layout, release: prepared.context.release, installed: prepared.context.installed, isDeep: deep
-            ).fill(&prepared.plan)
-            try SchemaForecast(layout: layout, context: prepared.context, isDeep: deep).check(prepared.plan)
-            let content = ContentForecast(
-                layout: layout, release: prepared.context.release, installed: prepared.context.installed,
-                limit: deep ? .max : ContentForecast.quick)
-            try content.checkLiveReplacements(prepared.plan)
-            if deep { try content.fill(&prepared.plan) }
-            return try deep ? prepared.plan : prepared.plan.warningOfUncountedRows(in: layout)
+            try forecast(planner(snapshot()).update(request), deep: deep)
         }
+    }
+
+    /// Returns the plan with the forecasts that need the files of the release.
+    func forecast(_ prepared: Planner.PreparedPlan, deep: Bool) throws -> Plan {
+        var plan = prepared.plan
+        let (release, installed) = (prepared.context.release, prepared.context.installed)
+        try MigrationForecast(layout: layout, release: release, installed: installed, isDeep: deep).fill(&plan)
+        try SchemaForecast(layout: layout, context: prepared.context, isDeep: deep).check(plan)
+        let content = ContentForecast(
+            layout: layout, release: release, installed: installed, limit: deep ? .max : ContentForecast.quick)
+        try content.checkLiveReplacements(plan)
+        if deep { try content.fill(&plan) }
+        return try deep ? plan : plan.warningOfUncountedRows(in: layout)
     }
 
     package func planRollback(

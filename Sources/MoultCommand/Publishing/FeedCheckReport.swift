@@ -26,6 +26,7 @@ extension PublishVerb {
     private static func trustedKeys(_ call: Call) throws -> TrustedKeys? {
         let names = call.values(trust)
         if let list = names.first, names.count == 1, list.hasSuffix(".json") {
+            try refuseThreshold(call)
             guard let bytes = try Files.read(list, limit: KeyList.largest) else {
                 throw call.wrongUsage("no key list at \(list)", why: "no such file")
             }

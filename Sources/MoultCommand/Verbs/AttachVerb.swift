@@ -36,7 +36,7 @@ enum AttachVerb {
                     ]
                 }),
         ]
-        call.output.print(json: json) { page in
+        call.output.print(json: json, evenIfQuiet: true) { page in
             page.line("-- generation \(lease.generation)")
             if let main = items.first(where: { $0.schema == "main" }) {
                 page.line(".open \(quoteLiteral(.text(main.uri)))")

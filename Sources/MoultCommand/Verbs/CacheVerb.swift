@@ -21,7 +21,7 @@ enum CacheVerb {
             """,
             """
             The new file gets the mode and owner of the old one. Once the new file is in place, the old file is removed with \
-            its -wal, -shm and -journal; if it is not a database, or has other tables than the script, it is kept with the \
+            its -wal, -shm and -journal; if it is not a database, or has only other tables than the script, it is kept with the \
             suffix .old. If a process has the database open or locked, nothing changes. For a cache that belongs to a \
             store, use `moult reset`.
             """,

@@ -58,7 +58,7 @@ enum PlanVerb {
 
     /// Shows the plan for the feed's next release, or the state of the feed if it has none.
     private static func follow(_ call: Call, _ request: FeedRequest, _ words: [String]) throws -> ExitCode {
-        let (status, plan) = try call.orchestrator().plan(following: request)
+        let (status, plan) = try call.orchestrator().plan(following: request, deep: call.has(deep))
         guard let plan else {
             call.output.print(FeedReport(status: status, storeWords: call.storeWords))
             if let file = call.value(out) {

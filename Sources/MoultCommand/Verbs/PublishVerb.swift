@@ -241,6 +241,12 @@ enum PublishVerb {
         }
     }
 
+    static func refuseThreshold(_ call: Call) throws {
+        guard call.has(threshold) else { return }
+        throw call.wrongUsage(
+            "--threshold cannot be used with a key list", why: "the list has the threshold of each role")
+    }
+
     private static func changes(_ call: Call) throws -> [PublishOptions.Change] {
         if call.has(reason), !call.has(withdraw) { throw call.wrongUsage("--reason needs --withdraw VERSION") }
         if call.has(threshold), !call.has(trust) { throw call.wrongUsage("--threshold needs --trust KEY") }
@@ -257,12 +263,18 @@ enum PublishVerb {
         }
         if let version = try call.version(release) {
             guard let share = call.number(rollout) else { throw call.wrongUsage("--release needs --rollout PERCENT") }
+            if let other = call.values(manifests).first {
+                throw call.wrongUsage(
+                    "--release and \(other) cannot be used together",
+                    why: "--rollout would not apply to the new release: publish it first")
+            }
             changes.append(.roll(version, to: share))
         } else if call.has(rollout), call.values(manifests).isEmpty {
             throw call.wrongUsage(
                 "--rollout needs a MANIFEST or --release VERSION", why: "a rollout percentage belongs to a release")
         }
         if let list = call.values(trust).first, call.values(trust).count == 1, list.hasSuffix(".json") {
+            try refuseThreshold(call)
             changes.append(.keyList(list))
         } else if call.has(trust) {
             changes.append(

@@ -156,52 +156,21 @@ struct ContentTransfer {
 
     /// Throws if the app itself has created a table that has the name of the reject table.
     private func refuseForeignRejectTable(_ live: Connection) throws {
-        let name = ReleaseMarker.rejects
-        guard let column = try RejectTable(name: name, label: "").missingColumn(in: live) else { return }
-        let rename = "ALTER TABLE \(name) RENAME TO app_rejected"
-        throw MoultError(
-            .preserve, .refused,
-            what: "the table \(name) in \(live.path) does not belong to moult: it has no column \(column)",
-            why: "moult uses this name for rows that do not fit into a release",
-            now:
-                "Nothing was changed. Rename the table, also in the app: \(shellLine(["sqlite3", live.path, rename]))"
-        )
+        guard let column = try RejectTable(name: ReleaseMarker.rejects, label: "").missingColumn(in: live) else {
+            return
+        }
+        throw MoultError.foreignRejects(live.path, lacking: column)
     }
 
     /// Throws if the app has renamed a preserved table: no rule would select it, and its rows would stay behind without the
     /// operator's consent.
     private func refuseRenamedTables(_ live: Connection) throws {
         guard case .shipped(let path) = old, !acceptsUnpreserved else { return }
-        let gone = try rules.filter { try !$0.isForeign && !RowSelection.hasTable($0.table, in: live) }
-        if gone.isEmpty { return }
         let pristine = try Connection(path: path, access: .immutable)
-        for rule in gone {
-            let columns = try Self.columns(of: rule.table, in: pristine)
-            if columns.isEmpty { continue }
-            for (name, rows) in try RowCounts(of: live).tables.sorted(by: { $0.key < $1.key }) where rows > 0 {
-                let table = name.text
-                guard try !RowSelection.hasTable(table, in: pristine),
-                    !ReleaseMarker.isOwn(table),
-                    try Self.columns(of: table, in: live) == columns
-                else { continue }
-                throw MoultError(
-                    .preserve, .refused,
-                    what:
-                        "\(live.path) has \(counted(rows, "row")) of \(database.name).\(rule.table) in the renamed table \(table)",
-                    why:
-                        "the installed release preserves \(rule.table), and a table with another name is not carried over",
-                    now:
-                        "Nothing was changed. Rename the table back, or leave its rows in quarantine: repeat the "
-                        + "command with --accept-unpreserved")
-            }
-        }
+        let tables = rules.filter { !$0.isForeign }.map(\.table)
+        let found = try RenamedTables.first(of: tables, in: live, shipped: pristine, ignoring: ReleaseMarker.tables)
         try pristine.close()
-    }
-
-    static func columns(of table: String, in connection: Connection) throws -> [SQLName] {
-        try connection.query("SELECT name FROM pragma_table_info(?1) ORDER BY cid", [.text(table)]).compactMap {
-            if case .text(let name) = $0[0] { SQLName(name) } else { nil }
-        }
+        if let found { throw MoultError.renamed(database, live.path, found.old, to: found.new, found.rows) }
     }
 
     /// Returns whether a rule can select rows in the old schema. Conditions that were written for another schema may be invalid
@@ -234,7 +203,7 @@ struct ContentTransfer {
         // The whole file is kept, so a row that does not fit must not block the first release.
         if case .foreign = old { mayBlock = false }
         // An older release may lack columns of a newer one, even under another name.
-        let known = try Self.columns(of: placement.table, in: new)
+        let known = try RenamedTables.columns(of: placement.table, in: new)
         return RowRule(
             table: rule.table, conditions: rule.conditions,
             columns: rule.columns { known.contains(SQLName($0)) },

@@ -106,10 +106,10 @@ extension WritableEffects {
         else { return nil }
         let record = try QuarantineRecord(in: "\(transaction.layout.quarantine(of: path))/\(set)")
         let origins = try generations.map { try shipped($0, database, record) }
-        let origin = zip(generations, origins).first { $0.0 != plan.to.generation }?.1.database
+        let source = zip(generations, origins).first { $0.0 != plan.to.generation }?.1
         return RowRestore(
             effect, place: place(path), table: table,
-            rule: record.flatMap { rule(of: table, from: origin, $0, to: database) },
+            rule: source.flatMap { rule(of: table, from: $0.database, $0.sequence, to: database) },
             source: Staging.restoredRows(in: transaction.directory),
             shipped: zip(generations, origins).map { ($1.file, $0 == plan.to.generation) },
             patience: transaction.patience)
@@ -119,26 +119,25 @@ extension WritableEffects {
     /// other names, so the entry is first looked up by its path.
     private func shipped(
         _ generation: String, _ database: Database, _ record: QuarantineRecord?
-    ) throws -> (database: Database?, file: String) {
-        var entry = Optional(database)
+    ) throws -> (database: Database?, file: String, sequence: Int) {
+        var (entry, sequence) = (Optional(database), release.sequence)
         if generation != plan.to.generation {
-            let databases = try StoreSnapshot(transaction.layout).generation(generation).manifest.databases
+            let manifest = try StoreSnapshot(transaction.layout).generation(generation).manifest
+            let databases = manifest.databases
+            sequence = manifest.sequence
             entry =
                 databases.first { place($0.path) == record?.path } ?? databases.first { $0.name == record?.database }
         }
         let member = (entry ?? database).member
-        return (entry, "\(transaction.layout.generation(generation))/\(member)")
+        return (entry, "\(transaction.layout.generation(generation))/\(member)", sequence)
     }
 
     /// Returns the rule with the renamed columns of a table in a set; nil if no column has been renamed. The set may come from an
     /// older or a newer release.
     private func rule(
-        of table: String, from origin: Database?, _ record: QuarantineRecord, to database: Database
+        of table: String, from origin: Database?, _ sequence: Int, to database: Database
     ) -> Preservation.Rule? {
-        guard let version = Version(record.release) else { return nil }
-        let isBack = release.version.precedes(version)
-        guard isBack || version.precedes(release.version) else { return nil }
-        let rules = Preservation(from: origin, to: database, isBack: isBack).rules
+        let rules = Preservation(from: origin, to: database, isBack: sequence > release.sequence).rules
         return rules.first { SQLName($0.table) == SQLName(table) }
     }
 

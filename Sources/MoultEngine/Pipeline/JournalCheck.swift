@@ -42,10 +42,10 @@ struct JournalCheck {
     private func check(_ path: String) throws {
         var name = path
         if path.isAbsolutePath {
-            guard let cacheRoot, path.isBelow(cacheRoot) else {
+            guard let below = cacheRoot.flatMap({ path.relative(to: $0) }) else {
                 throw try invalid("its plan changes \(path), which is outside the store")
             }
-            name = String(path.dropFirst(cacheRoot.count + 1))
+            name = below
         }
         // A name without '/' cannot lead through a symlink to another directory.
         if let fault = PlainName.fault(name) { throw try invalid("the path \(path) in its plan \(fault)") }

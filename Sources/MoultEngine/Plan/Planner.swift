@@ -117,12 +117,12 @@ package struct Planner {
     /// Throws if a database has a fault, and the update would keep its content: because the installed release would be installed
     /// again to no effect, or because the new release ships the same file.
     private func refuseDamage(that plan: Plan) throws {
-        guard let installed = try store.installed else { return }
         let isSame = plan.from?.generation == plan.to.generation
-        if isSame, plan.changesStore { return }
+        let kept = plan.from == nil ? [] : plan.keptDatabases
+        guard isSame ? !plan.changesStore : !kept.isEmpty, let installed = try store.installed else { return }
         let assessment = try Assessment(of: installed, in: store)
         for database in installed.manifest.databases
-        where isSame ? !database.kind.isSealed : plan.keepsShippedContent(of: database) {
+        where isSame ? !database.kind.isSealed : database.kind == .shared && kept.contains(database.name) {
             let finding = try assessment.finding(of: database, .glance)
             guard let fault = finding.fault, !plan.pending.contains(where: { $0.database == database.name }) else {
                 continue
@@ -209,8 +209,8 @@ package struct Planner {
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
         // In the store of a single file, each replacement is a new version, so a hold would have no effect.
-        // Nor does a version that only adopted files have.
-        if layout.onlyFile == nil, !current.isAdopted {
+        // Nor does a version that only adopted files have. A rollback to a newer release blocks nothing.
+        if layout.onlyFile == nil, !current.isAdopted, target.manifest.sequence <= current.manifest.sequence {
             prepared.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
             prepared.plan.replacedHold = before
@@ -372,9 +372,8 @@ package struct Planner {
 }
 
 extension Plan {
-    /// Whether the update leaves a shared database as it is.
-    fileprivate func keepsShippedContent(of database: Database) -> Bool {
-        database.kind == .shared
-            && effects.contains { if case .keep = $0.change { $0.database == database.name } else { false } }
+    /// The databases that the update leaves as they are.
+    fileprivate var keptDatabases: [String] {
+        effects.compactMap { if case .keep = $0.change { $0.database } else { nil } }
     }
 }

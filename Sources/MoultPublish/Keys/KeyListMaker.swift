@@ -51,7 +51,7 @@ package struct KeyListMaker {
                 "Choose another directory.")
         }
         let old = before?.roles
-        let hasTimestamp = !timestamp.keys.isEmpty || old?.timestamp != nil
+        let hasTimestamp = !timestamp.keys.isEmpty || timestamp.threshold != nil || old?.timestamp != nil
         let roles = KeyRoles(
             root: try keys(root, "root", before: old?.root),
             release: try keys(release, "release", before: old?.release),

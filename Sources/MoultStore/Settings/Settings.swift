@@ -85,7 +85,7 @@ package struct Settings: Sendable, Equatable {
             guard path.isAbsolutePath, path.utf8.count > 1 else {
                 throw fields.fail("cacheRoot", "must be an absolute path, but is \"\(path)\"")
             }
-            cacheRoot = path.endsWithSlash ? String(path.dropLast()) : path
+            cacheRoot = path.withoutFinalSlashes
         }
         quarantineLimit = try fields.optionalNumber("quarantineLimit", in: 0...Self.maxBytes) ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {
