@@ -53,7 +53,7 @@ enum StatusVerb {
         }
         if call.has(nagios) {
             let line = NagiosLine { try Status(of: call.snapshot()) }
-            call.output.print(json: .null, evenIfQuiet: true) { line.write(to: &$0) }
+            call.output.lines { line.write(to: &$0) }
             return ExitCode(rawValue: line.verdict.state.rawValue)
         }
         if call.has(prometheus) { return try printMetrics(call) }

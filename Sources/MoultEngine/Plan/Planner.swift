@@ -209,8 +209,8 @@ package struct Planner {
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
         // In the store of a single file, each replacement is a new version, so a hold would have no effect.
-        // Nor does a version that only adopted files have. A rollback to a newer release blocks nothing.
-        if layout.onlyFile == nil, !current.isAdopted, target.manifest.sequence <= current.manifest.sequence {
+        // Nor does a version that only adopted files have.
+        if layout.onlyFile == nil, !current.isAdopted {
             prepared.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
             prepared.plan.replacedHold = before
