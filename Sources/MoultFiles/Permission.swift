@@ -126,8 +126,8 @@ package enum Permission {
 extension Files {
     /// Returns the name of a user; `#` and the ID if `/etc/passwd` has no entry for it.
     package static func userName(_ id: UInt32) -> String {
-        for line in textForMessage("/etc/passwd").split(separator: "\n") {
-            let fields = line.split(separator: ":", omittingEmptySubsequences: false)
+        for line in textForMessage("/etc/passwd").split(ascii: "\n") {
+            let fields = line.split(ascii: ":", keepingEmpty: true)
             if fields.count > 2, fields[2] == "\(id)" { return String(fields[0]) }
         }
         return id == 0 ? "root" : "#\(id)"
@@ -137,9 +137,7 @@ extension Files {
     /// the user nor the group, as in many containers, the group must have the number of the user.
     package static func isPrivateGroup(_ group: UInt32) -> Bool {
         func lines(_ path: String) -> [[Substring]] {
-            textForMessage(path).split(separator: "\n").map {
-                $0.split(separator: ":", omittingEmptySubsequences: false)
-            }
+            textForMessage(path).split(ascii: "\n").map { $0.split(ascii: ":", keepingEmpty: true) }
         }
         let user = geteuid()
         let users = lines("/etc/passwd").filter { $0.count > 3 }
@@ -148,7 +146,7 @@ extension Files {
             return name == nil && group == user
         }
         let isPrimaryOfOthers = users.contains { $0[3] == "\(group)" && $0[2] != "\(user)" }
-        return entry[0] == name && !isPrimaryOfOthers && entry[3].split(separator: ",").allSatisfy { $0 == name }
+        return entry[0] == name && !isPrimaryOfOthers && entry[3].split(ascii: ",").allSatisfy { $0 == name }
     }
 
     /// Returns whether a file has an access control list, which can allow further users to write to it.

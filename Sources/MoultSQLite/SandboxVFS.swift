@@ -68,6 +68,8 @@ package final class SandboxVFS {
         }
         vfs.pointee.xDelete = { vfs, path, sync in
             guard let here = SandboxVFS.of(vfs) else { return SQLITE_MISUSE }
+            // SQLite deletes the `-wal` next to an empty database.
+            guard let path, String(cString: path).isBelow(here.writable) else { return SQLITE_READONLY }
             return ConnectionVFS.delete(here.base, path, sync)
         }
         vfs.pointee.xFullPathname = { vfs, path, count, out in

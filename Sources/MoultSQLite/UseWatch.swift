@@ -38,6 +38,10 @@ final class UseWatch {
                     // no URI is permitted. If the file name is an expression, its value is not known here.
                     guard let first else { return SQLITE_DENY }
                     return String(cString: first).hasBytePrefix("file:") ? SQLITE_DENY : SQLITE_OK
+                case SQLITE_PRAGMA:
+                    // These settings are those of the whole process, and name a directory outside the sandbox.
+                    let name = first.map { String(cString: $0).lowercased() } ?? ""
+                    return ["temp_store_directory", "data_store_directory"].contains(name) ? SQLITE_DENY : SQLITE_OK
                 default: return SQLITE_OK
                 }
             }, Unmanaged.passUnretained(self).toOpaque())

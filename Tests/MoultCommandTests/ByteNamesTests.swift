@@ -178,4 +178,40 @@ import Testing
             """)
         #expect(ended.out == "the hold on every release was removed\n1\n", "\(ended)")
     }
+
+    @Test func `a script deletes no file of the publisher, and writes no temporary file elsewhere`() throws {
+        let made = try run(
+            """
+            mkdir script; : > script/e.db; echo precious > script/e.db-wal
+            echo "ATTACH 'e.db' AS e; SELECT * FROM e.sqlite_master;" > script/a.sql; moult build -q script/a.sql -o a.db; cat script/e.db-wal
+            echo "PRAGMA temp_store_directory='$PWD/closed';" > script/b.sql; moult build -q script/b.sql -o b.db; echo $?
+            """)
+        #expect(made.out == "precious\n1\n", "\(made)")
+    }
+
+    /// The schema has a trigger in place of a table; without a limit, it never ended.
+    @Test func `salvage runs no trigger`() throws {
+        let made = try run(
+            """
+            sqlite3 u.db 'CREATE TABLE note(x)'; moult pack -q u.db --product org.example.x --kind u=user
+            moult apply -q --create --store st releases/*.json
+            python3 - <<'E'
+            import sqlite3
+            c = sqlite3.connect('st/u.db')
+            c.executescript('create table a(x);create table zz(x);create table b(x);insert into a values(1),(2);pragma writable_schema=1')
+            c.execute("update sqlite_master set sql='CREATE TABLE b(x)' where name='a'")
+            c.execute("update sqlite_master set sql='CREATE TRIGGER tr AFTER INSERT ON b BEGIN INSERT INTO note VALUES(1); END' where name='zz'")
+            c.execute("update sqlite_master set sql='CREATE TABLE IF NOT EXISTS b(x)' where name='b'")
+            c.commit()
+            E
+            moult reset -q --store st u --set-user-data-aside
+            for f in st/.moult/quarantine/*/salvaged.db; do sqlite3 "$f" 'SELECT count(*) FROM note'; done
+            """)
+        #expect(made.out == "0\n", "\(made)")
+    }
+
+    @Test func `the value of an option may begin with any character`() throws {
+        let ended = try run("moult init -q \"${A}st\" --product org.example.x && moult status -q \"--store=${A}st\"")
+        #expect(ended.status == 0, "\(ended)")
+    }
 }

@@ -63,11 +63,12 @@ package struct LineParser {
 
     private mutating func readOption(_ word: String) throws(MoultError) {
         guard word.hasPrefix("--") else { return try readLetters(word) }
-        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let option = options.first(where: { ([$0.name] + $0.aliases).contains { "--\($0)" == parts[0] } }) else {
-            throw errors.unknownOption(String(parts[0]), among: options)
+        let equal = word.utf8.firstIndex(of: UInt8(ascii: "="))
+        let name = String(word[..<(equal ?? word.endIndex)])
+        guard let option = options.first(where: { ([$0.name] + $0.aliases).contains { "--\($0)" == name } }) else {
+            throw errors.unknownOption(name, among: options)
         }
-        try read(option, parts.count == 2 ? String(parts[1]) : nil)
+        try read(option, equal.map { String(word[word.utf8.index(after: $0)...]) })
     }
 
     /// Reads a word of one-letter options, such as `-qv`; the last one may take a value.

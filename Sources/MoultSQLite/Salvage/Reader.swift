@@ -74,6 +74,8 @@ extension Salvage {
                 try target.run("PRAGMA encoding = \(quoteLiteral(.text(encoding)))")
             }
             try target.set(.foreignKeys, false)
+            // Triggers are created last, but a damaged schema can have one in place of a table.
+            try target.set(.triggers, false)
             // Rows that violate a CHECK constraint also belong to the user, and the constraint may use the app's functions.
             try target.execute(
                 """
