@@ -33,6 +33,20 @@ import Testing
         #expect(try Tree(bench.path("public")) == before)
     }
 
+    @Test func `check names the releases that a hold on a range or on all releases covers`() throws {
+        try bench.follow(["1.0.0"])
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult apply -q; moult publish -q public rel/test-2.0.0.json -k a.key")
+        for hold in ["'>=2' --reason z", "--reason z"] {
+            try bench.must("moult hold -q \(hold)")
+            for verb in ["check", "status"] {
+                let said = try bench.run("moult \(verb)").output
+                #expect(said.contains("2.0.0 is skipped: it is on hold: z"), "\(said)")
+            }
+            try bench.must("moult unhold -q --all")
+        }
+    }
+
     @Test func `a threshold is refused where it has no effect`() throws {
         try bench.publishWithKeyList()
         for line in [

@@ -66,6 +66,16 @@ import Testing
         }
     }
 
+    @Test func `delta pairs single databases, and refuses a database that does not exist`() throws {
+        let made = try scratch.moult(
+            """
+            cp new.db other.db; moult pack -q old.db --product org.example.x
+            moult delta -q releases/x-1.0.0.json other.db -o p && test -s p
+            moult delta old.db new.db --database nix -o q; echo $?
+            """)
+        #expect(made.out == "64\n" && made.err.contains("old.db has no database \"nix\""), "\(made)")
+    }
+
     /// The command is stopped in the middle of its work; without the rule, it reported a defect of moult.
     @Test(arguments: ["old.db", "new.db"])
     func `delta makes no patch of a file that a program changes meanwhile`(_ name: String) throws {

@@ -28,6 +28,27 @@ import Testing
         try JSON(parsing: scratch.read("releases/\(name).json"), source: name)
     }
 
+    @Test func `pack says why it has chosen the sequence`() throws {
+        let pack = "moult pack food.db --product org.example.food"
+        #expect(try scratch.must(pack).contains("\nsequence 1: the first release in the output directory\n") == false)
+        let draft =
+            #"{"manifest":1,"product":"org.example.d","version":"1.0.0","databases":{"food":{"kind":"reference","source":"food.db"}}}"#
+        try scratch.write("d.json", draft)
+        let reasons = [
+            "1: the first release in the output directory", "1: that of out/d-1.0.0.json, which has the same version",
+        ]
+        for reason in reasons {
+            #expect(try scratch.must("moult pack d.json -o out").contains("\nsequence \(reason)\n"))
+        }
+        try scratch.must("sed -i 's/1.0.0/1.1.0/' d.json")
+        #expect(try scratch.must("moult pack d.json -o out").contains("\nsequence 2: one more than out/d-1.0.0.json\n"))
+        // A correction of an older version must not be offered to newer ones.
+        try scratch.must("sed -i 's/1.1.0/1.0.1/' d.json")
+        let ended: Shell.Ended = try scratch.run("moult pack d.json -o out")
+        #expect(ended.errors.contains("stores cannot update from 1.0.1 to 1.1.0"), "\(ended)")
+        #expect(ended.errors.contains(#""requires": { "from": "<1.1.0" }"#), "\(ended)")
+    }
+
     @Test func `sequences increase automatically, and a store follows the releases`() throws {
         try scratch.must("moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared")
         try scratch.must("moult apply -q --create -s store releases/food-1.0.0.json")
