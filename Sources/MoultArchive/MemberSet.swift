@@ -51,7 +51,7 @@ struct MemberSet {
     /// Checks a directory entry. A directory with a declared member is harmless; no directory is created.
     mutating func takeDirectory(_ entry: String) throws {
         var path = Self.withoutDot(entry)
-        if path.endsWithSlash { path.removeLast() }
+        if path.endsWithSlash { path = String(Substring(path.utf8.dropLast())) }
         if path.isEmpty { path = "." }
         guard directories.contains(path) else {
             throw ArchiveRefusal(

@@ -18,8 +18,7 @@ package enum AdvisedCommands {
     /// The programs of commands that are advised.
     package static let programs = [
         moult, "sudo", "mv", "cp", "rm", "ln", "ls", "find", "mkdir", "chmod", "chown", "chgrp", "install", "mount",
-        "kill",
-        "sqlite3", "systemctl", "bsdtar", "iconv",
+        "kill", "sqlite3", "systemctl", "bsdtar", "iconv",
     ]
 
     /// Returns where the commands of these programs are.

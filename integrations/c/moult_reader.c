@@ -41,32 +41,28 @@ static void put_text(char *to, size_t size, const char *text) {
     to[end] = 0;
 }
 
-__attribute__((format(printf, 3, 4))) static void put(char *to, size_t size, const char *format, ...) {
-    char text[3 * PATH_MAX];
-    va_list values;
-    va_start(values, format);
-    int length = vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    put_text(to, size, length < 0 ? "" : text);
-}
-
-/* Sets the advice, unless it is too long or has a control character: part of a command, or one with other characters, could be
- * a different command. */
-__attribute__((format(printf, 3, 4))) static void put_advice(char *to, size_t size, const char *format, ...) {
-    char text[3 * PATH_MAX];
-    va_list values;
-    va_start(values, format);
-    int length = vsnprintf(text, sizeof text, format, values);
-    va_end(values);
+/* Copies advice, unless it is too long or has a control character: part of a command, or one with other characters, could be a
+ * different command. */
+static void put_advice(char *to, size_t size, const char *text) {
     to[0] = 0;
-    if (length < 0 || (size_t)length >= size || (size_t)length >= sizeof text) return;
-    for (int i = 0; i < length; i++) if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F) return;
-    memcpy(to, text, (size_t)length + 1);
+    if (strlen(text) >= size) return;
+    for (size_t i = 0; text[i]; i++) if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F) return;
+    strcpy(to, text);
 }
 
-#define WHAT(error, ...) put((error)->what, sizeof(error)->what, __VA_ARGS__)
-#define WHY(error, ...) put((error)->why, sizeof(error)->why, __VA_ARGS__)
-#define NEXT(error, ...) put_advice((error)->next, sizeof(error)->next, __VA_ARGS__)
+/* Formats a text, and copies it with one of the functions above. */
+__attribute__((format(printf, 4, 5))) static void put(void (*copy)(char *, size_t, const char *), char *to, size_t size, const char *format, ...) {
+    char text[3 * PATH_MAX];
+    va_list values;
+    va_start(values, format);
+    int length = vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    copy(to, size, length < 0 ? "" : text);
+}
+
+#define WHAT(error, ...) put(put_text, (error)->what, sizeof(error)->what, __VA_ARGS__)
+#define WHY(error, ...) put(put_text, (error)->why, sizeof(error)->why, __VA_ARGS__)
+#define NEXT(error, ...) put(put_advice, (error)->next, sizeof(error)->next, __VA_ARGS__)
 
 /* Sets the cause to the text of an errno value. */
 static void because(moult_error *error, int code) {
