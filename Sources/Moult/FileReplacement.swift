@@ -173,10 +173,8 @@ package struct FileReplacement {
     package func plan(_ request: UpdateRequest, of draft: Draft, _ orchestrator: Orchestrator) throws -> Plan {
         let packed = try read(request)
         if !packed.checks.isEmpty {
-            _ = try TrialInstall(
-                in: "\(draft.directory)/trial", checkTime: request.checkTime,
-                shouldStop: orchestrator.watcher.shouldStop
-            ).run(request.manifest)
+            _ = try TrialInstall(checkTime: request.checkTime, shouldStop: orchestrator.watcher.shouldStop)
+                .run(request.manifest)
         }
         return try orchestrator.plan(request, deep: packed.databases.contains { !$0.preserve.isEmpty })
     }

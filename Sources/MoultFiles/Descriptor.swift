@@ -76,14 +76,14 @@ package struct Descriptor: ~Copyable {
         self.path = path
     }
 
-    /// Returns the names in this directory.
-    borrowing func names() throws -> [String] {
+    /// Returns the names in this directory as bytes.
+    borrowing func names() throws -> [[UInt8]] {
         let (number, path) = (self.number, self.path)
         // Listing needs a separate descriptor, positioned at the beginning.
         let again = try wrapped("cannot list \(path)") { () throws(Errno) in
             try Syscall.open(".", in: number, O_RDONLY | O_DIRECTORY)
         }
-        return try Files.list(consuming: again, path)
+        return try Files.rawNames(consuming: again, path)
     }
 
     /// Opens a file; returns nil if it does not exist.

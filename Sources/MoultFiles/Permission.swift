@@ -69,8 +69,8 @@ package enum Permission {
     /// The permissions that new files of this process do not get; nil if the system does not show them.
     package static var umask: UInt32? {
         // Reading the umask with a system call would change it briefly.
-        let status = Files.textForMessage("\(SystemFeatures.proc)/self/status")
-        let line = status.split(separator: "\n").first { $0.hasPrefix("Umask:") }
+        let lines = Files.bytesForMessage("\(SystemFeatures.proc)/self/status").split(separator: UInt8(ascii: "\n"))
+        let line = lines.first { $0.starts(with: "Umask:".utf8) }.flatMap { OutsideText.valid($0) }
         return line?.split(separator: "\t").last.flatMap { UInt32($0, radix: 8) }
     }
 
@@ -126,9 +126,8 @@ package enum Permission {
 extension Files {
     /// Returns the name of a user; `#` and the ID if `/etc/passwd` has no entry for it.
     package static func userName(_ id: UInt32) -> String {
-        for line in textForMessage("/etc/passwd").split(ascii: "\n") {
-            let fields = line.split(ascii: ":", keepingEmpty: true)
-            if fields.count > 2, fields[2] == "\(id)" { return String(fields[0]) }
+        for fields in table("/etc/passwd") where fields.count > 2 && fields[2].elementsEqual("\(id)".utf8) {
+            if let name = OutsideText.valid(fields[0]) { return name }
         }
         return id == 0 ? "root" : "#\(id)"
     }
@@ -136,17 +135,22 @@ extension Files {
     /// Returns whether this user is the only member of a group, according to `/etc/passwd` and `/etc/group`. If they list neither
     /// the user nor the group, as in many containers, the group must have the number of the user.
     package static func isPrivateGroup(_ group: UInt32) -> Bool {
-        func lines(_ path: String) -> [[Substring]] {
-            textForMessage(path).split(ascii: "\n").map { $0.split(ascii: ":", keepingEmpty: true) }
+        let (user, number) = (Array("\(geteuid())".utf8)[...], Array("\(group)".utf8)[...])
+        let users = table("/etc/passwd").filter { $0.count > 3 }
+        let name = users.first { $0[2] == user }?[0]
+        guard let entry = table("/etc/group").first(where: { $0.count > 3 && $0[2] == number }) else {
+            return name == nil && user == number
         }
-        let user = geteuid()
-        let users = lines("/etc/passwd").filter { $0.count > 3 }
-        let name = users.first { $0[2] == "\(user)" }?[0]
-        guard let entry = lines("/etc/group").first(where: { $0.count > 3 && $0[2] == "\(group)" }) else {
-            return name == nil && group == user
+        let isPrimaryOfOthers = users.contains { $0[3] == number && $0[2] != user }
+        return entry[0] == name && !isPrimaryOfOthers
+            && entry[3].split(separator: UInt8(ascii: ",")).allSatisfy { $0 == name }
+    }
+
+    /// Returns the fields of the lines of a system file as bytes: names that are not valid UTF-8 differ from each other.
+    private static func table(_ path: String) -> [[ArraySlice<UInt8>]] {
+        bytesForMessage(path).split(separator: UInt8(ascii: "\n")).map {
+            $0.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         }
-        let isPrimaryOfOthers = users.contains { $0[3] == "\(group)" && $0[2] != "\(user)" }
-        return entry[0] == name && !isPrimaryOfOthers && entry[3].split(ascii: ",").allSatisfy { $0 == name }
     }
 
     /// Returns whether a file has an access control list, which can allow further users to write to it.
@@ -165,9 +169,9 @@ extension Files {
 
     /// Returns the content of a system file; empty if it cannot be read, as in a confined process. The error
     /// of `read` would need the same file for its own message.
-    fileprivate static func textForMessage(_ path: String) -> String {
+    fileprivate static func bytesForMessage(_ path: String) -> [UInt8] {
         let file = moult_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
-        guard file >= 0 else { return "" }
+        guard file >= 0 else { return [] }
         defer { _ = MoultLibc.close(file) }
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 1 << 16)
@@ -176,7 +180,7 @@ extension Files {
             if count <= 0 { break }
             bytes += part[..<count]
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 
     /// Returns the owner of the file if the kernel lets no other user, not even root, open it with O_CREAT, because it is in a

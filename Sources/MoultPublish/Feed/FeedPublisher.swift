@@ -56,7 +56,7 @@ package struct FeedPublisher {
         for release in releases where try add(release, to: &feed) { added.append(release) }
         for change in options.changes { try make(change, in: &feed) }
         let dropped = try drop(from: &feed, publishing: releases)
-        try installForTrial(added, over: isProven ? before?.feed.releases ?? [] : [], in: work)
+        try installForTrial(added, over: isProven ? before?.feed.releases ?? [] : [])
         try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)
         guard text.count <= Feed.largest else {
@@ -118,13 +118,11 @@ package struct FeedPublisher {
     }
 
     /// Makes trial installations of the releases, because a release that no store could install must not be published.
-    private func installForTrial(
-        _ releases: [SealedRelease], over earlier: [Feed.Release], in work: WorkDirectory
-    ) throws {
+    private func installForTrial(_ releases: [SealedRelease], over earlier: [Feed.Release]) throws {
         for release in releases {
             try release.verifyBundle()
             _ = try Trials(
-                of: release.path, release.manifest, over: [], and: directory.path, listedIn: earlier, in: work.path,
+                of: release.path, release.manifest, over: [], and: directory.path, listedIn: earlier,
                 by: options.tryInstall)
         }
     }
