@@ -12,14 +12,15 @@ package final class ScratchDirectory: Sendable {
 
     package init() throws {
         var failures: [MoultError] = []
+        let chosen = try ProcessEnvironment.value("TMPDIR")
         // /var/tmp comes before /tmp, because /tmp may be in memory, and databases may be large.
-        for parent in [try ProcessEnvironment.value("TMPDIR"), "/var/tmp", "/tmp"].compactMap(\.self) {
+        for parent in [chosen, "/var/tmp", "/tmp"].compactMap(\.self) {
             do throws(MoultError) {
                 path = try Self.make(in: parent)
                 return
             } catch {
                 // A directory that the user chose, and that other users control, is not silently replaced by another one.
-                if error.outcome == .refused { throw error }
+                if error.outcome == .refused, parent == chosen { throw error }
                 failures.append(error)
             }
         }
