@@ -13,7 +13,8 @@ package enum OutsideText {
     /// Returns a C string as text. If it is not valid UTF-8, throws an error with its bytes: `what` is "the working directory".
     package static func path(_ text: UnsafePointer<CChar>, _ what: String, now: String? = nil) throws -> String {
         if let valid = valid(text) { return valid }
-        throw error(UnsafeBufferPointer(start: text, count: length(of: text)).map(UInt8.init(bitPattern:)), what, now: now)
+        throw error(
+            UnsafeBufferPointer(start: text, count: length(of: text)).map(UInt8.init(bitPattern:)), what, now: now)
     }
 
     /// Returns the error for bytes that are not valid UTF-8.

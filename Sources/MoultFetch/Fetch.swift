@@ -167,6 +167,8 @@ enum Fetch {
     private static func authorities(_ curl: borrowing Handle) throws {
         let file = try ProcessEnvironment.value("CURL_CA_BUNDLE") ?? ProcessEnvironment.value("SSL_CERT_FILE")
         if let file { try curl.set(CURLOPT_CAINFO, text: file) }
-        if let directory = try ProcessEnvironment.value("SSL_CERT_DIR") { try curl.set(CURLOPT_CAPATH, text: directory) }
+        if let directory = try ProcessEnvironment.value("SSL_CERT_DIR") {
+            try curl.set(CURLOPT_CAPATH, text: directory)
+        }
     }
 }

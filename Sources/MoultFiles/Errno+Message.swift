@@ -11,7 +11,9 @@ extension Errno {
                 why: "\(link) is a symbolic link, and moult does not follow links in its own directory",
                 now: "Remove the link: \(shellLine(["rm", link]))", cause: self)
         }
-        return MoultError(.system, what: what, why: description, now: remedy(needs), cause: self)
+        // The system's message does not name UTF-8.
+        let why = self == Errno(EILSEQ) ? "a name, or the target of a link, is not valid UTF-8" : description
+        return MoultError(.system, what: what, why: why, now: remedy(needs), cause: self)
     }
 
     /// The advice if a file cannot grow even though the disk has free space.

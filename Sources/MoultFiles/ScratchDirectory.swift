@@ -52,7 +52,9 @@ package final class ScratchDirectory: Sendable {
         while true {
             // Not a call of `Syscall`: tests make those of the caller fail.
             var facts = moult_stat()
-            guard fstatat(AT_FDCWD, here, &facts, AT_SYMLINK_NOFOLLOW) == 0 else { throw Errno(moult_errno()).error(what) }
+            guard fstatat(AT_FDCWD, here, &facts, AT_SYMLINK_NOFOLLOW) == 0 else {
+                throw Errno(moult_errno()).error(what)
+            }
             if let why = try reasonAgainst(FileFacts(facts)) {
                 throw MoultError(
                     .system, .refused, what: what, why: "\(here) \(why)",

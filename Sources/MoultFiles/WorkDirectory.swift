@@ -62,7 +62,8 @@ package final class WorkDirectory {
         /// Removes the directory; the marker comes last, so that a killed removal can be completed.
         func remove() throws {
             // The last call also removes files whose names are not valid UTF-8.
-            for name in try lock.names().compactMap({ OutsideText.valid($0) }) where name != WorkDirectory.marker && name != FileSet.recordName {
+            for name in try lock.names().compactMap({ OutsideText.valid($0) })
+            where name != WorkDirectory.marker && name != FileSet.recordName {
                 try Files.removeTree("\(path)/\(name)")
             }
             try Files.removeTree(path, knownAs: lock.facts())

@@ -20,7 +20,8 @@ import Testing
             printf '%s' '{"manifest":1,"product":"org.example.x","version":"1.0.0","databases":{"food":{"kind":"reference","path":"food.db","build":{"script":"make.sql"}}}}' > draft.json
             moult keygen -q --no-password key; moult build -q make.sql -o food.db; moult build -q other.sql -o other.db
             moult pack -q draft.json -o rel; moult init -q empty --product org.example.x
-            moult apply -q --create --store store rel/x-1.0.0.json
+            moult publish -q feed rel/x-1.0.0.json --key key.key
+            moult init -q store --product org.example.x --key key.pub --feed "$PWD/feed/feed.json"; moult apply -q --store store
             cp other.db ../victim/new.db; cp other.db ../victim/app.db
             """)
     }
@@ -29,7 +30,8 @@ import Testing
     private static let commands = [
         "build own/make.sql -o home/out/new.db", "pack own/draft.json -o home/out",
         "publish home/out own/rel/x-1.0.0.json --key own/key.key",
-        "delta own/food.db own/other.db -o home/out/new.patch", "diff own/food.db own/other.db --html home/out/new.html",
+        "delta own/food.db own/other.db -o home/out/new.patch",
+        "diff own/food.db own/other.db --html home/out/new.html",
         "plan own/rel/x-1.0.0.json --store own/empty --output home/out/new.plan",
         "export 1.0.0 home/out --store own/store", "keygen --no-password home/out/new",
         "init home/out/store --product org.example.y", "replace home/out/app.db own/food.db",
@@ -39,24 +41,27 @@ import Testing
     private static let exchanging = """
         import ctypes, random, select, sys, time
         one, other = (name.encode() for name in sys.argv[1:3])
+        shortest, longest = (float(number) for number in sys.argv[3:5])
         libc = ctypes.CDLL(None)
         done = 0
-        while not select.select([sys.stdin], [], [], random.random() ** 3 * 0.02)[0]:
+        while not select.select([sys.stdin], [], [], shortest + random.random() ** 3 * (longest - shortest))[0]:
             if libc.syscall(316, -100, one, -100, other, 2) == 0:
                 done += 1
                 if done == 1: print("ready")
         """
 
-    private func exchange(_ one: String, _ other: String) throws -> Program {
+    private func exchange(_ one: String, _ other: String, every seconds: ClosedRange<Double>) throws -> Program {
         let program = try Program(
-            Self.other + ["python3", "-u", "-c", Self.exchanging, scratch.path(one), scratch.path(other)])
+            Self.other + ["python3", "-u", "-c", Self.exchanging, scratch.path(one), scratch.path(other)]
+                + ["\(seconds.lowerBound)", "\(seconds.upperBound)"])
         try #require(program.line() == "ready")
         return program
     }
 
-    private func run(_ command: String) throws -> Shell.Ended {
-        try scratch.run(
-            "unset MOULT_STORE; strace -f -qq -o /dev/null -e trace=%file -e inject=%file:delay_exit=300 moult \(command)")
+    private func run(_ command: String, delaying: String = "%file:delay_exit=300") throws -> Shell.Ended {
+        let calls = delaying.prefix { $0 != ":" }
+        return try scratch.run(
+            "unset MOULT_STORE; strace -f -qq -o /dev/null -e trace=\(calls) -e inject=\(delaying) moult \(command)")
     }
 
     @Test(arguments: commands)
@@ -64,7 +69,7 @@ import Testing
         try scratch.must(
             "mkdir home/out; cp own/other.db home/out/app.db; ln -s ../victim home/link; chown -hR 65534 home")
         let before = try Tree(victim)
-        let attacker = try exchange("home/out", "home/link")
+        let attacker = try exchange("home/out", "home/link", every: 0...0.02)
         let end = ContinuousClock.now + .seconds(25)
         var ended: [Shell.Ended] = []
         while ended.count < 30, ContinuousClock.now < end {
@@ -85,17 +90,21 @@ import Testing
             mkdir open; cp own/other.db open/app.db; ln -s ../victim/app.db open/link; chown -h 65534 open/app.db open/link
             chmod 1777 open; cp own/food.db victim/app.db
             """)
-        if command.contains("--undo") { try scratch.must("unset MOULT_STORE; moult replace -q open/app.db own/food.db") }
+        if command.contains("--undo") {
+            try scratch.must("unset MOULT_STORE; moult replace -q open/app.db own/food.db")
+        }
         let before = try Tree(victim)
-        let attacker = try exchange("open/app.db", "open/link")
+        let attacker = try exchange("open/app.db", "open/link", every: 0.2...0.5)
         let end = ContinuousClock.now + .seconds(25)
         var count = 0
         while count < 30, ContinuousClock.now < end {
             count += 1
-            let ended = try run(command)
+            // The link must be absent at first, and there when the old file gets a name in the store.
+            let ended = try run(command, delaying: "linkat:delay_enter=400000")
             // moult's own links lead to the current generation.
             let links = try scratch.must(
-                "find open/.app.db.moult -type l ! -name current -user 65534 2>/dev/null || test ! -e open/.app.db.moult")
+                "find open/.app.db.moult -type l ! -name current -user 65534 2>/dev/null || test ! -e open/.app.db.moult"
+            )
             try #require(links == "", "run \(count): \(ended)")
             try #require(try Tree(victim) == before, "run \(count): \(ended)")
         }

@@ -43,7 +43,8 @@ package enum SandboxedReexec {
         let result = Result {
             // Without /proc, Swift's own list is empty.
             let arguments = (1..<max(1, moult_argument_count())).compactMap { moult_argument($0) }
-            let words = try [program, marker, scratch ?? ""] + arguments.map { try OutsideText.path($0, "an argument") }
+            let words =
+                try [program, marker, scratch ?? ""] + arguments.map { try OutsideText.path($0, "an argument") }
             var environment = ["SWIFT_BACKTRACE": "enable=no"]
             if let scratch { (environment["TMPDIR"], environment["SQLITE_TMPDIR"]) = (scratch, scratch) }
             let ending = try Subprocess.runInPlace(words, environment: environment, stopSignal: stopSignal)
@@ -57,7 +58,9 @@ package enum SandboxedReexec {
 
     /// Returns nil if no directory can be created, because most databases need none.
     private static func makeScratch() throws -> ScratchDirectory? {
-        do { return try ScratchDirectory() } catch let error as MoultError where error.outcome != .refused { return nil }
+        do { return try ScratchDirectory() } catch let error as MoultError where error.outcome != .refused {
+            return nil
+        }
     }
 
     private static func status(of ending: Subprocess.Ending, _ what: String) throws -> Int32 {
