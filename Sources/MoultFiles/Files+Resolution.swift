@@ -35,7 +35,8 @@ extension Files {
             if name == "." { continue }
             if name == ".." {
                 // The kernel finds the directory above an open one.
-                if here.hasBytePrefix(PinnedDirectory.descriptors) {
+                let isOpen = here.hasBytePrefix(PinnedDirectory.descriptors) && PinnedDirectory.split(here) == nil
+                if isOpen || here.hasByteSuffix("/..") {
                     here += "/.."
                     continue
                 }
@@ -80,19 +81,11 @@ extension Files {
     static func untrusted(
         _ link: String, of owner: UInt32, to place: String, of targetOwner: UInt32?, what: String
     ) -> MoultError {
-        let (link, place) = (shown(link), shown(place))
+        let (link, place) = (PinnedDirectory.named(link), PinnedDirectory.named(place))
         return MoultError(
             .system, .refused, what: what,
             why: "the symbolic link \(link) belongs to user \(userName(owner)), and "
                 + (targetOwner.map { "its target belongs to user \(userName($0))" } ?? "its target does not exist"),
             now: "If you trust that user, use the path \(place) instead of the link.")
-    }
-
-    /// Returns a path for a message, without the descriptor with which it may start: only this process has that.
-    private static func shown(_ path: String) -> String {
-        guard let (number, rest) = PinnedDirectory.split(path),
-            let place = try? target("\(PinnedDirectory.descriptors)\(number)")
-        else { return path }
-        return "\(place)/\(rest)"
     }
 }

@@ -112,6 +112,18 @@ package final class PinnedDirectory: Sendable {
         return (number, String(Substring(words[1])))
     }
 
+    /// Returns a path for a message or a rule, without the descriptor with which it may start. No part of it is a symlink.
+    package static func named(_ path: String) -> String {
+        // If the name of the directory is not known, the path stays as it is.
+        guard let (number, rest) = split(path), var place = try? Files.target("\(descriptors)\(number)") else {
+            return path
+        }
+        for name in rest.pathParts() {
+            place = name == ".." ? Files.directory(of: place) : "\(place == "/" ? "" : place)/\(name)"
+        }
+        return place
+    }
+
     /// Returns whether a path starts at an open directory: a pinned work or output directory, or a descriptor.
     package static func contains(_ path: String) -> Bool { split(path) != nil || above(path) != nil }
 

@@ -96,8 +96,7 @@ package final class SandboxVFS {
         if let path {
             guard let path = OutsideText.valid(path) else { return ConnectionVFS.refuse(file) }
             if !path.isBelow(writable) {
-                // The rule is about names, and the path may start at a descriptor.
-                let path = PinnedDirectory.split(path) == nil ? path : Files.resolvedIfThere(path)
+                let path = PinnedDirectory.named(path)
                 guard mayRead(path) else {
                     refused = path
                     return ConnectionVFS.refuse(file)

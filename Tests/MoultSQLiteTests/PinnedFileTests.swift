@@ -44,6 +44,10 @@ import Testing
         #expect(PinnedDirectory.split("\(root)/x.db") != nil)
         #expect(try Files.resolvedForOpening(scratch.path("other/back.db")) == "\(root)/x.db")
         #expect(try Files.resolvedForOpening("\(out)/up.db") == "\(root)/../other/x.db")
+        #expect(try Files.resolvedForOpening("\(out)/new/../x.db") == "\(root)/new/../x.db")
+        let place = try Files.resolved(scratch.path("."))
+        #expect(PinnedDirectory.named("\(root)/../other/x.db") == "\(place)/other/x.db")
+        #expect(PinnedDirectory.named("\(root)/x.db") == "\(place)/out/x.db" && PinnedDirectory.named("/a/b") == "/a/b")
         withExtendedLifetime(pinned) {}
     }
 
