@@ -1,13 +1,15 @@
 # The targets of this project. `make demo` demonstrates moult and `make test` tests it; targets install missing packages.
-.PHONY: demo test test-all broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
+.PHONY: demo test test-all broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
 
 # Debian packages for the build: libraries and the linker.
 BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
-# Debian packages for the tests: other programs that read or write the same files.
-TEST_DEPS := btrfs-progs sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx docker-registry skopeo apache2-utils openssl gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone
+# Debian packages for `make test`: other programs that read or write the same files, a web server, and a tracer.
+QUICK_DEPS := sqlite3 strace python3 libarchive-tools nginx openssl procps
+# Debian packages that only the tests tagged as thorough and the other targets use.
+TEST_DEPS := btrfs-progs zstd xz-utils zip unzip p7zip-full minisign util-linux systemd docker-registry skopeo apache2-utils gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone
 
 # Installs missing packages. If none is missing, it does not run sudo.
 define install_missing
@@ -18,7 +20,10 @@ endef
 deps:
 	$(call install_missing,$(BUILD_DEPS))
 
-test-deps: deps
+quick-deps: deps
+	$(call install_missing,$(QUICK_DEPS))
+
+test-deps: quick-deps
 	$(call install_missing,$(TEST_DEPS))
 
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
@@ -63,25 +68,20 @@ lint:
 docs: build
 	scripts/docs .build/docs
 
-# Every change must pass this: lint, the documentation of the API, and all tests except HEAVY and BROAD, with a debug build.
-test: test-deps lint
+# Every change must pass this: lint, and all tests that are not tagged as thorough, with a debug build.
+test: quick-deps lint
 	swift build --build-tests $(DEBUG_FLAGS)
-	scripts/docs .build/docs
-	scripts/test --skip '$(HEAVY)|$(BROAD)'
+	scripts/test --untagged thorough
 
-# Tests that try many cases of one rule, and would make `make test` longer than ten minutes. `make test-all` runs them, and so
-# do the sanitizers.
-BROAD := ^DataTests.(SavedPlan|CarriedValues|RepeatedRename|UnreadableRows)Tests|^StateTests.(PlantedLink|PlantedOutput|CopiedSeal|SameVerdict|DamagedHolds|DamagedHistory|DamagedRelease)Tests|^MoultArchiveTests.(Writer|RefusedStreams)Tests|^FeedTests.HostileBundleTests|^MoultSandboxTests.MaliciousDatabaseTests|^MoultCommandTests.Wrong(Input|File)Tests
-
-# Runs the heavy tests: they build other packages, simulate power failures, kill the installed command at its system calls,
-# repeat an update many times, and run random stories with it. Run `make test` first.
+# Everything that must be true of a release. The tests tagged as thorough build other packages, simulate power failures, kill the
+# installed command at its system calls, repeat an update many times, and use programs that `make test` does not install. Run
+# `make test` first.
 # Without --disable-build-manifest-caching, SwiftPM does not see files that are new in this package. With it, plugins run again in
 # every build, so the tests build without it.
-HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|^(DataTests.(AllOrNone|MovedPath|Replace)|FeedTests.KeyRotation|StateTests.(CacheVerb|HeldRollback)|MoultCommandTests.ResetVerb|ExternalStepsTests.StepAttack)Tests.*(killed|kill )|a patch recreates the new file|survives crashes|truncated anywhere|faulty server|puts in place before recovery|put in place after a kill|never ends|any number of times|a pipe in place of a file|waits for a locked database|waits for a database that is locked|repairs its generation|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(FeedPatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|LoadTests|FlipTests|LargeFeedTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
-test-all: test-deps proof-deps release
+test-all: test-deps proof-deps release docs
 	swift build --build-tests $(DEBUG_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples --disable-build-manifest-caching
-	scripts/test --only '$(HEAVY)|$(BROAD)' --limit 1800
+	scripts/test --tagged thorough --limit 1800
 	scripts/proof/run .build/release/moult --sample 20 \
 		--flow "first install" --flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live" \
 		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
@@ -98,9 +98,9 @@ test-all: test-deps proof-deps release
 	$(MAKE) --no-print-directory reader-test python-test
 	scripts/sample-package $(MOULT)
 
-# Runs all tests except HEAVY with the address sanitizer and with the thread sanitizer, and two updates under valgrind. This
-# takes over an hour on two idle cores. `make test-sanitize SKIP=NOTHING` also runs the heavy tests. Every finding in any process
-# that a test starts is written to a file with the name of the program, and makes the target fail.
+# Runs all tests that are not tagged as thorough with the address sanitizer and with the thread sanitizer, and two updates under
+# valgrind. This takes over an hour on two idle cores. `make test-sanitize LEVEL=` also runs the thorough tests. Every finding in
+# any process that a test starts is written to a file with the name of the program, and makes the target fail.
 # - valgrind looks for leaks: XCTest itself leaks, and traced or confined processes cannot be inspected.
 # - SANITIZED removes the memory limit of the checking process, because the sanitizers map terabytes of addresses.
 # - Some tests crash a checking process with SIGSEGV on purpose: its parent must notice this, and it is not a finding.
@@ -111,7 +111,7 @@ test-all: test-deps proof-deps release
 # - valgrind supports neither the instructions of newer processors nor the sanitizers, so it has a separate build.
 REPORTS = $(CURDIR)/.build/sanitizer-reports
 SANITIZERS := address thread
-SKIP = $(HEAVY)
+LEVEL = --untagged thorough
 FILE_LIMITED := keygen fails if it cannot write the key|a file larger than the shell|an undo that fails because the disk is full
 
 test-sanitize: test-deps proof-deps
@@ -121,7 +121,7 @@ test-sanitize: test-deps proof-deps
 		export MOULT_SANITIZE=1 ASAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/address:log_exe_name=1:disable_coredump=0:detect_leaks=0:handle_segv=0 \
 			TSAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/thread:log_exe_name=1:disable_coredump=0:handle_segv=0:handle_sigbus=0:suppressions=$(CURDIR)/scripts/thread-sanitizer.supp; \
 		swift build --build-tests --sanitize=$$sanitizer --scratch-path .build/$$sanitizer $(SWIFT_FLAGS) && \
-		setarch -R scripts/test --skip "$(SKIP)$$(test $$sanitizer = address || echo '|$(FILE_LIMITED)')" --limit 3600 .build/$$sanitizer/debug/moultPackageTests.xctest || exit; done
+		setarch -R scripts/test $(LEVEL) --skip "$$(test $$sanitizer = address && echo '(?!)' || echo '$(FILE_LIMITED)')" --limit 3600 .build/$$sanitizer/debug/moultPackageTests.xctest || exit; done
 	@if ls $(REPORTS)/* >/dev/null 2>&1; then tail -n +1 $(REPORTS)/*; exit 1; fi
 	MOULT_SANITIZE=1 swift build --product moult --scratch-path .build/memcheck $(SWIFT_FLAGS)
 	scripts/memcheck .build/memcheck/debug/moult

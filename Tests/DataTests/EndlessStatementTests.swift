@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A release can have statements that never end with a user's rows. A signal stops them, and nothing changes.
-@Suite struct EndlessStatementTests {
+@Suite(.tags(.thorough)) struct EndlessStatementTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Attacks by steps: each causes an error with the reason, and leaves the store unchanged.
-@Suite struct HostileStepTests {
+@Suite(.tags(.thorough)) struct HostileStepTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let what: String
         var describe: String?

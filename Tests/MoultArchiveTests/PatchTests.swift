@@ -49,9 +49,11 @@ import Testing
     }
 
     /// Small and empty files, and files of several pieces, each of which refers to the whole old file.
-    @Test(arguments: [
-        (0, 10), (10, 0), (1, 1), (100_000, 100_000), (70_000, 300_000), (20 << 20, 36 << 20), (36 << 20, 20 << 20),
-    ])
+    @Test(
+        .tags(.thorough),
+        arguments: [
+            (0, 10), (10, 0), (1, 1), (100_000, 100_000), (70_000, 300_000), (20 << 20, 36 << 20), (36 << 20, 20 << 20),
+        ])
     func `a patch recreates the new file`(oldSize: Int, newSize: Int) throws {
         let before = noise(oldSize, seed: 1)
         // The new file has the old content at different positions, and some new content.

@@ -7,7 +7,7 @@ import Testing
 
 /// Malicious databases and queries: each causes an error with the reason within the time limit, and has no other
 /// effect.
-@Suite struct MaliciousDatabaseTests {
+@Suite(.tags(.thorough)) struct MaliciousDatabaseTests {
     struct Harm: CustomTestStringConvertible {
         let testDescription: String
         let sql: String

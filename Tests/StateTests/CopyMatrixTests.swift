@@ -45,7 +45,7 @@ import Testing
             ))
     }
 
-    @Test(arguments: CopiedStore.State.allCases)
+    @Test(.tags(.thorough), arguments: CopiedStore.State.allCases)
     func `every command works on every copy as on the original`(state: CopiedStore.State) throws {
         let (releases, scratch) = (try CopiedStore.Releases(), try Scratch())
         let original = try CopiedStore.make(state, at: scratch.path("original"), releases)
