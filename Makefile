@@ -1,5 +1,5 @@
 # The targets of this project. `make demo` demonstrates moult and `make test` tests it; targets install missing packages.
-.PHONY: demo test test-all broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
+.PHONY: demo test test-all sample sanitize-quick broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -82,6 +82,13 @@ test-all: test-deps proof-deps release docs
 	swift build --build-tests $(DEBUG_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples --disable-build-manifest-caching
 	scripts/test --tagged thorough --limit 1800
+	$(MAKE) --no-print-directory sample
+	scripts/recipes
+	scripts/sample-package $(MOULT)
+	$(MAKE) --no-print-directory reader-test python-test portable-test sanitize-quick containers-test deb-test ansible-test
+
+# Samples of the random stories, of the killed flows, of the apps that write during updates, and of the broken stores.
+sample: test-deps proof-deps release
 	scripts/proof/run .build/release/moult --sample 20 \
 		--flow "first install" --flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live" \
 		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
@@ -94,9 +101,12 @@ test-all: test-deps proof-deps release docs
 		--flow "rows left behind by live" --flow "migration that changes values, WAL" --flow "rollback to 0+adopted, exchange"
 	scripts/ledger/run .build/release/moult --stories 60 --save .build/ledger
 	scripts/broken/run .build/release/moult --page docs/proof.md
-	scripts/recipes
-	$(MAKE) --no-print-directory reader-test python-test
-	scripts/sample-package $(MOULT)
+
+# Runs the tests of the modules that read untrusted bytes with the address sanitizer.
+sanitize-quick: test-deps
+	MOULT_TESTS=MoultArchiveTests,MoultSQLiteTests,MoultTrustTests,StepKitTests,MoultBasicsTests MOULT_SANITIZE=1 \
+		swift build --build-tests --sanitize=address --scratch-path .build/address $(SWIFT_FLAGS)
+	MOULT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0:handle_segv=0 setarch -R scripts/test --untagged thorough .build/address/debug/moultPackageTests.xctest
 
 # Runs all tests that are not tagged as thorough with the address sanitizer and with the thread sanitizer, and two updates under
 # valgrind. This takes over an hour on two idle cores. `make test-sanitize LEVEL=` also runs the thorough tests. Every finding in
