@@ -39,6 +39,9 @@ package enum Syscall {
     static func pread(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) throws(Errno) -> Int {
         try call("pread") { MoultLibc.pread(fd, buffer.baseAddress, buffer.count, offset) }
     }
+    static func lseek(_ fd: Int32, _ offset: Int, _ origin: Int32) throws(Errno) -> Int {
+        try call("lseek") { Int(MoultLibc.lseek(fd, off_t(offset), origin)) }
+    }
     static func write(_ fd: Int32, _ buffer: UnsafeRawBufferPointer) throws(Errno) -> Int {
         try call("write") { MoultLibc.write(fd, buffer.baseAddress, buffer.count) }
     }

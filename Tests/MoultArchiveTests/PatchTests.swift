@@ -77,7 +77,7 @@ import Testing
 
     /// Any bit may be wrong, and the patch may be truncated anywhere: the result is an error, or the correct file if
     /// the bit has no effect.
-    @Test func `a damaged patch gives an error or the correct file`() throws {
+    @Test(.tags(.thorough)) func `a damaged patch gives an error or the correct file`() throws {
         let before = noise(200_000, seed: 1)
         let after = noise(500, seed: 2) + before + noise(500, seed: 3)
         let (old, new) = (try file("old", before), try file("new", after))

@@ -153,6 +153,27 @@ import Testing
         #expect(throws: MoultError.self) { try Files.copy(file, to: scratch.path("copy"), mode: 0o644) }
     }
 
+    @Test func `a copy of a file with holes has the same holes`() throws {
+        let file = scratch.path("sparse")
+        let source = try Descriptor(file, .create, mode: 0o600)
+        let size = 1 << 40
+        try source.write([1, 2, 3])
+        try ([4, 5] as [UInt8]).withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in
+            try source.write(bytes, at: size / 2)
+        }
+        try source.truncate(to: size)
+        try Files.copy(file, to: scratch.path("copy"), mode: 0o600)
+        let copy = try Descriptor(scratch.path("copy"), .read)
+        #expect(try copy.facts().size == size)
+        for (offset, expected) in [(0, [1, 2, 3, 0] as [UInt8]), (size / 2 - 1, [0, 4, 5, 0])] {
+            let read = try withUnsafeTemporaryAllocation(byteCount: 4, alignment: 1) {
+                #expect(try copy.read(into: $0, at: offset) == 4)
+                return Array($0)
+            }
+            #expect(read == expected)
+        }
+    }
+
     @Test func `a hard link is the same file`() throws {
         let file = try write("file")
         #expect(try Files.hardLinkIfPossible(file, at: scratch.path("name")))

@@ -32,7 +32,7 @@ import Testing
         )
     }
 
-    @Test func `the proof page has the counts of the matrix`() throws {
+    @Test(.tags(.thorough)) func `the proof page has the counts of the matrix`() throws {
         let (ways, states) = (CopyWay.allCases.count, CopiedStore.State.allCases.count)
         // The matrix also has three read-only commands.
         let commands = Self.writing.count + 3
