@@ -158,7 +158,9 @@ class Cells:
             columns = ", ".join(map(quoted, self.tables[name].columns))
             shipped = set(map(repr, db.execute(f"SELECT {columns} FROM {quoted(name)}")))
             for row in before.execute(f"SELECT {columns} FROM {quoted(name)} WHERE {where or '1'}").fetchall():
-                db.execute(f"INSERT OR REPLACE INTO {quoted(name)}({columns}) VALUES({', '.join('?' * len(row))})", row)
+                # Rows of a table without a unique key cannot conflict, so a row that is already there is not added.
+                if self.tables[name].unique or repr(row) not in shipped:
+                    db.execute(f"INSERT OR REPLACE INTO {quoted(name)}({columns}) VALUES({', '.join('?' * len(row))})", row)
             rejected += len(shipped - set(map(repr, db.execute(f"SELECT {columns} FROM {quoted(name)}"))))
         for name, table in self.tables.items():
             if table.kind == "virtual" and is_external(table.sql):
@@ -189,7 +191,7 @@ class Cells:
             CREATE TABLE zoo_tag (id INTEGER PRIMARY KEY, label TEXT NOT NULL UNIQUE, weight REAL CHECK (weight >= 0));
             CREATE INDEX zoo_tag_weight ON zoo_tag (weight);
             INSERT INTO zoo_tag (label, weight) VALUES ('old', 0.5), ('ærø', 2), ('new', NULL);
-            UPDATE {quoted(name)} SET zoo_note = 'seen' WHERE {quoted(table.key[0])} IS NOT NULL;
+            UPDATE {quoted(name)} SET zoo_note = 'seen' WHERE {quoted(table.key[0]) if table.key else "rowid"} IS NOT NULL;
             PRAGMA user_version = {version};
         """
         os.makedirs(os.path.join(self.directory, "migrations"), exist_ok=True)

@@ -194,7 +194,9 @@ MADE = {
 -- @function title 3
 -- @function body 3
 -- @fill blob.uuid printf('%040x', :n)
--- @fill ticket.tkt_uuid printf('%040x', :n)""", command("fossil", "fossil new --date-override 2026-01-01 zoo.fossil >/dev/null", result="zoo.fossil")),
+-- @fill ticket.tkt_uuid printf('%040x', :n)""", command(
+        "fossil", "fossil new --date-override 2026-01-01 zoo.fossil >/dev/null", "fossil fts-config -R zoo.fossil index on >/dev/null",
+        result="zoo.fossil")),
     "rpm": ("rpm 4.18.0: the package database", "", command("rpm", "rpm --dbpath \"$PWD/db\" --initdb", result="db/rpmdb.sqlite")),
     "vnstat": ("vnStat 2.10: traffic per interface", "", command(
         "vnstatd", "printf 'DatabaseDir \"%s\"\\n' \"$PWD\" > conf", "vnstatd --config conf --initdb >/dev/null", result="vnstat.db")),
