@@ -100,12 +100,18 @@ class Program:
             work(Filler(self, connection))
             connection.execute("COMMIT")
             for check in ("integrity_check", "foreign_key_check"):
-                found = connection.execute(f"PRAGMA {check}").fetchall()
+                found = [row for row in connection.execute(f"PRAGMA {check}").fetchall() if not is_false_alarm(connection, row[0])]
                 if found not in ([], [("ok",)]):
                     raise RuntimeError(f"{self.name}: {check}: {found[:3]}")
             self.tokenizers(connection, stored=True)
         finally:
             connection.close()
+
+
+def is_false_alarm(connection, text):
+    """SQLite 3.40 reports NULL in columns of WITHOUT ROWID tables that stand before a column of the key, and have no NULL."""
+    found = re.fullmatch(r"NULL value in (\w+)\.(\w+)", str(text))
+    return found and not connection.execute(f"SELECT count(*) FROM {quoted(found[1])} WHERE {quoted(found[2])} IS NULL").fetchone()[0]
 
 
 class Table:

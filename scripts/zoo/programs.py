@@ -1,7 +1,7 @@
 """Programs that make their own database: those in Debian or PyPI that can be installed in seconds.
 
-`run` installs nothing itself: `make zoo` installs the Debian packages, and the packages from PyPI into a Python environment. A
-program that cannot be had is skipped, and the run says so.
+`make zoo` installs the Debian packages, and `run` the packages from PyPI, into a Python environment. A program that cannot be had
+is skipped, and the run says so.
 """
 import os, shutil, subprocess, sys
 
@@ -10,7 +10,6 @@ from database import Program
 # Pinned, because the version of a schema is a part of a test.
 PYPI = ("django==5.2.19", "sqlalchemy==2.1.9", "alembic==1.16.5", "sqlite-utils==4.2.1", "diskcache==5.6.3", "coverage==7.17.5",
         "trac==1.6", "beets==1.6.0", "requests-cache==1.3.3", "peewee==4.5.3", "anki==26.9.3", "setuptools<70")
-DEBIAN = ("fossil", "rpm", "vnstat", "subversion", "libnss3-tools")
 
 
 def python(source):
@@ -206,6 +205,25 @@ MADE = {
     "nss": ("NSS 3: the certificates of a Firefox profile (cert9.db)", "", command(
         "certutil", "certutil -N -d sql:. --empty-password", result="cert9.db")),
 }
+
+
+def install(venv):
+    """Installs the packages from PyPI that are missing, and returns a sentence for each that cannot be installed."""
+    stamp, wanted = os.path.join(venv, "installed"), "\n".join(PYPI)
+    if os.path.exists(stamp) and open(stamp).read() == wanted:
+        return []
+    pip = lambda *packages: subprocess.run([f"{venv}/bin/pip", "install", "-q", "--disable-pip-version-check", *packages], capture_output=True, text=True)
+    if not os.path.exists(f"{venv}/bin/pip"):
+        made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True)
+        if made.returncode:
+            return [f"no Python environment: {(made.stderr or made.stdout).strip()[-200:]}"]
+    failed = []
+    if pip(*PYPI).returncode:
+        failed = [f"not installed: {package}: {ran.stderr.strip()[-200:]}" for package in PYPI if (ran := pip(package)).returncode]
+    if not failed:
+        with open(stamp, "w") as file:
+            file.write(wanted)
+    return failed
 
 
 def available(venv, wanted=()):
