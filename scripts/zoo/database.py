@@ -4,7 +4,8 @@ A schema is a file of SQL in `schemas`. Its first line is a comment with the pro
 `-- @` say what the generator and the reader have to know:
 
     -- @collation NAME          the program defines this collation; here it ignores case
-    -- @function NAME COUNT     the program defines this function; here it returns its first argument as text
+    -- @function NAME COUNT [N]  the program defines this function; here it returns its first argument as text, or the number N
+    -- @module CREATE VIRTUAL TABLE NAME USING ...   a table of a module that only the program has
     -- @tokenizer NAME OTHER    the program defines this tokenizer; the files name it, and OTHER builds and reads the index
     -- @encoding UTF-16le
     -- @rows TABLE N            the number of generated rows (default: equal in all tables, at least 1,000 in all)
@@ -45,11 +46,12 @@ class Program:
         """Defines what the program itself would define."""
         for name in self.words("collation"):
             connection.create_collation(name, lambda a, b: (a.casefold() > b.casefold()) - (a.casefold() < b.casefold()))
-        for name, count in (value.split() for value in self.all("function")):
-            def call(*values):
-                first = next((value for value in values if value is not None), None)
-                return first.decode(errors="replace") if isinstance(first, bytes) else first if first is None else str(first)
-            connection.create_function(name, int(count), call, deterministic=True)
+        def call(*values):
+            first = next((value for value in values if value is not None), None)
+            return first.decode(errors="replace") if isinstance(first, bytes) else first if first is None else str(first)
+
+        for name, count, *number in (value.split() for value in self.all("function")):
+            connection.create_function(name, int(count), (lambda *_, n=int(number[0]): n) if number else call, deterministic=True)
 
     def tokenizers(self, connection, stored):
         """Writes the tokenizers of the program into the schema, or those that this SQLite has."""
@@ -81,6 +83,10 @@ class Program:
             text = text.replace(f"tokenize={name}", f"tokenize={other}")
         connection.executescript("BEGIN;" + text + ";COMMIT;")
         self.tokenizers(connection, stored=True)
+        for statement in self.all("module"):
+            name = statement.split()[3]
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("INSERT INTO sqlite_schema VALUES ('table', ?, ?, 0, ?)", (name, name, statement))
         connection.close()
 
     def build(self, path, empty, version):
@@ -157,7 +163,8 @@ class Filler:
         self.base = 1000 if program.make else 0
         listed = connection.execute("PRAGMA main.table_list").fetchall()
         self.tables = {name: Table(connection, name, kind, wr) for _, name, kind, _, wr, _ in listed
-                       if kind in ("table", "virtual") and not name.startswith("sqlite_") and name not in MOULT_TABLES}
+                       if kind in ("table", "virtual") and not name.startswith("sqlite_") and name not in MOULT_TABLES
+                       and name not in {statement.split()[3] for statement in program.all("module")}}
         self.by_name = {name.lower(): name for name in self.tables}
         self.rows_of = program.rows_of
         ordinary = [name for name in self.tables if self.tables[name].kind == "table" and name not in program.words("skip")]
