@@ -48,4 +48,5 @@ CREATE INDEX `idx_affected_cpe_handles_cpe_id` ON `affected_cpe_handles` (`cpe_i
 CREATE TABLE `known_exploited_vulnerability_handles` (`id` integer PRIMARY KEY AUTOINCREMENT, `cve` text NOT NULL, `blob_id` integer);
 CREATE INDEX `kev_cve_idx` ON `known_exploited_vulnerability_handles` (`cve` COLLATE NOCASE);
 CREATE TABLE `epss_handles` (`id` integer PRIMARY KEY AUTOINCREMENT, `cve` text NOT NULL, `epss` real NOT NULL, `percentile` real NOT NULL);
+CREATE TABLE `epss_metadata` (`date` datetime NOT NULL);
 CREATE INDEX `epss_cve_idx` ON `epss_handles` (`cve` COLLATE NOCASE);
