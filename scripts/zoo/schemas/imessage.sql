@@ -68,3 +68,14 @@ CREATE TRIGGER add_to_deleted_messages AFTER DELETE ON message BEGIN INSERT INTO
 CREATE TRIGGER update_message_date_after_update_on_message AFTER UPDATE OF date ON message BEGIN
   UPDATE chat_message_join SET message_date = new.date WHERE message_id = new.ROWID AND message_date != new.date;
 END;
+CREATE TABLE kvtable (ROWID INTEGER PRIMARY KEY AUTOINCREMENT UNIQUE, key TEXT UNIQUE NOT NULL, value BLOB NOT NULL);
+CREATE TABLE chat_recoverable_message_join (
+  chat_id INTEGER REFERENCES chat (ROWID) ON DELETE CASCADE, message_id INTEGER REFERENCES message (ROWID) ON DELETE CASCADE, delete_date INTEGER, ck_sync_state INTEGER DEFAULT 0, PRIMARY KEY (chat_id, message_id), CHECK (delete_date != 0));
+CREATE TABLE unsynced_removed_recoverable_messages (ROWID INTEGER PRIMARY KEY AUTOINCREMENT UNIQUE, chat_guid TEXT NOT NULL, message_guid TEXT NOT NULL, part_index INTEGER);
+CREATE TABLE recoverable_message_part (
+  chat_id INTEGER REFERENCES chat (ROWID) ON DELETE CASCADE, message_id INTEGER REFERENCES message (ROWID) ON DELETE CASCADE, part_index INTEGER, delete_date INTEGER, part_text BLOB NOT NULL, ck_sync_state INTEGER DEFAULT 0,
+  PRIMARY KEY (chat_id, message_id, part_index), CHECK (delete_date != 0));
+CREATE TABLE sync_deleted_chats (ROWID INTEGER PRIMARY KEY AUTOINCREMENT UNIQUE, guid TEXT NOT NULL, recordID TEXT, timestamp INTEGER);
+CREATE TABLE sync_deleted_attachments (ROWID INTEGER PRIMARY KEY AUTOINCREMENT UNIQUE, guid TEXT NOT NULL, recordID TEXT);
+-- @fill chat_recoverable_message_join.delete_date 7000 + :n
+-- @fill recoverable_message_part.delete_date 7000 + :n

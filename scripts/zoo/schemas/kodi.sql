@@ -90,3 +90,55 @@ CREATE VIEW movie_view AS
     files.lastPlayed AS lastPlayed, files.dateAdded AS dateAdded, bookmark.timeInSeconds AS resumeTimeInSeconds, rating.rating AS rating, uniqueid.value AS uniqueid_value
   FROM movie LEFT JOIN sets ON sets.idSet = movie.idSet JOIN files ON files.idFile = movie.idFile JOIN path ON path.idPath = files.idPath
     LEFT JOIN bookmark ON bookmark.idFile = movie.idFile AND bookmark.type = 1 LEFT JOIN rating ON rating.rating_id = movie.c05 LEFT JOIN uniqueid ON uniqueid.uniqueid_id = movie.c09;
+CREATE TABLE country (country_id integer PRIMARY KEY, name TEXT);
+CREATE UNIQUE INDEX ix_country_1 ON country (name);
+CREATE TABLE country_link (country_id integer, media_id integer, media_type TEXT);
+CREATE UNIQUE INDEX ix_country_link_1 ON country_link (country_id, media_type, media_id);
+CREATE TABLE studio (studio_id integer PRIMARY KEY, name TEXT);
+CREATE UNIQUE INDEX ix_studio_1 ON studio (name);
+CREATE TABLE studio_link (studio_id integer, media_id integer, media_type TEXT);
+CREATE UNIQUE INDEX ix_studio_link_1 ON studio_link (studio_id, media_type, media_id);
+CREATE TABLE tag (tag_id integer PRIMARY KEY, name TEXT);
+CREATE UNIQUE INDEX ix_tag_1 ON tag (name);
+CREATE TABLE tag_link (tag_id integer, media_id integer, media_type TEXT);
+CREATE UNIQUE INDEX ix_tag_link_1 ON tag_link (tag_id, media_type, media_id);
+CREATE TABLE director_link (actor_id INTEGER, media_id INTEGER, media_type TEXT);
+CREATE UNIQUE INDEX ix_director_link_1 ON director_link (actor_id, media_type, media_id);
+CREATE TABLE writer_link (actor_id INTEGER, media_id INTEGER, media_type TEXT);
+CREATE UNIQUE INDEX ix_writer_link_1 ON writer_link (actor_id, media_type, media_id);
+CREATE TABLE movielinktvshow (idMovie integer, IdShow integer);
+CREATE UNIQUE INDEX ix_movielinktvshow_1 ON movielinktvshow (idShow, idMovie);
+CREATE TABLE tvshowlinkpath (idShow integer, idPath integer);
+CREATE UNIQUE INDEX ix_tvshowlinkpath_1 ON tvshowlinkpath (idShow, idPath);
+CREATE TABLE musicvideo (
+  idMVideo integer PRIMARY KEY, idFile integer, c00 text, c01 text, c02 text, c03 text, c04 text, c05 text, c06 text, c07 text, c08 text, c09 text, c10 text, c11 text, c12 text, c13 text, c14 text, c15 text, c16 text, c17 text,
+  c18 text, c19 text, c20 text, c21 text, c22 text, c23 text, userrating integer, premiered text);
+CREATE UNIQUE INDEX ix_musicvideo_file_1 ON musicvideo (idMVideo, idFile);
+CREATE TRIGGER delete_musicvideo AFTER DELETE ON musicvideo FOR EACH ROW BEGIN
+  DELETE FROM actor_link WHERE media_id = old.idMVideo AND media_type = 'musicvideo';
+  DELETE FROM director_link WHERE media_id = old.idMVideo AND media_type = 'musicvideo';
+  DELETE FROM tag_link WHERE media_id = old.idMVideo AND media_type = 'musicvideo';
+  DELETE FROM art WHERE media_id = old.idMVideo AND media_type = 'musicvideo';
+END;
+CREATE TRIGGER delete_tag AFTER DELETE ON tag_link FOR EACH ROW WHEN (SELECT count(*) FROM tag_link WHERE tag_link.tag_id = old.tag_id) = 0 BEGIN
+  DELETE FROM tag WHERE tag_id = old.tag_id;
+END;
+CREATE VIEW tvshowlinkpath_minview AS SELECT idShow, min(idPath) AS idPath FROM tvshowlinkpath GROUP BY idShow;
+CREATE VIEW tvshowcounts AS
+  SELECT tvshow.idShow AS idShow, max(files.lastPlayed) AS lastPlayed, nullif(count(episode.c12), 0) AS totalCount, count(files.playCount) AS watchedcount,
+    nullif(count(DISTINCT episode.c12), 0) AS totalSeasons, max(files.dateAdded) AS dateAdded
+  FROM tvshow LEFT JOIN episode ON episode.idShow = tvshow.idShow LEFT JOIN files ON files.idFile = episode.idFile GROUP BY tvshow.idShow;
+CREATE VIEW tvshow_view AS
+  SELECT tvshow.*, path.idParentPath AS idParentPath, path.strPath AS strPath, tvshowcounts.dateAdded AS dateAdded, lastPlayed, totalCount, watchedcount, totalSeasons, rating.rating AS rating, uniqueid.value AS uniqueid_value
+  FROM tvshow LEFT JOIN tvshowlinkpath_minview ON tvshowlinkpath_minview.idShow = tvshow.idShow LEFT JOIN path ON path.idPath = tvshowlinkpath_minview.idPath INNER JOIN tvshowcounts ON tvshow.idShow = tvshowcounts.idShow
+    LEFT JOIN rating ON rating.rating_id = tvshow.c04 LEFT JOIN uniqueid ON uniqueid.uniqueid_id = tvshow.c12;
+CREATE VIEW episode_view AS
+  SELECT episode.*, files.strFileName AS strFileName, path.strPath AS strPath, files.playCount AS playCount, tvshow.c00 AS strTitle, tvshow.c14 AS strStudio, seasons.name AS seasonName, bookmark.timeInSeconds AS resumeTimeInSeconds
+  FROM episode JOIN files ON files.idFile = episode.idFile JOIN tvshow ON tvshow.idShow = episode.idShow JOIN seasons ON seasons.idSeason = episode.idSeason JOIN path ON files.idPath = path.idPath
+    LEFT JOIN bookmark ON bookmark.idFile = episode.idFile AND bookmark.type = 1;
+CREATE VIEW musicvideo_view AS
+  SELECT musicvideo.*, files.strFileName AS strFileName, path.strPath AS strPath, files.playCount AS playCount, files.dateAdded AS dateAdded, bookmark.player AS player
+  FROM musicvideo JOIN files ON files.idFile = musicvideo.idFile JOIN path ON path.idPath = files.idPath LEFT JOIN bookmark ON bookmark.idFile = musicvideo.idFile AND bookmark.type = 1;
+CREATE VIEW season_view AS
+  SELECT seasons.idSeason, seasons.idShow, seasons.season, seasons.name, seasons.userrating, tvshow_view.strPath, tvshow_view.c00 AS showTitle, count(DISTINCT episode.idEpisode) AS episodes, count(files.playCount) AS playCount
+  FROM seasons JOIN tvshow_view ON tvshow_view.idShow = seasons.idShow JOIN episode ON episode.idShow = seasons.idShow AND episode.c12 = seasons.season JOIN files ON files.idFile = episode.idFile GROUP BY seasons.idSeason;

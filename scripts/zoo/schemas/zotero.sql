@@ -79,3 +79,58 @@ END;
 CREATE TRIGGER fku_itemTags_libraryID BEFORE UPDATE ON tags FOR EACH ROW WHEN new.name = '' BEGIN
   SELECT RAISE(ABORT, 'Tag cannot be blank');
 END;
+CREATE TABLE itemTypesCombined (itemTypeID INT NOT NULL, typeName TEXT NOT NULL, display INT DEFAULT 1 NOT NULL, custom INT NOT NULL, PRIMARY KEY (itemTypeID));
+CREATE TABLE fieldsCombined (fieldID INT NOT NULL, fieldName TEXT NOT NULL, label TEXT, fieldFormatID INT, custom INT NOT NULL, PRIMARY KEY (fieldID));
+CREATE TABLE baseFieldMappings (
+  itemTypeID INT, baseFieldID INT, fieldID INT, PRIMARY KEY (itemTypeID, baseFieldID, fieldID), FOREIGN KEY (itemTypeID) REFERENCES itemTypes (itemTypeID), FOREIGN KEY (baseFieldID) REFERENCES fields (fieldID),
+  FOREIGN KEY (fieldID) REFERENCES fields (fieldID));
+CREATE INDEX baseFieldMappings_baseFieldID ON baseFieldMappings (baseFieldID);
+CREATE TABLE customItemTypes (customItemTypeID INTEGER PRIMARY KEY, typeName TEXT, label TEXT, display INT DEFAULT 1, icon TEXT);
+CREATE TABLE customFields (customFieldID INTEGER PRIMARY KEY, fieldName TEXT, label TEXT);
+CREATE TABLE fileTypes (fileTypeID INTEGER PRIMARY KEY, fileType TEXT UNIQUE);
+CREATE TABLE fileTypeMimeTypes (fileTypeID INT, mimeType TEXT, PRIMARY KEY (fileTypeID, mimeType), FOREIGN KEY (fileTypeID) REFERENCES fileTypes (fileTypeID));
+CREATE TABLE itemTypeCreatorTypes (
+  itemTypeID INT, creatorTypeID INT, primaryField INT, PRIMARY KEY (itemTypeID, creatorTypeID), FOREIGN KEY (itemTypeID) REFERENCES itemTypes (itemTypeID), FOREIGN KEY (creatorTypeID) REFERENCES creatorTypes (creatorTypeID));
+CREATE TABLE syncObjectTypes (syncObjectTypeID INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE itemAnnotations (
+  itemID INTEGER PRIMARY KEY, parentItemID INT NOT NULL, type INTEGER NOT NULL, authorName TEXT, text TEXT, comment TEXT, color TEXT, pageLabel TEXT, sortIndex TEXT NOT NULL, position TEXT NOT NULL, isExternal INT NOT NULL,
+  FOREIGN KEY (itemID) REFERENCES items (itemID) ON DELETE CASCADE, FOREIGN KEY (parentItemID) REFERENCES itemAttachments (itemID));
+CREATE INDEX itemAnnotations_parentItemID ON itemAnnotations (parentItemID);
+CREATE TABLE collectionRelations (
+  collectionID INT NOT NULL, predicateID INT NOT NULL, object TEXT NOT NULL, PRIMARY KEY (collectionID, predicateID, object), FOREIGN KEY (collectionID) REFERENCES collections (collectionID) ON DELETE CASCADE,
+  FOREIGN KEY (predicateID) REFERENCES relationPredicates (predicateID) ON DELETE CASCADE);
+CREATE TABLE feeds (
+  libraryID INTEGER PRIMARY KEY, name TEXT NOT NULL, url TEXT NOT NULL UNIQUE, lastUpdate TIMESTAMP, lastCheck TIMESTAMP, lastCheckError TEXT, cleanupReadAfter INT, cleanupUnreadAfter INT, refreshInterval INT,
+  FOREIGN KEY (libraryID) REFERENCES libraries (libraryID) ON DELETE CASCADE);
+CREATE TABLE feedItems (itemID INTEGER PRIMARY KEY, guid TEXT NOT NULL UNIQUE, readTime TIMESTAMP, translatedTime TIMESTAMP, FOREIGN KEY (itemID) REFERENCES items (itemID) ON DELETE CASCADE);
+CREATE TABLE savedSearches (
+  savedSearchID INTEGER PRIMARY KEY, savedSearchName TEXT NOT NULL, clientDateModified TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, libraryID INT NOT NULL, key TEXT NOT NULL, version INT NOT NULL DEFAULT 0, synced INT NOT NULL DEFAULT 0,
+  UNIQUE (libraryID, key), FOREIGN KEY (libraryID) REFERENCES libraries (libraryID) ON DELETE CASCADE);
+CREATE INDEX savedSearches_synced ON savedSearches (synced);
+CREATE TABLE savedSearchConditions (
+  savedSearchID INT NOT NULL, searchConditionID INT NOT NULL, condition TEXT NOT NULL, operator TEXT, value TEXT, required NONE, PRIMARY KEY (savedSearchID, searchConditionID),
+  FOREIGN KEY (savedSearchID) REFERENCES savedSearches (savedSearchID) ON DELETE CASCADE);
+CREATE TABLE deletedCollections (collectionID INTEGER PRIMARY KEY, dateDeleted DEFAULT CURRENT_TIMESTAMP NOT NULL, FOREIGN KEY (collectionID) REFERENCES collections (collectionID) ON DELETE CASCADE);
+CREATE TABLE users (userID INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE groups (
+  groupID INTEGER PRIMARY KEY, libraryID INT NOT NULL UNIQUE, name TEXT NOT NULL, description TEXT NOT NULL, version INT NOT NULL, FOREIGN KEY (libraryID) REFERENCES libraries (libraryID) ON DELETE CASCADE);
+CREATE TABLE groupItems (
+  itemID INTEGER PRIMARY KEY, createdByUserID INT, lastModifiedByUserID INT, FOREIGN KEY (itemID) REFERENCES items (itemID) ON DELETE CASCADE, FOREIGN KEY (createdByUserID) REFERENCES users (userID) ON DELETE SET NULL,
+  FOREIGN KEY (lastModifiedByUserID) REFERENCES users (userID) ON DELETE SET NULL);
+CREATE TABLE publicationsItems (itemID INTEGER PRIMARY KEY);
+CREATE TABLE retractedItems (itemID INTEGER PRIMARY KEY, data TEXT, flag INT DEFAULT 0, FOREIGN KEY (itemID) REFERENCES items (itemID) ON DELETE CASCADE);
+CREATE TABLE syncCache (
+  libraryID INT NOT NULL, key TEXT NOT NULL, syncObjectTypeID INT NOT NULL, version INT NOT NULL, data TEXT, PRIMARY KEY (libraryID, key, syncObjectTypeID, version), FOREIGN KEY (libraryID) REFERENCES libraries (libraryID) ON DELETE CASCADE,
+  FOREIGN KEY (syncObjectTypeID) REFERENCES syncObjectTypes (syncObjectTypeID));
+CREATE TABLE syncDeleteLog (
+  syncObjectTypeID INT NOT NULL, libraryID INT NOT NULL, key TEXT NOT NULL, dateDeleted TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, UNIQUE (syncObjectTypeID, libraryID, key),
+  FOREIGN KEY (syncObjectTypeID) REFERENCES syncObjectTypes (syncObjectTypeID), FOREIGN KEY (libraryID) REFERENCES libraries (libraryID) ON DELETE CASCADE);
+CREATE TABLE syncQueue (
+  libraryID INT NOT NULL, key TEXT NOT NULL, syncObjectTypeID INT NOT NULL, lastCheck TIMESTAMP, tries INT, PRIMARY KEY (libraryID, key, syncObjectTypeID), FOREIGN KEY (libraryID) REFERENCES libraries (libraryID) ON DELETE CASCADE,
+  FOREIGN KEY (syncObjectTypeID) REFERENCES syncObjectTypes (syncObjectTypeID) ON DELETE CASCADE);
+CREATE TABLE storageDeleteLog (libraryID INT NOT NULL, key TEXT NOT NULL, dateDeleted TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (libraryID, key), FOREIGN KEY (libraryID) REFERENCES libraries (libraryID) ON DELETE CASCADE);
+CREATE TABLE proxies (proxyID INTEGER PRIMARY KEY, multiHost INT, autoAssociate INT, scheme TEXT);
+CREATE TABLE proxyHosts (hostID INTEGER PRIMARY KEY, proxyID INTEGER, hostname TEXT, FOREIGN KEY (proxyID) REFERENCES proxies (proxyID));
+CREATE INDEX proxyHosts_proxyID ON proxyHosts (proxyID);
+CREATE TABLE translatorCache (fileName TEXT PRIMARY KEY, metadataJSON TEXT, lastModifiedTime INT);
+CREATE TABLE dbDebug1 (a INTEGER PRIMARY KEY);
