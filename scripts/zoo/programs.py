@@ -87,6 +87,20 @@ with connection.schema_editor() as editor:
         editor.create_model(model)
 """
 
+DJANGO_FUNCTIONS = DJANGO.split("class Shelf")[0] + """
+from django.db.models.functions import MD5, ExtractYear, Reverse
+class Code(models.Model):
+    name = models.CharField(max_length=40)
+    seen = models.DateTimeField()
+    digest = models.GeneratedField(expression=MD5("name"), output_field=models.CharField(max_length=32), db_persist=True)
+    class Meta:
+        app_label = "zoo"
+        constraints = [models.CheckConstraint(condition=Q(name__regex="^[a-z]"), name="code_name")]
+        indexes = [models.Index(Reverse("name"), name="code_reversed")]
+with connection.schema_editor() as editor:
+    editor.create_model(Code)
+"""
+
 ALEMBIC = """
 import sys, sqlalchemy as sa
 from alembic.migration import MigrationContext
@@ -166,6 +180,13 @@ MADE = {
 -- @fill django_migrations.applied '2026-01-01 00:00:00'
 -- @fill zoo_shelf.name 'shelf ' || :n
 -- @preserve zoo_item auth_user django_session""", python(DJANGO)),
+    "django-functions": ("Django 5.2.19: a CHECK, an index and a generated column with functions that only Django defines", """
+-- @function REGEXP 2 1
+-- @function MD5 1
+-- @function REVERSE 1
+-- @fill django_migrations.applied '2026-01-01 00:00:00'
+-- @preserve auth_user django_session django_flatpage
+-- @migrate auth_user""", python(DJANGO_FUNCTIONS)),
     "alembic": ("SQLAlchemy 2.1.9 and Alembic 1.16.5: JSON, computed columns, a batch migration", """
 -- @skip alembic_version
 -- @preserve person document version""", python(ALEMBIC)),
@@ -241,5 +262,5 @@ def available(venv, wanted=()):
 
 
 def importable(tool, name):
-    module = {"alembic": "alembic", "sqlite-utils": "sqlite_utils", "requests-cache": "requests_cache"}.get(name, name)
+    module = {"alembic": "alembic", "sqlite-utils": "sqlite_utils", "requests-cache": "requests_cache", "django-functions": "django"}.get(name, name)
     return subprocess.run([tool, "-c", f"import importlib.util as u, sys; sys.exit(u.find_spec('{module}') is None)"]).returncode == 0
