@@ -170,11 +170,16 @@ class Cells:
         return content_of(self.program, db), rejected
 
     def check_rows(self, path, expected, rejected):
-        # Only the rows count: a carried row may get another implicit rowid, and AUTOINCREMENT may skip numbers. Triggers are
-        # at the end of the schema here, which is sorted by name.
+        # Only the rows count: a carried row may get another implicit rowid, and AUTOINCREMENT may skip numbers, but not reuse them.
         ignored = {f"rowids of {name}" for name in self.preserved} | {"table sqlite_sequence"}
         found = self.compare(expected, path, lambda part: part in ignored)
         db = load(self.program, path)
+        for name in self.preserved:
+            if "AUTOINCREMENT" in self.tables[name].sql.upper():
+                next_number, = db.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = ?", (name,)).fetchone()
+                highest, = db.execute(f"SELECT max(rowid) FROM {quoted(name)}").fetchone()
+                if next_number is None or next_number < highest:
+                    found.append(f"sqlite_sequence of {name}: {next_number}, and the highest number is {highest}")
         has = db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'moult_rejected'").fetchone()[0]
         count = db.execute("SELECT count(*) FROM moult_rejected").fetchone()[0] if has else 0
         return found + ([f"moult_rejected: {rejected} rows expected, {count} found"] if count != rejected else [])
