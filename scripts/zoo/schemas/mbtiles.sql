@@ -1,4 +1,4 @@
--- MBTiles 1.3 as written by tippecanoe: tiles without duplicates behind a view, and a UTF-8 grid
+-- MBTiles 1.3 as written by tippecanoe: tiles without duplicates behind a view, and UTFGrid data
 -- @preserve map images metadata
 PRAGMA application_id = 0x4d504258;
 CREATE TABLE map (zoom_level INTEGER, tile_column INTEGER, tile_row INTEGER, tile_id TEXT, grid_id TEXT);
