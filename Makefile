@@ -1,5 +1,5 @@
 # The targets of this project. `make demo` demonstrates moult and `make test` tests it; targets install missing packages.
-.PHONY: demo test test-all sample sanitize-quick broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
+.PHONY: demo test test-all sample sanitize-quick broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean zoo
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -174,6 +174,15 @@ broken: test-deps release
 # seconds, and no row may be lost. `make test-all` runs some of the flows.
 crowd: test-deps release
 	scripts/proof/crowd .build/release/moult
+
+# Takes the databases of more than 40 well-known programs through ten operations, and compares every row. Programs that cannot
+# be installed to make their own database are skipped. ONLY=NAME runs one program.
+zoo: zoo-deps release
+	scripts/zoo/run $(if $(ONLY),--only $(ONLY)) --json .build/zoo.json $(MOULT)
+
+zoo-deps:
+	$(call install_missing,python3 python3-venv)
+	-$(call install_missing,fossil rpm vnstat subversion libnss3-tools)
 
 # Runs random stories of an app, its data and its updates, and compares them with an oracle that predicts where each row
 # must be. `make test-all` runs 60 stories; the counts in docs/proof.md are updated by hand.
