@@ -10,7 +10,7 @@ An attack is a function with one parameter, its arena:
 `arena.moult` prepares and must succeed. `arena.attack` runs the command under attack. The arena judges every such run:
 
 - its exit status and its message are as `expects` says (`refused`, `works`, `harmless`), and an error is explained;
-- no file of the arena has changed since the attack began, except below `allowed`, and except records of the store (NOISE);
+- it has changed no file of the arena, except below `allowed`, and except records of the store (NOISE);
 - the program of `arena.trap` was not run, and no process is left;
 - `arena.secret` and control characters are in no output;
 - the command uses no more memory and time than allowed;
@@ -31,6 +31,7 @@ PRODUCT = "org.example.app"
 # Every command may write these records of a store.
 NOISE = ["*/.moult/lock", "*/.moult/history.jsonl", "*/.moult/checks.json", "*/.moult/leases*", "*/.moult/links.json", "*/.moult/feed*",
          "*/.moult/downloads*"]
+FINDERS = ("verify", "doctor", "status", "inspect", "steps")  # These report problems with status 1, and not as an error.
 ATTACKS = []
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -106,7 +107,7 @@ class Arena:
         self.spec, self.root, self.command = spec, str(directory), moult
         self.bin = os.path.dirname(moult)
         self.effects, self.commands, self.closing = [], [], []
-        self.before, self.allowed, self.kept, self.held, self.started = None, [], [], [], set()
+        self.after, self.allowed, self.kept, self.held = {}, [], [], []
         self.secret = "s3cret" + hashlib.sha256(os.urandom(8)).hexdigest()[:24]
         self.env = {"HOME": self.path("home"), "TMPDIR": self.path("tmp"), "LC_ALL": "C.UTF-8", "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin"}
         os.makedirs(self.path("home"), 0o700)
@@ -272,6 +273,28 @@ class Arena:
             self.moult("apply", "-q", "--store", name, manifest, user=user)
         return self.path(name)
 
+    def shop(self, version, **more):
+        """Packs a release with a read-only database `food`, a database `shop` that keeps rows with own = 1, and a user's `notes`."""
+        return self.release(version, {
+            "food": ("reference", f"CREATE TABLE food(v TEXT); INSERT INTO food VALUES('{version}')"),
+            "shop": ("shared", f"CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT, own INT); INSERT INTO item VALUES(1, '{version}', 0)",
+                     {"preserve": [{"table": "item", "where": "own = 1"}]}),
+            "notes": ("user", "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT)")}, **more)
+
+    def interrupted(self, settings=None, between=None):
+        """Creates a store with rows of the app, whose update to 2.0.0 was killed after its decision; `between` runs before it."""
+        first, second = self.shop("1.0.0"), self.shop("2.0.0")
+        self.store(first)
+        self.database("store/shop.db", "INSERT INTO item VALUES(7, 'row of the app', 1)")
+        self.database("store/notes.db", "INSERT INTO note VALUES(1, 'note of the user')")
+        if settings:
+            self.settings(settings)
+        if between:
+            between()
+        self.killed("apply", "-q", "--store", "store", second)
+        self.holds(".", "row of the app", "note of the user")
+        return second
+
     def settings(self, more, name="store"):
         path = pathlib.Path(self.path(name, "moult.json"))
         path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
@@ -298,7 +321,7 @@ class Arena:
         """Runs a Python script of the attacker until the block ends. In it, `exchange(a, b)` exchanges two names."""
         prelude = ("import ctypes, os, sys, time\nlibc = ctypes.CDLL(None)\n"
                    "def exchange(a, b): return libc.renameat2(-100, os.fsencode(a), -100, os.fsencode(b), 2)\n")
-        identity = {"user": user, "group": user, "extra_groups": []} if os.geteuid() == 0 else {}
+        identity = {"user": user, "group": user, "extra_groups": []} if user and os.geteuid() == 0 else {}
         process = subprocess.Popen([PYTHON, "-c", prelude + script, *map(str, arguments)], cwd=self.root, **identity)
         try:
             yield process
@@ -321,9 +344,8 @@ class Arena:
 
     def attack(self, *words, expects=None, allowed=(), memory=600, limit=15, program=None, exposes=False, **options):
         """Runs the command under attack, and judges it."""
-        if self.before is None:
-            self.before = tree(self.root)
-        self.allowed += [allowed] if isinstance(allowed, str) else allowed
+        before = tree(self.root)
+        self.allowed = [allowed] if isinstance(allowed, str) else list(allowed)
         expects = expects or self.spec.expects
         ended = self.run([program or self.command, *words], limit=limit, **options)
         self.commands.append(ended)
@@ -332,7 +354,7 @@ class Arena:
                 self.effects.append(f"status: expected {expects}, but {ended}")
             elif expects.says and not re.search(expects.says, ended.text, re.S) and (expects.name != "harmless" or ended.status not in (0, 2)):
                 self.effects.append(f"sentence: expected {expects}, but {ended}")
-            elif program is None and ended.status not in (0, 2) and not re.search(r'moult: error: |"error"', ended.text):
+            elif ended.status not in (0, 2, *([1] if words[0] in FINDERS else [])) and not re.search('moult: error: |"error"', ended.text):
                 self.effects.append(f"sentence: no error is shown: {ended}")
         if ended.mebibytes > memory:
             self.effects.append(f"memory: {ended.mebibytes:.0f} MiB, at most {memory} MiB are allowed: {ended}")
@@ -342,7 +364,14 @@ class Arena:
             self.effects.append(f"characters: {found!r} in {ended}")
         if f"TRAP-{self.secret[-8:]}" in ended.text:
             self.effects.append(f"program: {ended}")
+        self.after = tree(self.root)
+        self._compare(before, self.after, words)
         return ended
+
+    def _compare(self, before, after, words):
+        for path in sorted({*before, *after}):
+            if before.get(path) != after.get(path) and not self._is_allowed(path):
+                self.effects.append(f"file: {path}: {_short(before.get(path))} -> {_short(after.get(path))} ({' '.join(map(str, words))[:80]})")
 
     def effect(self, text):
         self.effects.append(text)
@@ -353,7 +382,8 @@ class Arena:
 
     def keeps(self, path, sql, expected):
         """At the end, this query on this database must have this answer."""
-        self.kept.append((self.path(path), sql, expected))
+        if (self.path(path), sql, expected) not in self.kept:
+            self.kept.append((self.path(path), sql, expected))
 
     def holds(self, store, *values):
         """At the end, each of these texts must be a value in a database below this directory."""
@@ -366,10 +396,6 @@ class Arena:
         for name in [*os.listdir(self.root), *[f"home/{n}" for n in os.listdir(self.path("home"))]]:
             if os.path.basename(name) == "sprung":
                 self.effects.append(f"program: {name}")
-        after = tree(self.root)
-        for path in sorted({*self.before, *after}):
-            if self.before.get(path) != after.get(path) and not self._is_allowed(path):
-                self.effects.append(f"file: {path}: {_short(self.before.get(path))} -> {_short(after.get(path))}")
         for path, sql, expected in self.kept:
             try:
                 found = self.rows(path, sql)
@@ -383,6 +409,7 @@ class Arena:
                 self.effects.append(f"rows: {sorted(missing)} are in no database below {store}")
         for child in self._left():
             self.effects.append(f"process: {child} is left")
+        self._compare(self.after, tree(self.root), ["afterwards"])
         return self.effects
 
     def _is_allowed(self, path):
@@ -490,12 +517,14 @@ def tree(root):
         directory = pending.pop()
         try:
             entries = list(os.scandir(os.fsencode(os.path.join(root, directory))))
-        except PermissionError:
+        except OSError:
             continue
         for entry in entries:
             path = os.path.join(directory, os.fsdecode(entry.name))
-            facts = entry.stat(follow_symlinks=False)
-            content = None
+            try:
+                facts, content = entry.stat(follow_symlinks=False), None
+            except OSError:  # a path that is too long
+                continue
             if stat.S_ISLNK(facts.st_mode):
                 content = os.readlink(entry.path)
             elif stat.S_ISREG(facts.st_mode):
