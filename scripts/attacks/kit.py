@@ -33,6 +33,7 @@ NOISE = ["*/.moult/lock", "*/.moult/history.jsonl", "*/.moult/checks.json", "*/.
          "*/.moult/downloads*"]
 FINDERS = ("verify", "doctor", "status", "inspect", "steps")  # These report problems with status 1, and not as an error.
 ATTACKS = []
+STOPPED = {-signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM}
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -60,6 +61,11 @@ def works(says="", *statuses):
 def harmless(says=""):
     """Any documented status: the attack only must have no effect. An error must match `says`."""
     return Expected(frozenset(DOCUMENTED), says, "harmless")
+
+
+def stopped():
+    """The command ends after a signal."""
+    return Expected(frozenset(DOCUMENTED | STOPPED), "", "harmless")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,9 +187,9 @@ class Arena:
         process = subprocess.Popen(words, cwd=self.path(cwd or "."), env=environment, stdin=given, stdout=out, stderr=err,
                                    start_new_session=True, **identity)
         try:
+            waiting = os.pidfd_open(process.pid)
             if during:
                 during(process)
-            waiting = os.pidfd_open(process.pid)
             in_time = select.select([waiting], [], [], max(0, limit - (time.monotonic() - begun)))[0]
             os.close(waiting)
             if not in_time:
@@ -354,7 +360,7 @@ class Arena:
                 self.effects.append(f"status: expected {expects}, but {ended}")
             elif expects.says and not re.search(expects.says, ended.text, re.S) and (expects.name != "harmless" or ended.status not in (0, 2)):
                 self.effects.append(f"sentence: expected {expects}, but {ended}")
-            elif ended.status not in (0, 2, *([1] if words[0] in FINDERS else [])) and not re.search('moult: error: |"error"', ended.text):
+            elif ended.status > 0 and ended.status not in (2, *([1] if words[0] in FINDERS else [])) and not re.search('moult: error: |"error"', ended.text):
                 self.effects.append(f"sentence: no error is shown: {ended}")
         if ended.mebibytes > memory:
             self.effects.append(f"memory: {ended.mebibytes:.0f} MiB, at most {memory} MiB are allowed: {ended}")
@@ -561,7 +567,9 @@ def all_values(root, wanted):
                 with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
                     for table, in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
                         quoted = '"' + table.replace('"', '""') + '"'
-                        for row in connection.execute(f"SELECT * FROM {quoted}"):
+                        # A generated column could take hours to read, and is not in table_info.
+                        columns = ['"' + name.replace('"', '""') + '"' for _, name, *_ in connection.execute(f"PRAGMA table_info({quoted})").fetchall()]
+                        for row in connection.execute(f"SELECT {', '.join(columns)} FROM {quoted}"):
                             text = "\n".join(str(value) for value in row)
                             found |= {value for value in wanted if value in text}
             except (OSError, sqlite3.Error):
