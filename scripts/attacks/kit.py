@@ -113,7 +113,7 @@ class Arena:
         self.spec, self.root, self.command = spec, str(directory), moult
         self.bin = os.path.dirname(moult)
         self.effects, self.commands, self.closing = [], [], []
-        self.after, self.allowed, self.kept, self.held = {}, [], [], []
+        self.after, self.allowed, self.kept, self.held = None, [], [], []
         self.secret = "s3cret" + hashlib.sha256(os.urandom(8)).hexdigest()[:24]
         self.env = {"HOME": self.path("home"), "TMPDIR": self.path("tmp"), "LC_ALL": "C.UTF-8", "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin"}
         os.makedirs(self.path("home"), 0o700)
@@ -167,6 +167,7 @@ class Arena:
 
     def run(self, words, user=None, cwd=None, env=None, limit=15, terminal=False, stdin=b"", during=None):
         """Runs a program, as another user if `user` is given, and returns how it ended; `during(process)` runs meanwhile."""
+        self.after = None
         words, environment = [os.fspath(word) for word in words], {**self.env, **(env or {})}
         if user:
             environment["HOME"] = environment["HOME"] if env and "HOME" in env else self.path(f"home-{user}")
@@ -242,6 +243,7 @@ class Arena:
             if isinstance(sql, bytes):
                 self.write(source, sql)
             else:
+                pathlib.Path(source).unlink(missing_ok=True)
                 self.database(source, sql)
             draft["databases"][name] = {"kind": kind, "source": f"{name}.db", **(more[0] if more else {})}
         self.write(f"work-{version}/draft.json", json.dumps(draft))
@@ -415,7 +417,8 @@ class Arena:
                 self.effects.append(f"rows: {sorted(missing)} are in no database below {store}")
         for child in self._left():
             self.effects.append(f"process: {child} is left")
-        self._compare(self.after, tree(self.root), ["afterwards"])
+        if self.after is not None:
+            self._compare(self.after, tree(self.root), ["afterwards"])
         return self.effects
 
     def _is_allowed(self, path):
@@ -532,7 +535,8 @@ def tree(root):
             except OSError:  # a path that is too long
                 continue
             if stat.S_ISLNK(facts.st_mode):
-                content = os.readlink(entry.path)
+                with contextlib.suppress(OSError):  # The attacker has exchanged it.
+                    content = os.readlink(entry.path)
             elif stat.S_ISREG(facts.st_mode):
                 # SQLite rewrites its shared memory even for readers.
                 content = None if path.endswith("-shm") else _digest(entry.path)
