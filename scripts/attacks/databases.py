@@ -187,7 +187,7 @@ def maze(arena):
     schemas = (views, "CREATE TABLE food(x, " + ", ".join(f"c{n} CHECK(c{n} <> {n})" for n in range(1900)) + ");", "CREATE TABLE food(x, CHECK(" + " + ".join(["x"] * 900) + " > 0));",
                "CREATE TABLE food(x);" + "".join(f"CREATE TABLE t{n}(x);" for n in range(4000)))
     for schema in schemas:
-        arena.sh("chmod -R u+w store 2>/dev/null || true; rm -rf store; true")
+        arena.remove("store")
         over(arena, schema, limit=9, memory=500, allowed="store", expects=harmless())
         arena.database("app.db", "CREATE TABLE IF NOT EXISTS food(x)")
         arena.write("new.db", arena.content(schema))

@@ -144,6 +144,10 @@ class Arena:
             os.chown(path, owner, owner)
         return path
 
+    def remove(self, path):
+        """Removes a store with its read-only directories."""
+        self.sh(f"chmod -R u+w '{path}' 2>/dev/null || true; rm -rf '{path}'")
+
     def directory(self, path, mode=0o755, owner=None):
         os.makedirs(self.path(path), exist_ok=True)
         os.chmod(self.path(path), mode)
