@@ -364,9 +364,9 @@ class Arena:
         if ended.seconds <= limit:
             if ended.status not in expects.statuses:
                 self.effects.append(f"status: expected {expects}, but {ended}")
-            elif expects.says and not re.search(expects.says, ended.text, re.S) and (expects.name != "harmless" or ended.status not in (0, 2)):
+            elif expects.says and not re.search(expects.says, " ".join(ended.text.split())) and (expects.name != "harmless" or ended.status not in (0, 2)):
                 self.effects.append(f"sentence: expected {expects}, but {ended}")
-            elif ended.status > 0 and ended.status not in (2, *([1] if words[0] in FINDERS else [])) and not re.search('moult: error: |"error"', ended.text):
+            elif ended.status > 0 and ended.status not in (2, *([1] if words[0] in FINDERS else [])) and not re.search(r'moult: error:\s|"error"', ended.text):
                 self.effects.append(f"sentence: no error is shown: {ended}")
         if ended.mebibytes > memory:
             self.effects.append(f"memory: {ended.mebibytes:.0f} MiB, at most {memory} MiB are allowed: {ended}")

@@ -5,7 +5,7 @@ import pathlib
 import stat
 import time
 
-from kit import attack, harmless, refused, works, PYTHON
+from kit import attack, harmless, refused, works, OTHER, PYTHON
 
 PROTOCOL = "step|program|reply|protocol|result|JSON|line|output|effect|granted|may write|writable"
 
@@ -53,7 +53,7 @@ def missing_file_opens_directory(arena):
 
 @attack("a step that may write to the directory of the store, or to one above it, rewrites moult.json and the records of moult", harmless())
 def granted_store(arena):
-    for number, grant in enumerate((arena.path("store"), arena.root, "/", arena.path("store/.moult"), arena.path("store/moult.json"), os.path.dirname(arena.root))):
+    for number, grant in enumerate((arena.path("store"), arena.root, arena.path("store/.moult"), arena.path("store/moult.json"), os.path.dirname(arena.root))):
         arena.remove("store")
         target = arena.path("store/moult.json")
         arena.held.clear()
@@ -143,14 +143,14 @@ def ungranted_paths(arena):
         arena.attack("apply", "--store", "store", two, expects=harmless(), allowed=UPDATED)
 
 
-@attack("a step exchanges its granted directory for a link to the victim between plan and apply", harmless(), limit=40)
+@attack("another user exchanges the granted directory of a step for a link to a directory of root, while the step writes its file", harmless(), root=True, limit=60)
 def exchanged_grant(arena):
-    arena.directory("spool/granted")
-    os.symlink(arena.victim, "spool/link")
+    arena.directory("spool", owner=OTHER)
+    arena.other("sh", "-c", f"mkdir -m 777 spool/granted; ln -s {arena.victim} spool/link")
     granted = arena.path("spool/granted")
     two = step(arena, writes=[granted + "/x"], settings={"writable": [granted]}, apply=f"attempt(lambda: open({granted + '/public'!r}, 'a').write('x'))\nattempt(lambda: open({granted + '/x'!r}, 'a').write('x'))")
-    with arena.racing("while True: exchange('spool/granted', 'spool/link')", user=None):
-        for _ in range(4):
+    with arena.racing("while True: exchange('spool/granted', 'spool/link'); time.sleep(0.01)"):
+        for _ in range(6):
             arena.attack("apply", "--store", "store", two, allowed=[*UPDATED, "spool"])
             arena.run([arena.command, "rollback", "--store", "store"])
             arena.run([arena.command, "unhold", "2.0.0", "--store", "store"])
