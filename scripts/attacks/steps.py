@@ -31,9 +31,10 @@ if message["message"] == "describe":
 print(json.dumps(answer))
 """, 0o755)
     one, two = arena.shop("1.0.0"), arena.shop("2.0.0")
-    arena.store(one)
-    arena.database("store/shop.db", "INSERT INTO item VALUES(7, 'row of the app', 1)")
-    arena.holds("store", "row of the app")
+    if not os.path.exists("store"):
+        arena.store(one)
+        arena.database("store/shop.db", "INSERT INTO item VALUES(7, 'row of the app', 1)")
+        arena.holds("store", "row of the app")
     arena.settings({"steps": {"test.step": {"executable": program, "after": "copy", "timeout": 5, "prepareTimeout": 5, **(settings or {})}}})
     if wanted:
         arena.moult("steps", "trust", "test.step", "--store", "store")
@@ -186,7 +187,6 @@ def broken_replies(arena):
                   "print(json.dumps(answer)); print(json.dumps(answer))", "sys.stdout.buffer.write(b'\\xff\\xfe\\n'); sys.stdout.flush(); os._exit(0)", "os._exit(0)", "os._exit(7)", "os.kill(os.getpid(), 11)",
                   "print('{\"reply\":\"x\"}')", "print('[' * 100000)", "answer['reply'] = 'error'; answer['message'] = '\\x1b]0;title\\x07 moult: done\\n\\u202e'",
                   "print(json.dumps({'reply': 'log', 'text': '\\x1b[2J' + 'x' * 2000})); os._exit(3)", "sys.stderr.write('\\x1b]0;title\\x07' * 100); os._exit(1)"):
-        arena.remove("store")
         two = step(arena, first=f"if message['message'] in ('prepare',):\n    {reply}\n")
         arena.attack("apply", "--store", "store", two, allowed=["store/.moult"], limit=15, memory=300)
     arena.keeps("store/food.db", "SELECT v FROM food", [("1.0.0",)])
