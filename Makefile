@@ -1,5 +1,5 @@
 # The targets of this project. `make demo` demonstrates moult and `make test` tests it; targets install missing packages.
-.PHONY: demo test test-all sample sanitize-quick broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean zoo
+.PHONY: demo test test-all sample sanitize-quick broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean zoo attacks
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -169,6 +169,11 @@ proof: test-deps proof-deps release
 # release. Every verb must report this, and the commands in the messages must repair the store.
 broken: test-deps release
 	scripts/broken/run .build/release/moult --json .build/broken.json
+
+# Attacks the built command, as docs/proof.md describes; first, planted effects show that the judges find them.
+attacks: test-deps release
+	scripts/attacks/run --self-test >/dev/null
+	scripts/attacks/run .build/release/moult
 
 # Runs each flow of the proof that uses a store while apps write to its databases: no app may fail or wait for longer than five
 # seconds, and no row may be lost. `make test-all` runs some of the flows.
