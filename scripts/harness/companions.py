@@ -57,13 +57,13 @@ def kinds():
 class Companion:
     """A running app. Its rows have the numbers from `first`."""
 
-    def __init__(self, tools, kind, path, inserts, acks, first, seed=1, create=None, seconds=60, pause=(5, 20), hold=0):
+    def __init__(self, tools, kind, path, inserts, acks, first, seed=1, create=None, count=100_000, seconds=60, pause=(5, 20), hold=0):
         self.kind, self.path, self.inserts, self.acks = kind, path, inserts, acks
         program = [tools.companion] if kind.language == "c" else [sys.executable, os.path.join(HERE, "companion.py")]
         around = {"other user": USER, "other namespace": NAMESPACE, "slow close": ["env", f"LD_PRELOAD={tools.slowclose}"]}.get(kind.runs, [])
         # The mask of an acknowledgment counts the statement that creates the table, too.
         self.skipped = 1 if create else 0
-        self.words = [*around, *program, "-n", first, "-s", seed, "-t", seconds, "-p", "{},{}".format(*pause), "-k", hold,
+        self.words = [*around, *program, "-n", first, "-c", count, "-s", seed, "-t", seconds, "-p", "{},{}".format(*pause), "-k", hold,
                       kind.mode, path, acks, *([create] if create else []), *(insert.sql for insert in inserts)]
         self.words = list(map(str, self.words))
         self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
