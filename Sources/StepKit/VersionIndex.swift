@@ -15,33 +15,55 @@ package struct VersionIndex {
         (releases, prereleases) = (line(false), line(true))
     }
 
-    /// Takes the versions in a range that precede `limit`, and returns their positions in the list from which the index was made.
-    package mutating func take(in range: VersionRange, before limit: Version) -> [Int] {
+    /// Takes the versions in a range that precede `limit` and do not precede `first`, and returns their positions in the list from which
+    /// the index was made.
+    package mutating func take(in range: VersionRange, from first: Version? = nil, before limit: Version) -> [Int] {
         var taken: [Int] = []
-        for bounds in range.alternatives {
-            func between(_ line: Line) -> Range<Int> {
-                var (first, end) = (0, line.first { !$0.precedes(limit) })
-                for bound in bounds {
-                    let place = line.first { !$0.precedes(bound.version) }
-                    switch bound.relation {
-                    case .atLeast: first = max(first, place)
-                    case .below: end = min(end, place)
-                    }
-                }
-                return first..<max(first, end)
-            }
-            releases.take(between(releases), into: &taken)
-            let part = between(prereleases)
-            // A pre-release is in the range only if a bound names one with the same numbers.
-            for bound in bounds where bound.named {
-                let version = bound.version
-                let numbers = (version.major, version.minor, version.patch)
-                let first = prereleases.first { ($0.major, $0.minor, $0.patch) >= numbers }
-                let end = prereleases.first { ($0.major, $0.minor, $0.patch) > numbers }
-                prereleases.take(part.clamped(to: first..<end), into: &taken)
+        for part in parts(of: range, first, limit) {
+            if part.isPrerelease {
+                prereleases.take(part.indices, into: &taken)
+            } else {
+                releases.take(part.indices, into: &taken)
             }
         }
         return taken
+    }
+
+    /// Returns the newest version in a range that precedes `limit`, taken or not.
+    package func newest(in range: VersionRange, before limit: Version) -> Version? {
+        parts(of: range, nil, limit).compactMap { part in
+            part.indices.last.map { (part.isPrerelease ? prereleases : releases).versions[$0] }
+        }
+        .max { $0.precedes($1) }
+    }
+
+    private typealias Part = (isPrerelease: Bool, indices: Range<Int>)
+
+    private func parts(of range: VersionRange, _ first: Version?, _ limit: Version) -> [Part] {
+        range.alternatives.flatMap { bounds -> [Part] in
+            func between(_ line: Line) -> Range<Int> {
+                var start = first.map { first in line.first { !$0.precedes(first) } } ?? 0
+                var end = line.first { !$0.precedes(limit) }
+                for bound in bounds {
+                    let place = line.first { !$0.precedes(bound.version) }
+                    switch bound.relation {
+                    case .atLeast: start = max(start, place)
+                    case .below: end = min(end, place)
+                    }
+                }
+                return start..<max(start, end)
+            }
+            let part = between(prereleases)
+            // A pre-release is in the range only if a bound names one with the same numbers.
+            let named = bounds.filter(\.named).map { bound -> Part in
+                let version = bound.version
+                let numbers = (version.major, version.minor, version.patch)
+                let start = prereleases.first { ($0.major, $0.minor, $0.patch) >= numbers }
+                let end = prereleases.first { ($0.major, $0.minor, $0.patch) > numbers }
+                return (true, part.clamped(to: start..<end))
+            }
+            return [(false, between(releases))] + named
+        }
     }
 
     private struct Line {
