@@ -150,15 +150,16 @@ faults: test-deps
 	MOULT_FAULTS=all MOULT_LONG_TESTS=1 scripts/test --only 'FaultTests|ChangedByteTests|AllOrNoneTests' --limit 7200
 
 # Runs each reader of untrusted bytes for FUZZ_SECONDS under libFuzzer. Inputs that crash a reader are kept in .build/fuzz;
-# turn each of them into a test.
+# turn each of them into a test. With SLOW=1, looks for inputs that take a reader longer than in proportion to their size.
 FUZZ_SECONDS ?= 60
 READERS := json manifest draft feed signature key versions script archive patch difference
 
 fuzz: deps
 	MOULT_FUZZ=1 swift build --scratch-path .build/fuzz --product Fuzz -Xswiftc -sanitize=fuzzer $(SWIFT_FLAGS)
 	@for reader in $(READERS); do echo "fuzz: $$reader"; mkdir -p .build/fuzz/found/$$reader; \
+		$(if $(SLOW),.build/fuzz/debug/Fuzz $$reader --slow $(FUZZ_SECONDS) .build/fuzz Fuzz/corpus/$$reader || exit; done,\
 		.build/fuzz/debug/Fuzz $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=8192 -verbosity=0 -print_final_stats=1 \
-			-artifact_prefix=.build/fuzz/$$reader- .build/fuzz/found/$$reader Fuzz/corpus/$$reader || exit; done
+			-artifact_prefix=.build/fuzz/$$reader- .build/fuzz/found/$$reader Fuzz/corpus/$$reader || exit; done)
 
 # Kills the built command at every system call that changes a disk; SAMPLE=50 tries about 50 points per flow, and does not
 # write the table to docs/proof.md. Power failures need root, loop devices and mkfs.xfs; skipped parts are reported.

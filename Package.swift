@@ -212,6 +212,13 @@ let package = Package(
                 "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
                 "TestSupport",
             ]),
+        // Measures how the time of each reader of untrusted bytes grows with the size of its input
+        .testTarget(
+            name: "LinearTimeTests",
+            dependencies: [
+                "Moult", "MoultStore", "MoultPublish", "MoultTransport", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultArchive", "MoultTrust", "TestSupport",
+            ]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
             name: "MoultCommandTests",

@@ -17,6 +17,12 @@ extension Files {
         try target.close()
     }
 
+    /// Returns the mode of a new file that is made from these files: 0644 if every user can read all of them, otherwise 0600. The new
+    /// file may belong to another group. Missing files do not count.
+    package static func mode(ofFileFrom sources: [String]) throws -> UInt32 {
+        try sources.allSatisfy { try (factsThroughLinks($0)?.mode ?? 0o644) & 0o044 == 0o044 } ? 0o644 : 0o600
+    }
+
     /// Creates a new file that shares the blocks of another; if the file system does not support that, returns false and leaves
     /// no file.
     package static func shareIfPossible(_ old: String, at new: String, mode: UInt32) throws -> Bool {
