@@ -16,7 +16,7 @@ struct StepApplyCall {
             let created = try created()
             let writes = try step.writes(of: effect, created: created, isUndo: isUndo)
             if !isUndo { try createMissing(writes, created) }
-            // What was moved away or replaced by a link since is not granted: the link could lead anywhere.
+            // A link is not granted, because it could lead anywhere.
             let granted = try writes.filter { [.file, .directory].contains(try Files.facts($0)?.kind) }
             try converse(message, executable, granted)
             for path in granted where try Files.facts(path)?.kind == .link {
