@@ -86,7 +86,7 @@ private struct TreeRemoval {
     }
 
     /// Returns to the directory above, and removes the one that is empty now.
-    private func leave(_ directory: consuming Descriptor, _ levels: inout [Level]) throws -> Descriptor {
+    private func leave(_ directory: borrowing Descriptor, _ levels: inout [Level]) throws -> Descriptor {
         let number = directory.number
         let above = try wrapped("cannot open \(path)") { () throws(Errno) in
             try Syscall.open(Array("..".utf8), in: number, O_DIRECTORY | O_RDONLY)

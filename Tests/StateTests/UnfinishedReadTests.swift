@@ -39,6 +39,8 @@ import Testing
             """)
     }
 
+    private func run(_ script: String) throws -> Shell.Ended { try scratch.run(script) }
+
     private func settings(_ more: String) throws {
         try Files.replace(
             "\(store)/moult.json", with: Array("{\"moult\": 1, \"product\": \"org.example.test\", \(more)}".utf8))
@@ -99,13 +101,13 @@ import Testing
         try addConsumer()
         _ = try unpacked()
         let before = try Tree(scratch.path)
-        _ = try scratch.run(verb.hasPrefix("inspect") ? "moult \(verb)" : "moult \(verb) --store got")
+        _ = try run(verb.hasPrefix("inspect") ? "moult \(verb)" : "moult \(verb) --store got")
         #expect(try Tree(scratch.path) == before)
     }
 
     @Test(arguments: ["sql -q 'SELECT release FROM items.item'", "attach", "who", "history", "quarantine"])
     func `verbs that read say that an update is unfinished`(_ verb: String) throws {
-        let ended = try scratch.run("moult \(verb) --store store")
+        let ended = try run("moult \(verb) --store store")
         #expect(ended.status == 0, "\(ended)")
         #expect(
             ended.errors.replacing("\n", with: " ").contains(
@@ -133,6 +135,7 @@ import Testing
         case .caches:
             let home = scratch.path("home")
             try settings("\"cacheRoot\": \"\(home)\"")
+            try scratch.must("sqlite3 home/thumbs.db 'CREATE TABLE thumb(x1)'")
             try edit(
                 """
                 plan["request"]["cacheRoot"] = "\(home)"
@@ -169,7 +172,7 @@ import Testing
 
     @Test(arguments: ["link", "consumer"]) func `recover first names the programs and places`(_ kind: String) throws {
         try prepare(kind == "link" ? .link : .consumer)
-        let ended = try scratch.run("moult recover --store store")
+        let ended = try run("moult recover --store store")
         let text = ended.errors.replacing("\n", with: " ").replacing(/\s+/, with: " ")
         #expect(
             text.contains(
@@ -192,7 +195,7 @@ import Testing
             done
             exit 8
             """)
-        let ended = try scratch.run("moult sql --store store 'SELECT 1'")
+        let ended = try run("moult sql --store store 'SELECT 1'")
         #expect(ended.status == 1, "\(ended)")
         #expect(ended.errors.contains("an update to 1.0.0 is unfinished"), "\(ended)")
         #expect(ended.errors.contains("Finish or undo it: moult recover --store store"), "\(ended)")
