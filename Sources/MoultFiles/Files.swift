@@ -131,24 +131,27 @@ package enum Files {
 
     /// Returns the names in an open directory; closes the descriptor.
     static func list(consuming number: Int32, _ path: String) throws -> [String] {
+        try rawNames(consuming: number, path).map { String(decoding: $0, as: UTF8.self) }.sorted()
+    }
+
+    /// Returns the names in an open directory as bytes, sorted; closes the descriptor.
+    static func rawNames(consuming number: Int32, _ path: String) throws -> [[UInt8]] {
         guard let directory = fdopendir(number) else {
             let code = Errno(moult_errno())
             _ = MoultLibc.close(number)
             throw code.error("cannot list \(path)")
         }
         defer { closedir(directory) }
-        var names: [String] = []
+        var names: [[UInt8]] = []
         while true {
             moult_set_errno(0)
             guard let entry = readdir(directory) else {
                 let code = moult_errno()
                 if code != 0 { throw Errno(code).error("cannot list \(path)") }
-                return names.sorted()
+                return names.sorted { $0.lexicographicallyPrecedes($1) }
             }
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != "." && name != ".." { names.append(name) }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+            if name != Array(".".utf8) && name != Array("..".utf8) { names.append(name) }
         }
     }
 

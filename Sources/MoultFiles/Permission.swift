@@ -133,20 +133,21 @@ extension Files {
         return id == 0 ? "root" : "#\(id)"
     }
 
-    /// Returns whether this user is the only member of a group, according to `/etc/passwd` and `/etc/group`. If they list neither
-    /// the user nor the group, as in many containers, the group must have the number of the user.
+    /// Returns whether this user is the only member of a group, according to `/etc/passwd` and `/etc/group`. A group that they do
+    /// not list, as with the numeric IDs of a container, may have any members.
     package static func isPrivateGroup(_ group: UInt32) -> Bool {
         func lines(_ path: String) -> [[Substring]] {
             textForMessage(path).split(ascii: "\n").map { $0.split(ascii: ":", keepingEmpty: true) }
+                .filter { $0.count > 3 }
         }
-        let user = geteuid()
-        let users = lines("/etc/passwd").filter { $0.count > 3 }
-        let name = users.first { $0[2] == "\(user)" }?[0]
-        guard let entry = lines("/etc/group").first(where: { $0.count > 3 && $0[2] == "\(group)" }) else {
-            return name == nil && group == user
-        }
-        let isPrimaryOfOthers = users.contains { $0[3] == "\(group)" && $0[2] != "\(user)" }
-        return entry[0] == name && !isPrimaryOfOthers && entry[3].split(ascii: ",").allSatisfy { $0 == name }
+        let users = lines("/etc/passwd")
+        let names = Set(users.filter { UInt32($0[2]) == geteuid() }.map { $0[0] })
+        // Several names may have the same number.
+        let entries = lines("/etc/group").filter { UInt32($0[2]) == group }
+        return !entries.isEmpty && users.allSatisfy { UInt32($0[3]) != group || names.contains($0[0]) }
+            && entries.allSatisfy {
+                names.contains($0[0]) && $0[3].split(ascii: ",").allSatisfy(names.contains)
+            }
     }
 
     /// Returns whether a file has an access control list, which can allow further users to write to it.

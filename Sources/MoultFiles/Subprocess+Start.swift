@@ -118,16 +118,18 @@ extension Subprocess {
         return parts.indices.contains(Int(number)) ? parts[Int(number)] : ""
     }
 
-    /// Returns the path of a program; a name without a directory is searched for in PATH.
     private static func find(_ name: String, _ path: String) throws -> String {
-        if name.containsSlash { return name }
-        for directory in path.split(separator: ":") where try isProgram("\(directory)/\(name)") {
-            return "\(directory)/\(name)"
-        }
-        throw Errno.noEntry.error("cannot run \(name)")
+        guard let program = program(name, path) else { throw Errno.noEntry.error("cannot run \(name)") }
+        return program
     }
 
-    private static func isProgram(_ path: String) throws -> Bool {
+    /// Returns the path of a program; a name without a directory is searched for in PATH.
+    static func program(_ name: String, _ path: String) -> String? {
+        if name.containsSlash { return name }
+        return path.split(separator: ":").map { "\($0)/\(name)" }.first(where: isProgram)
+    }
+
+    private static func isProgram(_ path: String) -> Bool {
         do {
             guard try Files.factsThroughLinks(path)?.kind == .file else { return false }
             try Syscall.access(path, X_OK)

@@ -119,7 +119,6 @@ int moult_is_single_threaded(void);
 int moult_landlock_version(void);
 int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes);
 int moult_landlock_allow(int ruleset, int file, uint64_t access);
-int moult_open_path(const char *path);
 
 // Returns whether the kernel can filter system calls.
 int moult_has_seccomp(void);

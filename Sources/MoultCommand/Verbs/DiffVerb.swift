@@ -65,6 +65,7 @@ enum DiffVerb {
                 "diff needs OLD and NEW", why: "a single argument is compared with a store, and no store was found")
         }
         return try call.sandboxed(what) { scratch in
+            if second == nil { try call.reportUnfinished() }
             let page = "\(scratch)/\(page)"
             guard let file = call.value(html), let bytes = try Files.read(page, limit: 1 << 30) else { return }
             try call.save(bytes, asPage: file, mode: Files.facts(page)?.mode ?? 0o600)
