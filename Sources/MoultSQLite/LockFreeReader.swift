@@ -108,8 +108,8 @@ package enum LockFreeReader {
         // SQLite's own VFS refuses a path with symlinks, because of SQLITE_OPEN_NOFOLLOW.
         let file = try Files.resolvedForOpening(path)
         let connection = try Connection(
-            uri: Access.readOnly.uri(for: file, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0,
-            serialized: false)
+            uri: Access.readOnly.uri(for: file, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0)
+        try connection.limitValues(to: ValueLimit.of(file))
         try connection.set(.noCheckpointOnClose, true)
         try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         return connection

@@ -96,6 +96,8 @@ package struct CrashRecovery {
             if let plan = state.plan, !steps.others(of: plan).isEmpty { cleanSteps(transaction, plan) }
             return try complete(.cleaned)
         }
+        OpenDecision.begin()
+        defer { OpenDecision.end() }
         if state.isOver { return try complete(state.undoing == nil ? .finished : .undone) }
         if state.attempts >= Self.maxAttempts, !ignoringLimit { throw tooManyAttempts(plan, state.attempts) }
         let isForward = state.undoing == nil && !back

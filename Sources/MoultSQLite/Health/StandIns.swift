@@ -34,7 +34,7 @@ extension Connection {
 
     /// Returns the collations of indexes that are not built into SQLite. (PRAGMA collation_list would also list collations that
     /// have been removed.)
-    private func missingCollations(of table: String? = nil) throws -> [String] {
+    package func missingCollations(of table: String? = nil) throws -> [String] {
         let used = try query(
             """
             SELECT DISTINCT x.coll FROM main.sqlite_schema AS s, pragma_index_list(s.name, 'main') AS l,

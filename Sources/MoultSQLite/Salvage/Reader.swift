@@ -19,12 +19,11 @@ extension Salvage {
             // The first read rolls back the copy's journal or recovers its WAL.
             _ = try source.int("PRAGMA schema_version")
             try source.raiseGuard(deadline: Self.deadline)
-            // A value may be as large as SQLite allows.
-            try source.setLimit(.length, to: .max)
             // A table whose schema cannot be parsed must not prevent reading the others.
             try source.set(.defensive, false)
             try source.set(.writableSchema, true)
             self.target = try Connection(path: target, access: .readWriteCreate)
+            try self.target.limitValues(to: source.valueLimit)
         }
 
         func read() throws -> (report: Report, isDamaged: Bool) {
