@@ -14,6 +14,8 @@ package struct FileReplacement {
     private let newName: String?
     private let layout: StoreLayout
     let path: String
+    /// The open directory of the file: its owner, or that of a link on the way, could exchange it for a link to another one.
+    private let directory: PinnedDirectory?
 
     /// Throws if `moult replace` cannot replace the file.
     package init(_ name: String, by new: String? = nil) throws {
@@ -22,8 +24,11 @@ package struct FileReplacement {
         self.name = name.hasPrefix("-") ? "./\(name)" : name
         let absolute = try Files.absolute(name)
         // A file has only one store, whichever path leads to its directory.
-        let directory = Files.directory(of: absolute)
-        path = "\(try Files.resolvedForOpening(directory))/\(Files.name(of: absolute))"
+        let place = Files.directory(of: absolute)
+        let isThere = try Files.factsThroughLinks(place)?.kind == .directory
+        directory = try isThere ? PinnedDirectory.output(place) : nil
+        let real = try directory?.place ?? Files.resolvedForOpening(place)
+        path = "\(real == "/" ? "" : real)/\(Files.name(of: absolute))"
         layout = try StoreLayout(ofFile: path)
         try requireOwnStore()
         try requireReplaceable()
@@ -173,10 +178,8 @@ package struct FileReplacement {
     package func plan(_ request: UpdateRequest, of draft: Draft, _ orchestrator: Orchestrator) throws -> Plan {
         let packed = try read(request)
         if !packed.checks.isEmpty {
-            _ = try TrialInstall(
-                in: "\(draft.directory)/trial", checkTime: request.checkTime,
-                shouldStop: orchestrator.watcher.shouldStop
-            ).run(request.manifest)
+            _ = try TrialInstall(checkTime: request.checkTime, shouldStop: orchestrator.watcher.shouldStop)
+                .run(request.manifest)
         }
         return try orchestrator.plan(request, deep: packed.databases.contains { !$0.preserve.isEmpty })
     }

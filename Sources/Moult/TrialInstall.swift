@@ -9,8 +9,6 @@ package import StepKit
 ///
 /// Consumers are not called, and third-party steps do nothing, because they exist only on the machines that use them.
 package struct TrialInstall {
-    /// The directory for the store; it must not exist.
-    private let scratch: String
     private let checkTime: CheckTime
     /// Whether proofs in manifests count without signatures. If so, the caller has just made the proofs of this release, and
     /// stores already have the older releases.
@@ -18,10 +16,10 @@ package struct TrialInstall {
     private let watcher: Watcher
 
     package init(
-        in scratch: String, checkTime: CheckTime = CheckTime(isTrial: true), hasProofs: Bool = false,
+        checkTime: CheckTime = CheckTime(isTrial: true), hasProofs: Bool = false,
         shouldStop: @escaping @Sendable () -> Bool = { false }
     ) {
-        (self.scratch, self.checkTime, self.hasProofs) = (scratch, checkTime, hasProofs)
+        (self.checkTime, self.hasProofs) = (checkTime, hasProofs)
         watcher = Watcher(shouldStop: shouldStop)
     }
 
@@ -32,24 +30,27 @@ package struct TrialInstall {
         if let range = manifest.requires.moult, !range.contains(moultVersion) {
             return "it requires moult \(range), but this is \(moultVersion)"
         }
-        let result = Result { try install(release, manifest, over: previous) }
-        try Files.removeTree(scratch)
-        return try result.get()
+        // Another user may be able to exchange the directory of the release during the trial, and the store has many paths.
+        return try Files.withScratchDirectory { directory in
+            try install(release, manifest, over: previous, in: "\(directory)/store")
+        }
     }
 
-    private func install(_ release: String, _ manifest: Manifest, over previous: String?) throws -> String? {
-        try Orchestrator.create(at: scratch, Settings(product: manifest.product))
+    private func install(_ release: String, _ manifest: Manifest, over previous: String?, in store: String) throws
+        -> String?
+    {
+        try Orchestrator.create(at: store, Settings(product: manifest.product))
         if let previous {
             let older = try read(previous)
             if let range = manifest.requires.from, !range.contains(older.version) {
                 return "it requires an installed version \(range)"
             }
-            do { try update(previous, older) } catch {
+            do { try update(store, previous, older) } catch {
                 try watcher.stopIfAsked()
-                return "that release cannot be installed here: \(withoutScratchPaths(error).what)"
+                return "that release cannot be installed here: \(without(store, error).what)"
             }
         }
-        do { try update(release, manifest) } catch { throw withoutScratchPaths(error) }
+        do { try update(store, release, manifest) } catch { throw without(store, error) }
         return nil
     }
 
@@ -57,9 +58,9 @@ package struct TrialInstall {
         try Manifest(parsing: Planner.manifestBytes(path), as: .sealed, source: path)
     }
 
-    private func update(_ path: String, _ manifest: Manifest) throws {
+    private func update(_ store: String, _ path: String, _ manifest: Manifest) throws {
         let others = Set(manifest.steps.map(\.step)).map { OtherStep(name: $0) }
-        let orchestrator = try Orchestrator(root: scratch, steps: StepSet.builtIn.adding(others), watcher: watcher)
+        let orchestrator = try Orchestrator(root: store, steps: StepSet.builtIn.adding(others), watcher: watcher)
         var request = UpdateRequest(
             manifest: path, app: manifest.requires.app?.example,
             // An operator may consent to both, so a release that needs such consent is not invalid.
@@ -70,10 +71,10 @@ package struct TrialInstall {
 
     /// Removes the temporary store's directory from the paths in an error, because that directory no longer exists when a user
     /// reads the message.
-    private func withoutScratchPaths(_ error: any Error) -> MoultError {
+    private func without(_ store: String, _ error: any Error) -> MoultError {
         guard var error = error as? MoultError else { return MoultError(.system, what: "\(error)", cause: error) }
-        error.what = error.what.replacing("\(scratch)/", with: "")
-        error.why = error.why?.replacing("\(scratch)/", with: "")
+        error.what = error.what.replacing("\(store)/", with: "")
+        error.why = error.why?.replacing("\(store)/", with: "")
         return error
     }
 

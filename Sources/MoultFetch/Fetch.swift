@@ -171,10 +171,8 @@ enum Fetch {
 
     /// Uses the certificate authorities in the environment variables that curl and OpenSSL read, in place of the system's.
     private static func authorities(_ curl: borrowing Handle) throws {
-        func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
-        if let file = variable("CURL_CA_BUNDLE") ?? variable("SSL_CERT_FILE") {
-            try curl.set(CURLOPT_CAINFO, text: file)
-        }
-        if let directory = variable("SSL_CERT_DIR") { try curl.set(CURLOPT_CAPATH, text: directory) }
+        let file = try ProcessEnvironment.value("CURL_CA_BUNDLE") ?? ProcessEnvironment.value("SSL_CERT_FILE")
+        if let file { try curl.set(CURLOPT_CAINFO, text: file) }
+        if let directory = try ProcessEnvironment.value("SSL_CERT_DIR") { try curl.set(CURLOPT_CAPATH, text: directory) }
     }
 }

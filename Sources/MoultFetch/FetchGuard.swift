@@ -14,14 +14,16 @@ enum FetchGuard {
 
     static func confine() throws {
         // A file that is missing or unreadable now will not be readable later either.
-        let existing = readable.filter { (try? Files.factsThroughLinks($0)) != nil }
+        let existing = try readable.filter { (try? Files.factsThroughLinks($0)) != nil }
         try Guard(.fetch, reading: .only(existing), limits: .init(memory: memory)).confineThisProcess()
     }
 
     private static var readable: [String] {
-        func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
-        let named = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF"].compactMap(variable)
-        return names + libraries + authorities + named + (Netrc.path.map { [$0] } ?? [])
+        get throws {
+            let variables = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF"]
+            let named = try variables.compactMap { try ProcessEnvironment.value($0) }
+            return names + libraries + authorities + named + (try Netrc.path.map { [$0] } ?? [])
+        }
     }
 
     /// The configuration files for resolving the names of hosts and services.

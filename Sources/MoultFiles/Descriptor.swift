@@ -77,7 +77,7 @@ package struct Descriptor: ~Copyable {
     }
 
     /// Returns the names in this directory as bytes, which need not be UTF-8, sorted.
-    borrowing func rawNames() throws -> [[UInt8]] {
+    borrowing func names() throws -> [[UInt8]] {
         let (number, path) = (self.number, self.path)
         // Listing needs a separate descriptor, positioned at the beginning.
         let again = try wrapped("cannot list \(path)") { () throws(Errno) in
@@ -85,9 +85,6 @@ package struct Descriptor: ~Copyable {
         }
         return try Files.rawNames(consuming: again, path)
     }
-
-    /// Returns the names in this directory, sorted.
-    borrowing func names() throws -> [String] { try rawNames().map { String(decoding: $0, as: UTF8.self) }.sorted() }
 
     /// Opens a file; returns nil if it does not exist.
     package static func ifThere(_ path: String, _ access: Access) throws -> Descriptor? {

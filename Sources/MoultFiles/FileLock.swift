@@ -74,8 +74,8 @@ package final class FileLock: Sendable {
         try Syscall.open(".", in: descriptor.number, SystemFeatures.pathOnly | O_DIRECTORY)
     }
 
-    /// Returns the names in the locked directory.
-    func names() throws -> [String] { try descriptor.names() }
+    /// Returns the names in the locked directory as bytes.
+    func names() throws -> [[UInt8]] { try descriptor.names() }
 }
 
 /// A read lock on a whole file, owned by an open file description (`F_OFD_SETLK`), and released at the latest when the process

@@ -148,15 +148,16 @@ extension Files {
 
     /// Returns the path with all symlinks resolved.
     package static func resolved(_ path: String) throws -> String {
-        guard let real = resolvedIfFound(path) else { throw Errno(moult_errno()).error("cannot find \(path)") }
-        return real
+        guard let real = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot find \(path)") }
+        defer { free(real) }
+        return try OutsideText.path(real, "the real path of \(path)")
     }
 
-    /// Returns the path with all symlinks resolved; nil, with `errno`, if it cannot be resolved.
+    /// Returns the path with all symlinks resolved; nil if it cannot be resolved, or if its real path is not valid UTF-8.
     package static func resolvedIfFound(_ path: String) -> String? {
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }
-        return String(cString: real)
+        return OutsideText.valid(real)
     }
 
     /// Returns the path with all symlinks resolved; unchanged if nothing exists there, because opening the file reports that.
@@ -169,32 +170,11 @@ extension Files {
             throw Errno(moult_errno()).error("cannot determine the working directory")
         }
         defer { free(buffer) }
-        let here = String(cString: buffer)
+        let here = try OutsideText.path(
+            buffer, "the name of the working directory",
+            now: "Rename it, or run the command in another directory, with absolute paths.")
         var rest = Substring(path)
         while rest.hasPrefix("./") { rest = rest.dropFirst(2).drop { $0 == "/" } }
         return rest.isEmpty || rest == "." ? here : "\(here == "/" ? "" : here)/\(rest)"
-    }
-}
-
-extension Files {
-    /// Creates a temporary directory that only this user can read, passes its path to the closure, and removes it afterwards.
-    package static func withScratchDirectory<R>(_ body: (String) throws -> R) throws -> R {
-        let path = try makeScratchDirectory(in: getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")
-        let result = Result { try body(path) }
-        do { try removeTree(path) } catch {
-            // An error from the body matters more than a leftover directory.
-            _ = try result.get()
-            throw error
-        }
-        return try result.get()
-    }
-
-    /// Creates a new directory that only this user can read; the caller removes it.
-    package static func makeScratchDirectory(in parent: String) throws -> String {
-        var template = Array("\(parent)/moult-XXXXXX".utf8CString)
-        guard let made = mkdtemp(&template) else {
-            throw Errno(moult_errno()).error("cannot create a scratch directory in \(parent)")
-        }
-        return String(cString: made)
     }
 }

@@ -72,7 +72,7 @@ private struct TreeRemoval {
         let facts = try directory.facts()
         // Files in a read-only directory cannot be removed before its mode is changed.
         if facts.mode & 0o700 != 0o700 { try directory.setMode(0o700) }
-        return Level(facts: facts, name: name, names: try directory.rawNames().reversed())
+        return Level(facts: facts, name: name, names: try directory.names().reversed())
     }
 
     /// Removes a file, a link or an empty directory; returns false for any other directory.

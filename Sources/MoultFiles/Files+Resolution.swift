@@ -8,17 +8,37 @@ extension Files {
     /// if that user owns the directory: otherwise any user could choose which of this user's files is opened. Linux applies a
     /// similar rule in directories such as /tmp. Root does not follow it to a file of the same user either: that user could
     /// exchange a directory on the way after this check, and SQLite would create sidecars in any directory.
+    ///
+    /// A path in a pinned work or output directory starts at the open directory: `/proc/self/fd/N/NAME`.
     package static func resolvedForOpening(_ path: String) throws -> String { try resolutionForOpening(path).path }
 
     /// Like `resolvedForOpening`, but also returns the owners of the symlinks on the way.
     package static func resolutionForOpening(_ path: String) throws -> (path: String, linkOwners: Set<UInt32>) {
         var owners: Set<UInt32> = []
-        var rest = try absolute(path).pathParts().map(String.init)[...]
-        var here = ""
+        var (here, rest) = ("", ArraySlice<String>())
+        func start(_ path: String) throws {
+            let below: String
+            if let (number, name) = PinnedDirectory.split(path) {
+                (here, below) = ("\(PinnedDirectory.descriptors)\(number)", name)
+            } else if let (directory, name) = try PinnedDirectory.above(path) ?? PinnedDirectory.above(absolute(path)),
+                let open = directory.descriptorPath
+            {
+                (here, below) = (open, name)
+            } else {
+                (here, below) = ("", try absolute(path))
+            }
+            rest = below.pathParts().map(String.init) + rest
+        }
+        try start(path)
         var links = 0
         while let name = rest.popFirst() {
             if name == "." { continue }
             if name == ".." {
+                // The kernel finds the directory above an open one.
+                if here.hasBytePrefix(PinnedDirectory.descriptors) {
+                    here += "/.."
+                    continue
+                }
                 here = here.isEmpty || directory(of: here) == "/" ? "" : directory(of: here)
                 continue
             }
@@ -37,8 +57,7 @@ extension Files {
             }
             try requireTrusted(link: next, facts, to: target, opening: path)
             owners.insert(facts.owner)
-            if target.isAbsolutePath { here = "" }
-            rest = (target.pathParts().map(String.init) + rest)[...]
+            if target.isAbsolutePath { try start(target) } else { rest = target.pathParts().map(String.init) + rest }
         }
         return (here.isEmpty ? "/" : here, owners)
     }

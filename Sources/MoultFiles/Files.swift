@@ -54,7 +54,7 @@ package enum Files {
         if let path = try target(ofLink: "\(SystemFeatures.proc)/self/exe") { return path }
         // Without /proc, only the path with which the program was started is known. A relative path is useless after a change
         // of directory.
-        let path = String(cString: moult_program_path())
+        let path = try OutsideText.path(moult_program_path(), "the path of this program")
         return try path.isAbsolutePath && factsThroughLinks(path)?.kind == .file ? path : nil
     }
 
@@ -117,8 +117,21 @@ package enum Files {
         return free
     }
 
-    /// Returns the names in a directory, sorted; empty if it does not exist.
+    /// Returns the names in a directory, sorted; empty if it does not exist. Names that are not valid UTF-8 are left out: moult
+    /// creates none, and a repaired name would be that of another file.
     package static func list(_ path: String) throws -> [String] {
+        try rawNames(in: path).compactMap { OutsideText.valid($0) }.sorted()
+    }
+
+    /// Returns whether a directory has no entries, whatever their names; true if it does not exist.
+    package static func isEmpty(_ path: String) throws -> Bool { try rawNames(in: path).isEmpty }
+
+    /// Returns whether all names in a directory are known; false if one is not valid UTF-8.
+    package static func hasOnly(_ path: String, where isKnown: (String) -> Bool) throws -> Bool {
+        try rawNames(in: path).allSatisfy { OutsideText.valid($0).map(isKnown) ?? false }
+    }
+
+    private static func rawNames(in path: String) throws -> [[UInt8]] {
         let number: Int32
         do { number = try Syscall.open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK) } catch {
             if error == .noEntry { return [] }
@@ -126,12 +139,7 @@ package enum Files {
             if error == .notADirectory { failure.now = moveAway(path) }
             throw failure
         }
-        return try list(consuming: number, path)
-    }
-
-    /// Returns the names in an open directory; closes the descriptor.
-    static func list(consuming number: Int32, _ path: String) throws -> [String] {
-        try rawNames(consuming: number, path).map { String(decoding: $0, as: UTF8.self) }.sorted()
+        return try rawNames(consuming: number, path)
     }
 
     /// Returns the names in an open directory as bytes, sorted; closes the descriptor.

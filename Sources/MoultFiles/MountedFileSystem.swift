@@ -15,9 +15,10 @@ package struct MountedFileSystem: Sendable, Equatable {
 
     package static func of(_ path: String) throws -> MountedFileSystem? {
         guard let resolved = Files.resolvedIfFound(path) else { return nil }
-        let table = String(
-            decoding: try Files.read("\(SystemFeatures.proc)/self/mountinfo", limit: 1 << 24) ?? [], as: UTF8.self)
-        return find(resolved, in: table)
+        let table = try Files.read("\(SystemFeatures.proc)/self/mountinfo", limit: 1 << 24) ?? []
+        // A mount point that is not valid UTF-8 is not above this path.
+        let lines = table.split(separator: UInt8(ascii: "\n")).compactMap { OutsideText.valid($0) }
+        return find(resolved, in: lines.joined(separator: "\n"))
     }
 
     /// Returns the file system of a path, from a table with lines such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3
@@ -29,7 +30,7 @@ package struct MountedFileSystem: Sendable, Equatable {
             let device = words.count > 2 ? words[2].split(separator: ":").compactMap { UInt64($0) } : []
             guard words.count > 5, device.count == 2, let dash = words.firstIndex(of: "-"), dash + 1 < words.count
             else { continue }
-            let mountPoint = unescaped(words[4])
+            guard let mountPoint = unescaped(words[4]) else { continue }
             let isAbove = mountPoint == "/" || path.hasBytes(of: mountPoint) || path.isBelow(mountPoint)
             // Of two file systems mounted at the same place, the later one is visible.
             guard isAbove, mountPoint.utf8.count >= (best?.mountPoint.utf8.count ?? 0) else { continue }
@@ -48,8 +49,8 @@ package struct MountedFileSystem: Sendable, Equatable {
     }
 
     /// Decodes a path in which the kernel has written spaces, tabs, line feeds and backslashes as a backslash and three octal
-    /// digits.
-    private static func unescaped(_ word: Substring) -> String {
+    /// digits; nil if the result is not valid UTF-8.
+    private static func unescaped(_ word: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(word.utf8)[...]
         while let byte = rest.popFirst() {
@@ -61,6 +62,6 @@ package struct MountedFileSystem: Sendable, Equatable {
                 bytes.append(byte)
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return OutsideText.valid(bytes)
     }
 }

@@ -50,7 +50,8 @@ struct ProcessDescriptors {
     /// The names of the descriptors; empty if the process has ended, nil if this user may not inspect it.
     var names: [String]? {
         do {
-            return try Files.list(consuming: Syscall.open(directory, O_RDONLY | O_DIRECTORY), directory)
+            return try Files.rawNames(consuming: Syscall.open(directory, O_RDONLY | O_DIRECTORY), directory)
+                .compactMap { OutsideText.valid($0) }
         } catch { return error as? Errno == .denied ? nil : [] }
     }
 

@@ -104,8 +104,8 @@ package enum PathCustody {
     /// For root, no other user may be able to change the directories and links on the way to the program either. An ordinary
     /// user's own PATH is trusted. `directory` is the working directory of the program.
     package static func check(program words: [String], path: String? = nil, in directory: String? = nil) throws {
-        let path = path ?? Subprocess.ownEnvironment["PATH"] ?? ""
-        guard let name = words.first, !name.isEmpty, let program = Subprocess.program(name, path) else { return }
+        let places = path?.split(ascii: ":").map { String($0) } ?? ProcessEnvironment.searchPath
+        guard let name = words.first, !name.isEmpty, let program = Subprocess.program(name, in: places) else { return }
         var programs = name.containsSlash || isRoot ? [program] : []
         if let script = script(words) { programs.append(script) }
         for program in programs {

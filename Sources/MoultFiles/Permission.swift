@@ -69,8 +69,8 @@ package enum Permission {
     /// The permissions that new files of this process do not get; nil if the system does not show them.
     package static var umask: UInt32? {
         // Reading the umask with a system call would change it briefly.
-        let status = Files.textForMessage("\(SystemFeatures.proc)/self/status")
-        let line = status.split(separator: "\n").first { $0.hasPrefix("Umask:") }
+        let lines = Files.bytesForMessage("\(SystemFeatures.proc)/self/status").split(separator: UInt8(ascii: "\n"))
+        let line = lines.first { $0.starts(with: "Umask:".utf8) }.flatMap { OutsideText.valid($0) }
         return line?.split(separator: "\t").last.flatMap { UInt32($0, radix: 8) }
     }
 
@@ -126,9 +126,8 @@ package enum Permission {
 extension Files {
     /// Returns the name of a user; `#` and the ID if `/etc/passwd` has no entry for it.
     package static func userName(_ id: UInt32) -> String {
-        for line in textForMessage("/etc/passwd").split(ascii: "\n") {
-            let fields = line.split(ascii: ":", keepingEmpty: true)
-            if fields.count > 2, fields[2] == "\(id)" { return String(fields[0]) }
+        for fields in table("/etc/passwd") where fields.count > 2 && fields[2].elementsEqual("\(id)".utf8) {
+            if let name = OutsideText.valid(fields[0]) { return name }
         }
         return id == 0 ? "root" : "#\(id)"
     }
@@ -136,18 +135,22 @@ extension Files {
     /// Returns whether this user is the only member of a group, according to `/etc/passwd` and `/etc/group`. A group that they do
     /// not list, as with the numeric IDs of a container, may have any members.
     package static func isPrivateGroup(_ group: UInt32) -> Bool {
-        func lines(_ path: String) -> [[Substring]] {
-            textForMessage(path).split(ascii: "\n").map { $0.split(ascii: ":", keepingEmpty: true) }
-                .filter { $0.count > 3 }
-        }
-        let users = lines("/etc/passwd")
-        let names = Set(users.filter { UInt32($0[2]) == geteuid() }.map { $0[0] })
+        let (user, number) = (Array("\(geteuid())".utf8)[...], Array("\(group)".utf8)[...])
+        let users = table("/etc/passwd").filter { $0.count > 3 }
+        let names = Set(users.filter { $0[2] == user }.map { $0[0] })
         // Several names may have the same number.
-        let entries = lines("/etc/group").filter { UInt32($0[2]) == group }
-        return !entries.isEmpty && users.allSatisfy { UInt32($0[3]) != group || names.contains($0[0]) }
+        let entries = table("/etc/group").filter { $0.count > 3 && $0[2] == number }
+        return !entries.isEmpty && users.allSatisfy { $0[3] != number || names.contains($0[0]) }
             && entries.allSatisfy {
-                names.contains($0[0]) && $0[3].split(ascii: ",").allSatisfy(names.contains)
+                names.contains($0[0]) && $0[3].split(separator: UInt8(ascii: ",")).allSatisfy(names.contains)
             }
+    }
+
+    /// Returns the fields of the lines of a system file as bytes: names that are not valid UTF-8 differ from each other.
+    private static func table(_ path: String) -> [[ArraySlice<UInt8>]] {
+        bytesForMessage(path).split(separator: UInt8(ascii: "\n")).map {
+            $0.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        }
     }
 
     /// Returns whether a file has an access control list, which can allow further users to write to it.
@@ -166,9 +169,9 @@ extension Files {
 
     /// Returns the content of a system file; empty if it cannot be read, as in a confined process. The error
     /// of `read` would need the same file for its own message.
-    fileprivate static func textForMessage(_ path: String) -> String {
+    fileprivate static func bytesForMessage(_ path: String) -> [UInt8] {
         let file = moult_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
-        guard file >= 0 else { return "" }
+        guard file >= 0 else { return [] }
         defer { _ = MoultLibc.close(file) }
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 1 << 16)
@@ -177,7 +180,7 @@ extension Files {
             if count <= 0 { break }
             bytes += part[..<count]
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 
     /// Returns the owner of the file if the kernel lets no other user, not even root, open it with O_CREAT, because it is in a

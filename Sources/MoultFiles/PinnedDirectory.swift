@@ -1,3 +1,5 @@
+internal import CLinux
+internal import MoultBasics
 internal import MoultLibc
 internal import Synchronization
 
@@ -11,6 +13,7 @@ package final class PinnedDirectory: Sendable {
     package let path: String
     /// The path without the symlinks that were followed, if the directory was opened for output.
     package let place: String
+    private let names: Set<String>
 
     private struct Weak: Sendable {
         weak let directory: PinnedDirectory?
@@ -25,8 +28,8 @@ package final class PinnedDirectory: Sendable {
         number = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in
             try Syscall.open(path, SystemFeatures.pathOnly | O_DIRECTORY)
         }
-        (self.path, place) = (path, path)
-        Self.all.withLock { $0[path] = Weak(directory: self, isWork: isWork) }
+        (self.path, place, names) = (path, path, isWork ? Self.names(path, path) : [path])
+        register(isWork: isWork)
     }
 
     /// Pins an open directory; the path of the descriptor has no symlinks.
@@ -35,19 +38,29 @@ package final class PinnedDirectory: Sendable {
         number = try wrapped("cannot open \(path)") { () throws(Errno) in
             try Syscall.open(".", in: directory.number, SystemFeatures.pathOnly | O_DIRECTORY)
         }
-        (self.path, place) = (path, directory.path)
-        Self.all.withLock { $0[path] = Weak(directory: self, isWork: isWork) }
+        (self.path, place, names) = (path, directory.path, isWork ? Self.names(path, directory.path) : [path])
+        register(isWork: isWork)
     }
 
     /// Pins the locked work directory, even if its path now leads elsewhere.
     init(_ path: String, lockedBy lock: FileLock) throws {
         number = try wrapped("cannot open \(path)") { () throws(Errno) in try lock.openAgain() }
-        (self.path, place) = (path, path)
-        Self.all.withLock { $0[path] = Weak(directory: self, isWork: true) }
+        (self.path, place, names) = (path, path, Self.names(path, path))
+        register(isWork: true)
+    }
+
+    /// A work directory is also known by its absolute path, because some code makes paths absolute. If the name of the working
+    /// directory is not valid UTF-8, that code fails.
+    private static func names(_ path: String, _ place: String) -> Set<String> {
+        Set([path] + [path, place].compactMap { try? Files.absolute($0) })
+    }
+
+    private func register(isWork: Bool) {
+        Self.all.withLock { all in for name in names { all[name] = Weak(directory: self, isWork: isWork) } }
     }
 
     deinit {
-        Self.all.withLock { all in if all[path]?.directory == nil { all[path] = nil } }
+        Self.all.withLock { all in for name in names where all[name]?.directory == nil { all[name] = nil } }
         // Nothing was written through the descriptor, so close has nothing to report.
         _ = MoultLibc.close(number)
     }
@@ -79,5 +92,35 @@ package final class PinnedDirectory: Sendable {
         guard let nearest, let directory = nearest.value.directory else { return nil }
         let rest = path.utf8.dropFirst(nearest.key.utf8.count).drop { $0 == UInt8(ascii: "/") }
         return (directory, rest.isEmpty ? "." : String(Substring(rest)))
+    }
+
+    /// A path of this directory that leads to the open directory itself, for SQLite and for child processes, which resolve paths
+    /// themselves; nil without `/proc`.
+    var descriptorPath: String? {
+        let path = "\(Self.descriptors)\(number)"
+        var facts = moult_stat()
+        return fstatat(AT_FDCWD, path, &facts, 0) == 0 ? path : nil
+    }
+
+    static var descriptors: String { "\(SystemFeatures.proc)/self/fd/" }
+
+    /// Splits a path that starts at a descriptor of this process; nil for any other path.
+    package static func split(_ path: String) -> (number: Int32, rest: String)? {
+        guard path.hasBytePrefix(descriptors) else { return nil }
+        let words = path.utf8.dropFirst(descriptors.utf8.count).split(separator: UInt8(ascii: "/"), maxSplits: 1)
+        guard words.count == 2, let number = Int32(String(Substring(words[0]))) else { return nil }
+        return (number, String(Substring(words[1])))
+    }
+
+    /// Returns whether a path starts at an open directory: a pinned work or output directory, or a descriptor.
+    package static func contains(_ path: String) -> Bool { split(path) != nil || above(path) != nil }
+
+    /// Returns a path of a file that a child process gets with the given files (`Subprocess.Command.files`), and that leads through
+    /// an open directory if the path is in a pinned one.
+    package static func pathInChild(_ path: String, _ files: inout [Int32]) -> String {
+        // The child reports a path that it may not open.
+        guard let found = try? Files.resolvedForOpening(path), let (number, rest) = split(found) else { return path }
+        if !files.contains(number) { files.append(number) }
+        return "\(descriptors)\(3 + (files.firstIndex(of: number) ?? 0))/\(rest)"
     }
 }

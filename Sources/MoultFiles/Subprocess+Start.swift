@@ -67,13 +67,16 @@ extension Subprocess {
     }
 
     private static func run(_ command: Command, _ child: inout moult_child, _ started: inout Started) throws {
-        let environment = command.wholeEnvironment ?? ownEnvironment.merging(command.environment) { $1 }
-        let program = try command.executable == nil ? find(command.name, environment["PATH"] ?? "") : nil
+        let path = (command.wholeEnvironment ?? command.environment)["PATH"]?.split(ascii: ":").map { String($0) }
+        let places = path ?? (command.wholeEnvironment == nil ? ProcessEnvironment.searchPath : [])
+        let program = try command.executable == nil ? find(command.name, in: places) : nil
         let words = command.arguments.map { strdup($0) } + [nil]
-        let settings = environment.sorted { $0.key < $1.key }.map { strdup("\($0.key)=\($0.value)") } + [nil]
-        let (path, directory) = (program.flatMap { strdup($0) }, command.directory.flatMap { strdup($0) })
-        defer { for text in words + settings + [path, directory] { free(text) } }
-        (child.program, child.directory) = (UnsafePointer(path), UnsafePointer(directory))
+        let settings =
+            (command.wholeEnvironment.map { $0.sorted { $0.key < $1.key }.map { strdup("\($0.key)=\($0.value)") } }
+                ?? ProcessEnvironment.copy(changing: command.environment)) + [nil]
+        let (file, directory) = (program.flatMap { strdup($0) }, command.directory.flatMap { strdup($0) })
+        defer { for text in words + settings + [file, directory] { free(text) } }
+        (child.program, child.directory) = (UnsafePointer(file), UnsafePointer(directory))
         (child.executable, child.is_script) = (
             command.executable?.number ?? -1, command.executable?.isScript == true ? 1 : 0
         )
@@ -118,15 +121,15 @@ extension Subprocess {
         return parts.indices.contains(Int(number)) ? parts[Int(number)] : ""
     }
 
-    private static func find(_ name: String, _ path: String) throws -> String {
-        guard let program = program(name, path) else { throw Errno.noEntry.error("cannot run \(name)") }
+    private static func find(_ name: String, in directories: [String]) throws -> String {
+        guard let program = program(name, in: directories) else { throw Errno.noEntry.error("cannot run \(name)") }
         return program
     }
 
-    /// Returns the path of a program; a name without a directory is searched for in PATH.
-    static func program(_ name: String, _ path: String) -> String? {
+    /// Returns the path of a program; a name without a directory is searched for in the directories.
+    static func program(_ name: String, in directories: [String]) -> String? {
         if name.containsSlash { return name }
-        return path.split(separator: ":").map { "\($0)/\(name)" }.first(where: isProgram)
+        return directories.map { "\($0)/\(name)" }.first(where: isProgram)
     }
 
     private static func isProgram(_ path: String) -> Bool {

@@ -149,20 +149,6 @@ package final class Subprocess {
         // The caller already reports the reason for the kill.
         if ending == nil { _ = try? endGroup() }
     }
-
-    /// The environment of this process.
-    package static var ownEnvironment: [String: String] {
-        var settings: [String: String] = [:]
-        var next = MoultLibc.environ
-        while let setting = next.pointee {
-            let text = String(cString: setting)
-            if let equals = text.firstIndex(of: "=") {
-                settings[String(text[..<equals])] = String(text[text.index(after: equals)...])
-            }
-            next += 1
-        }
-        return settings
-    }
 }
 
 /// Both ends of a pipe, closed on deinitialization.

@@ -55,12 +55,14 @@ package final class WorkDirectory {
         /// created the marker, and after a power failure the record of a set may be there without the marker.
         func isMade() throws -> Bool {
             let names = try lock.names()
-            return names.isEmpty || names.contains(WorkDirectory.marker) || names.contains(FileSet.recordName)
+            return names.isEmpty
+                || [WorkDirectory.marker, FileSet.recordName].contains { names.contains(Array($0.utf8)) }
         }
 
         /// Removes the directory; the marker comes last, so that a killed removal can be completed.
         func remove() throws {
-            for name in try lock.names() where name != WorkDirectory.marker && name != FileSet.recordName {
+            // The last call also removes files whose names are not valid UTF-8.
+            for name in try lock.names().compactMap({ OutsideText.valid($0) }) where name != WorkDirectory.marker && name != FileSet.recordName {
                 try Files.removeTree("\(path)/\(name)")
             }
             try Files.removeTree(path, knownAs: lock.facts())

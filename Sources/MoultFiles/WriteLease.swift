@@ -14,6 +14,10 @@ package final class WriteLease {
     /// Passes the leased file to the closure for reading, while no other process can have it open.
     package func reading<R>(_ body: (borrowing Descriptor) throws -> R) rethrows -> R { try body(descriptor) }
 
+    /// Returns whether the leased file itself is at a path. In a sticky directory, its owner can exchange it for a link at any
+    /// moment.
+    package func isOfFile(at path: String) throws -> Bool { try descriptor.facts().isSameFile(Files.facts(path)) }
+
     /// Takes the lease; returns nil if a process, including this one, has the file open and does not close it in time.
     ///
     /// A program that starts another one briefly has its files open twice, because the child shares them until it executes the

@@ -47,7 +47,8 @@ package final class Connection {
     static func requireFile(_ path: String, _ access: Access) throws -> String {
         try requireFile(path)
         let file = try Files.resolvedForOpening(path)
-        if access != .immutable { try Sidecars.requireOwn(file) }
+        // Advice has a path that still works when the directory is closed.
+        if access != .immutable { try Sidecars.requireOwn(PinnedDirectory.split(file) == nil ? file : path) }
         return file
     }
 

@@ -12,6 +12,7 @@ import Synchronization
 ///   a super-journal; if it names a sidecar of another database, SQLite reports once that it cannot delete the file.
 /// - A sidecar of another user is not opened (`Sidecars.isForeign`).
 /// - A symlink of another user is not followed (`Files.resolvedForOpening`).
+/// - A file in a pinned directory is opened through the open directory.
 enum ConnectionVFS {
     // Set once, and never changed or freed.
     nonisolated(unsafe) private static let name = strdup("moult")
@@ -33,7 +34,7 @@ enum ConnectionVFS {
         }
         vfs.pointee.xFullPathname = { _, path, count, out in
             guard let base = ConnectionVFS.base, let path else { return SQLITE_MISUSE }
-            return ConnectionVFS.resolve(base, String(cString: path), count, out)
+            return ConnectionVFS.resolve(base, OutsideText.valid(path), count, out)
         }
         let code = moult_sqlite_refuse_pipes()
         return code == SQLITE_OK ? sqlite3_vfs_register(vfs, 0) : code
@@ -55,16 +56,19 @@ enum ConnectionVFS {
         _ flags: Int32, _ outFlags: UnsafeMutablePointer<Int32>?
     ) -> Int32 {
         if let path, flags & (SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL) != 0 {
-            let name = String(cString: path)
+            guard let name = OutsideText.valid(path) else { return refuse(file) }
             let isSidecar = flags & SQLITE_OPEN_SUPER_JOURNAL == 0
             openedAsSuperJournals.withLock { if isSidecar { $0.remove(name) } else { $0.insert(name) } }
-            if !mayOpen(name, isSidecar: isSidecar) {
-                // After a failed open, SQLite still calls `xClose` if `pMethods` is set, but no file was opened.
-                file?.pointee.pMethods = nil
-                return SQLITE_CANTOPEN
-            }
+            if !mayOpen(name, isSidecar: isSidecar) { return refuse(file) }
         }
         return base.pointee.xOpen(base, path, file, flags, outFlags)
+    }
+
+    /// Returns the code of an open that was refused. After a failed open, SQLite still calls `xClose` if `pMethods` is set, but no
+    /// file was opened.
+    static func refuse(_ file: UnsafeMutablePointer<sqlite3_file>?) -> Int32 {
+        file?.pointee.pMethods = nil
+        return SQLITE_CANTOPEN
     }
 
     /// The paths that SQLite has opened as a super-journal, and not as a sidecar since. SQLite opens journals in this way as well,
@@ -87,7 +91,7 @@ enum ConnectionVFS {
     static func delete(_ base: UnsafeMutablePointer<sqlite3_vfs>, _ path: UnsafePointer<CChar>?, _ sync: Int32) -> Int32
     {
         guard let path else { return SQLITE_MISUSE }
-        let name = String(cString: path)
+        guard let name = OutsideText.valid(path) else { return SQLITE_CANTOPEN }
         let wasSuperJournal = openedAsSuperJournals.withLock { $0.remove(name) != nil }
         if !isSuperJournal(name) {
             guard SidecarSuffixes.all.contains(where: { name.hasByteSuffix($0) }) else { return SQLITE_OK }
@@ -105,10 +109,15 @@ enum ConnectionVFS {
     }
 
     static func resolve(
-        _ base: UnsafeMutablePointer<sqlite3_vfs>, _ path: String, _ count: Int32, _ out: UnsafeMutablePointer<CChar>?
+        _ base: UnsafeMutablePointer<sqlite3_vfs>, _ path: String?, _ count: Int32,
+        _ out: UnsafeMutablePointer<CChar>?
     ) -> Int32 {
-        do { return try base.pointee.xFullPathname(base, Files.resolvedForOpening(path), count, out) } catch {
-            return SQLITE_CANTOPEN
-        }
+        // SQL can name a file with any bytes.
+        guard let path, let out, let file = try? Files.resolvedForOpening(path) else { return SQLITE_CANTOPEN }
+        // SQLite would resolve the link of the descriptor, and lose the open directory.
+        guard PinnedDirectory.split(file) != nil else { return base.pointee.xFullPathname(base, file, count, out) }
+        guard file.utf8.count < Int(count) else { return SQLITE_CANTOPEN }
+        _ = strcpy(out, file)
+        return SQLITE_OK
     }
 }

@@ -105,8 +105,10 @@ package enum LockFreeReader {
     /// Opens a database whose WAL has no `-shm`. In exclusive mode, SQLite keeps the WAL's index on the heap, and without locks
     /// that mode needs no write access.
     private static func connectionWithPrivateIndex(_ path: String) throws -> Connection {
-        // SQLite's own VFS refuses a path with symlinks, because of SQLITE_OPEN_NOFOLLOW.
-        let file = try Files.resolvedForOpening(path)
+        // SQLite's own VFS refuses a path with symlinks, because of SQLITE_OPEN_NOFOLLOW, also that of a descriptor. Nothing is
+        // written to the file.
+        let found = try Files.resolvedForOpening(path)
+        let file = try PinnedDirectory.split(found) == nil ? found : Files.resolved(found)
         let connection = try Connection(
             uri: Access.readOnly.uri(for: file, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0)
         try connection.limitValues(to: ValueLimit.of(file))

@@ -69,7 +69,7 @@ package final class SandboxVFS {
         vfs.pointee.xDelete = { vfs, path, sync in
             guard let here = SandboxVFS.of(vfs) else { return SQLITE_MISUSE }
             // SQLite deletes the `-wal` next to an empty database.
-            guard let path, String(cString: path).isBelow(here.writable) else { return SQLITE_READONLY }
+            guard let path, OutsideText.valid(path)?.isBelow(here.writable) == true else { return SQLITE_READONLY }
             return ConnectionVFS.delete(here.base, path, sync)
         }
         vfs.pointee.xFullPathname = { vfs, path, count, out in
@@ -94,13 +94,13 @@ package final class SandboxVFS {
         var flags = flags
         // A file without a path is a temporary file that SQLite uses.
         if let path {
-            let path = String(cString: path)
+            guard let path = OutsideText.valid(path) else { return ConnectionVFS.refuse(file) }
             if !path.isBelow(writable) {
+                // The rule is about names, and the path may start at a descriptor.
+                let path = PinnedDirectory.split(path) == nil ? path : Files.resolvedIfThere(path)
                 guard mayRead(path) else {
                     refused = path
-                    // After a failed open, SQLite still calls `xClose` if `pMethods` is set, but no file was opened.
-                    file?.pointee.pMethods = nil
-                    return SQLITE_CANTOPEN
+                    return ConnectionVFS.refuse(file)
                 }
                 if flags & SQLITE_OPEN_MAIN_DB != 0 { opened.insert(path) }
                 flags &= ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_DELETEONCLOSE)
@@ -111,8 +111,8 @@ package final class SandboxVFS {
     }
 
     private func resolve(_ path: UnsafePointer<CChar>, _ count: Int32, _ out: UnsafeMutablePointer<CChar>?) -> Int32 {
-        let path = String(cString: path)
-        return ConnectionVFS.resolve(base, path.isAbsolutePath ? path : "\(directory)/\(path)", count, out)
+        let path = OutsideText.valid(path).map { $0.isAbsolutePath ? $0 : "\(directory)/\($0)" }
+        return ConnectionVFS.resolve(base, path, count, out)
     }
 
     private func time(_ milliseconds: UnsafeMutablePointer<sqlite3_int64>) -> Int32 {

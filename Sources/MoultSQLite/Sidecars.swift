@@ -18,9 +18,15 @@ package struct Sidecars: Equatable, Sendable {
 
     /// Returns the existing sidecars. A database reached through symlinks has its sidecars next to the file itself.
     package static func of(_ path: String) throws -> Sidecars {
-        let base = Files.resolvedIfThere(path)
+        let isOpen = try PinnedDirectory.contains(path) && Files.facts(path)?.kind != .link
+        return try ofFile(isOpen ? path : Files.resolvedIfThere(path))
+    }
+
+    /// Returns the existing sidecars of a file at a path that must not be a symlink. If another user puts a link there, these are
+    /// not the sidecars of its target.
+    package static func ofFile(_ path: String) throws -> Sidecars {
         func sidecar(_ suffix: String) throws -> Sidecar? {
-            try Files.facts(base + suffix).map { Sidecar(path: base + suffix, facts: $0) }
+            try Files.facts(path + suffix).map { Sidecar(path: path + suffix, facts: $0) }
         }
         return Sidecars(wal: try sidecar("-wal"), sharedMemory: try sidecar("-shm"), journal: try sidecar("-journal"))
     }

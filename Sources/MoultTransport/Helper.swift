@@ -8,15 +8,14 @@ enum Helper {
     /// Returns the path of the helper: the value of MOULT_FETCH, or a file next to this program, in an installation directory,
     /// or in PATH.
     static func path() throws -> String {
-        let environment = Subprocess.ownEnvironment
-        if let named = environment["MOULT_FETCH"], !named.isEmpty { return named }
+        if let named = try ProcessEnvironment.value("MOULT_FETCH") { return named }
         var places: [String] = []
         if let own = try Files.ownProgram() {
             let directory = Files.directory(of: own)
             places = ["\(directory)/\(name)", "\(Files.directory(of: directory))/libexec/moult/\(name)"]
         }
         places += ["/usr/local/libexec/moult/\(name)", "/usr/libexec/moult/\(name)"]
-        places += (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }
+        places += ProcessEnvironment.searchPath.map { "\($0)/\(name)" }
         for place in places where try Files.factsThroughLinks(place)?.kind == .file { return place }
         throw MoultError(
             .helper, what: "cannot send requests to web servers", why: "\(name) is not installed next to moult",

@@ -85,7 +85,10 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
             bytes.append(value)
             left = left.dropFirst(2)
         }
-        return String(decoding: bytes, as: UTF8.self)
+        guard let path = OutsideText.valid(bytes) else {
+            throw error(url, "its path is not valid UTF-8: \(OutsideText.shown(bytes))", "Rename the file.")
+        }
+        return path
     }
 
     private static func error(_ text: String, _ why: String, _ now: String) -> MoultError {

@@ -17,7 +17,7 @@ NEW, OLD = {0, 6}, {1, 3, 75}
 DIGEST = re.compile(r"^feed\.json\.[0-9a-f]{16}\.")
 OF_KEY = re.compile(r"\.[0-9A-F]{1,16}\.minisig$")
 # A trial installation changes nothing outside its own store, so only some of its calls are struck.
-TRIAL, OF_TRIAL = re.compile(r"/trial-\d+"), 60
+TRIAL, OF_TRIAL = re.compile(r"/moult-\w{6}/store"), 60
 
 
 @dataclass(frozen=True)

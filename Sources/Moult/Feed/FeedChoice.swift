@@ -137,7 +137,7 @@ package struct Machine: Sendable, Equatable {
     /// Returns this machine. Its ID is MOULT_MACHINE_ID if that is set, otherwise systemd's machine ID, otherwise the host
     /// name.
     package static func this() throws -> Machine {
-        if let id = Subprocess.ownEnvironment["MOULT_MACHINE_ID"], !id.isEmpty { return Machine(id: id) }
+        if let id = try ProcessEnvironment.value("MOULT_MACHINE_ID") { return Machine(id: id) }
         for path in ["/etc/machine-id", "/etc/hostname"] {
             let text = String(decoding: try Files.read(path, limit: 4096) ?? [], as: UTF8.self)
             if let line = text.split(whereSeparator: \.isWhitespace).first { return Machine(id: String(line)) }

@@ -1,19 +1,28 @@
 internal import CLinux
-internal import MoultLibc
+package import MoultBasics
+internal import MoultFiles
 
 /// Environment variables; an empty variable counts as unset.
 package struct Environment: Sendable {
-    private let read: @Sendable (String) -> String?
+    /// Nil for the variables of this process.
+    private let variables: [String: String]?
 
     /// The variables of this process.
-    package static let process = Environment { name in getenv(name).map { String(cString: $0) } }
+    package static let process = Environment(variables: nil)
 
-    package init(_ variables: [String: String]) { read = { variables[$0] } }
-    private init(read: @escaping @Sendable (String) -> String?) { self.read = read }
+    package init(_ variables: [String: String]) { self.variables = variables }
+    private init(variables: [String: String]?) { self.variables = variables }
 
+    /// Returns the value of a variable that is not used as a path; nil if it is not valid UTF-8.
     package subscript(name: String) -> String? {
-        guard let value = read(name), !value.isEmpty else { return nil }
-        return value
+        guard let variables else { return ProcessEnvironment.word(name) }
+        return variables[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Returns the value of a variable that is used as a path; throws if it is not valid UTF-8.
+    package func path(_ name: String) throws(MoultError) -> String? {
+        if variables == nil { return try ProcessEnvironment.value(name) }
+        return self[name]
     }
 }
 
@@ -22,7 +31,7 @@ enum ProcessArguments {
     /// The arguments; nil for an argument that is not UTF-8, because repairing it would name a different file.
     static var all: [String?] {
         (1..<max(1, moult_argument_count())).map { index in
-            moult_argument(index).flatMap { String(validatingCString: $0) }
+            moult_argument(index).flatMap { OutsideText.valid($0) }
         }
     }
 }

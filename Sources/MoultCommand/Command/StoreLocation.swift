@@ -16,7 +16,7 @@ package enum StoreLocation {
     package static func find(
         option: String?, environment: Environment, from directory: String = "."
     ) throws(MoultError) -> String {
-        if let named = option ?? environment["MOULT_STORE"] {
+        if let named = option == nil ? try environment.path("MOULT_STORE") : option {
             try requireDirectory(named)
             return named
         }

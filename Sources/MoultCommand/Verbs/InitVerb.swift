@@ -52,7 +52,7 @@ enum InitVerb {
             throw call.wrongUsage("the store is specified twice", why: "use DIR or --store, not both")
         }
         let store =
-            call.value(directory) ?? call.value(.store) ?? call.environment["MOULT_STORE"] ?? "./store"
+            try call.value(directory) ?? call.value(.store) ?? call.environment.path("MOULT_STORE") ?? "./store"
         try StoreLocation.requireDirectory(store)
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
         var settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)

@@ -95,7 +95,7 @@ enum PackVerb {
         options.deltaFrom = call.values(deltaFrom)
         options.previous = call.values(previous)
         options.checkTime = call.trialTime
-        options.tryInstall = { try call.trial(in: $2, hasProofs: true).run($0, over: $1) }
+        options.tryInstall = { try call.trial(hasProofs: true).run($0, over: $1) }
         options.compare = { try call.compare($0, $1) }
         options.allowDirty = call.has(allowDirty)
         options.defines = try call.defines(define)
@@ -185,8 +185,8 @@ extension Call {
     }
 
     /// Returns a temporary store in which a release is installed as a test.
-    func trial(in directory: String, hasProofs: Bool = false) -> TrialInstall {
-        TrialInstall(in: directory, checkTime: trialTime, hasProofs: hasProofs) { Interruption.isRequested }
+    func trial(hasProofs: Bool = false) -> TrialInstall {
+        TrialInstall(checkTime: trialTime, hasProofs: hasProofs) { Interruption.isRequested }
     }
 
     /// The time limit for checking a database when a release is built.

@@ -135,7 +135,7 @@ enum PublishVerb {
         options.keptReleases = call.number(keepReleases)
         options.uploadCommand = call.value(uploadWith)
         options.changes = try changes(call)
-        options.tryInstall = { try call.trial(in: $2).run($0, over: $1) }
+        options.tryInstall = { try call.trial().run($0, over: $1) }
         if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
         let report = try publish(call, options)
         if let warning = try warning(report, call) { call.output.warn(warning) }

@@ -66,6 +66,8 @@ enum ReplaceVerb {
             throw call.wrongUsage("replace needs two files, OLD.db and NEW.db, or --undo and OLD.db")
         }
         let replacement = try FileReplacement(old, by: call.value(new))
+        // Keeps the directory of the file open.
+        defer { withExtendedLifetime(replacement) {} }
         Interruption.watch()
         do {
             switch (call.value(new), call.has(undo)) {

@@ -142,6 +142,7 @@ final class Adoption: WritableEffect {
             guard try old.isHeld() else { throw old.inUse() }
             try Files.setMode(directory, 0o700)
             try Files.hardLink(place, at: kept)
+            try old.requireFile(at: kept) { try Files.remove(kept) }
         }
         try Files.setMode(directory, 0o555)
         try Files.syncDirectory(directory)
@@ -165,8 +166,7 @@ final class Adoption: WritableEffect {
             try Files.syncDirectory(transaction.layout.databases)
         }
         guard try Files.facts(directory) != nil else { return }
-        let left = try Files.list(directory).filter { ![Generation.manifestName, Seal.fileName].contains($0) }
-        if left.isEmpty {
+        if try Files.hasOnly(directory, where: [Generation.manifestName, Seal.fileName].contains) {
             try Files.setMode(directory, 0o700)
             _ = try Files.renameIfFree(directory, to: transaction.adopted)
             try LeaseFile.remove(generation, transaction.layout)

@@ -10,6 +10,8 @@ internal import StepKit
 final class DrainedFile {
     let path: String
     private(set) var lease: WriteLease?
+    /// The file or symlink at the path when the lease was taken.
+    private var entry: FileFacts?
     /// The change counter that identifies the content that was read; nil if the file is not a database.
     private var counter: UInt32?
 
@@ -24,7 +26,7 @@ final class DrainedFile {
     func hold(read: (Connection) throws -> Void, discard: () throws -> Void = {}) throws {
         for _ in 0..<Self.maxAttempts {
             let counter = try drain(read)
-            guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
+            let lease = try takeLease()
             (self.counter, self.lease) = (counter, lease)
             try removeLeftovers()
             do { if try isUnchanged() { return } } catch {
@@ -40,10 +42,10 @@ final class DrainedFile {
 
     /// Takes the lease on a file that is not a database and has no sidecars.
     func holdPlainFile() throws {
-        guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
+        let lease = try takeLease()
         (self.counter, self.lease) = (nil, lease)
         try removeLeftovers()
-        let sidecars = try Sidecars.of(path)
+        let sidecars = try Sidecars.ofFile(path)
         if sidecars.isEmpty { return }
         self.lease = nil
         if try !OpenFiles.holders(of: [path] + sidecars.paths).isEmpty { throw inUse() }
@@ -55,10 +57,22 @@ final class DrainedFile {
                 + "file, or move the files away.")
     }
 
+    /// Takes the lease on the file that the path names. In a sticky directory, the owner of the file can exchange it for a link at
+    /// any moment.
+    private func takeLease() throws -> WriteLease {
+        let entry = try Files.facts(path)
+        if entry?.kind == .link { _ = try Files.resolvedForOpening(path) }
+        guard let lease = try WriteLease.take(path, patience: Self.patience), let found = try Files.facts(path),
+            try found.isSameFile(entry) && (found.kind == .link || lease.isOfFile(at: path))
+        else { throw inUse() }
+        self.entry = entry
+        return lease
+    }
+
     /// Removes an empty `-wal` or `-journal` and a `-shm`, which SQLite may leave next to a database in rollback mode. They contain no rows,
     /// and no process uses them, because none has the leased file open.
     private func removeLeftovers() throws {
-        let sidecars = try Sidecars.of(path)
+        let sidecars = try Sidecars.ofFile(path)
         let leftovers = [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap(\.self)
         guard sidecars.journal.map({ $0.facts.size == 0 }) ?? true, sidecars.wal.map({ $0.facts.size == 0 }) ?? true,
             leftovers.allSatisfy({ $0.facts.kind == .file })
@@ -69,8 +83,7 @@ final class DrainedFile {
     /// Takes the lease again after another process tried to open the file; returns false if that process wrote to it.
     func holdAgain() throws -> Bool {
         lease = nil
-        guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
-        self.lease = lease
+        self.lease = try takeLease()
         return try isUnchanged()
     }
 
@@ -79,9 +92,18 @@ final class DrainedFile {
 
     func release() { lease = nil }
 
+    /// Throws unless the held file itself was moved or linked to a path; `undo` reverses that.
+    func requireFile(at new: String, undo: () throws -> Void) throws {
+        if let entry, try entry.isSameFile(Files.facts(new)) { return }
+        try undo()
+        throw MoultError(
+            .occupied, .refused, what: "\(path) cannot be taken over", why: "another file was put in its place",
+            now: "Find out which program replaces it: \(shellLine(["ls", "-l", path]))")
+    }
+
     private func isUnchanged() throws -> Bool {
         guard let lease else { return false }
-        guard try Sidecars.of(path).isEmpty else { return false }
+        guard try Sidecars.ofFile(path).isEmpty else { return false }
         guard let counter else { return true }
         return try lease.reading { try DatabaseHeader(of: $0) }.changeCounter == counter
     }

@@ -104,6 +104,10 @@ final class Exchange: WritableEffect {
         for _ in 0..<Self.maxAttempts {
             try Files.exchange(waiting, place)
             isExchanged = true
+            try old.requireFile(at: waiting) {
+                try Files.exchange(waiting, place)
+                isExchanged = false
+            }
             if try old.isHeld() {
                 try Files.syncDirectory(Files.directory(of: place))
                 try Files.syncDirectory(Files.directory(of: waiting))
@@ -146,6 +150,7 @@ final class Exchange: WritableEffect {
         let new = DrainedFile(place)
         try new.hold(read: { _ in })
         try Files.exchange(waiting, place)
+        try new.requireFile(at: waiting) { try Files.exchange(waiting, place) }
         guard try new.isHeld() else {
             try Files.exchange(waiting, place)
             throw new.inUse()

@@ -119,6 +119,6 @@ extension SetAside {
         let ours = [
             record, Files.name(of: Files.staged(record)), QuarantineRecord.salvaged, QuarantineRecord.salvageReport,
         ]
-        if try Files.list(directory).allSatisfy(ours.contains) { try Files.removeTree(directory) }
+        if try Files.hasOnly(directory, where: ours.contains) { try Files.removeTree(directory) }
     }
 }

@@ -62,6 +62,10 @@ final class Displacement {
     func keepFile(_ leased: WriteLease? = nil) throws {
         try begin(FileFacts.of(place), leased, has: { _ in false })
         if try !Files.hardLinkIfPossible(place, at: file) { throw cannotKeep() }
+        if let leased, try !leased.isOfFile(at: file) {
+            try Files.remove(file)
+            throw cannotKeep()
+        }
         try sync()
     }
 

@@ -45,7 +45,7 @@ package struct Removable {
             guard try Files.facts(set)?.kind == .directory, !unfinished.contains(where: { name.hasPrefix("\($0)-") })
             else { continue }
             try Files.remove(Files.staged("\(set)/\(QuarantineRecord.fileName)"))
-            if try Files.list(set).isEmpty { try Files.removeTree(set) }
+            if try Files.isEmpty(set) { try Files.removeTree(set) }
         }
     }
 
@@ -58,7 +58,7 @@ package struct Removable {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
             // Without a record, this directory was created just before a crash.
             let names = [QuarantineRecord.fileName, Files.name(of: Files.staged(QuarantineRecord.fileName))]
-            let unwritten = try Files.list(directory).allSatisfy(names.contains)
+            let unwritten = try Files.hasOnly(directory, where: names.contains)
             guard unwritten, try Files.facts(directory) != nil,
                 try Files.facts("\(directory)/\(QuarantineRecord.fileName)") == nil
             else { return nil }
@@ -268,12 +268,12 @@ package struct Removable {
         guard try Files.facts(layout.settings) != nil, let lock = try StoreLock.takeIfFree(layout) else { return }
         defer { withExtendedLifetime(lock) {} }
         let places = [layout.generations, layout.transactions, layout.quarantine]
-        guard try places.allSatisfy({ try Files.list($0).isEmpty }), try Files.facts(layout.current) == nil else {
+        guard try places.allSatisfy(Files.isEmpty), try Files.facts(layout.current) == nil else {
             return
         }
         try Files.remove(layout.settings)
         try Files.removeTree(layout.hidden)
-        if try Files.list(layout.root).isEmpty { try Files.removeEmpty(layout.root) }
+        if try Files.isEmpty(layout.root) { try Files.removeEmpty(layout.root) }
     }
 
     /// A set in quarantine: any cache, but another set only if `isNamed` says that the operator asked for it.

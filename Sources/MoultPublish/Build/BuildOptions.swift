@@ -14,7 +14,7 @@ package struct BuildOptions {
     /// The database of the previous release, whose layout is kept for unchanged rows.
     package var from: String?
     /// The environment for `${env.X}` and `SOURCE_DATE_EPOCH`.
-    package var environment = Subprocess.ownEnvironment
+    package var environment = ProcessEnvironment.all
     /// Gets every warning immediately.
     package var warn: (BuildWarning) -> Void = { _ in }
     /// Gets the output of the script: `.print`, `.echo`, the rows of its queries.

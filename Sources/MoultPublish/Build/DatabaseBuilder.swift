@@ -27,7 +27,7 @@ package struct DatabaseBuilder {
 
         let warnings = WarningLimiter(options.warn)
         let sandbox = try SandboxVFS(
-            directory: rule.root, writable: outputStaging.directory, clock: clock, mayRead: rule.allowsOpening)
+            directory: rule.root, writable: outputStaging.directoryInSQLite, clock: clock, mayRead: rule.allowsOpening)
         let connection = try Connection(path: outputStaging.draft, access: .readWriteCreate, in: sandbox)
         let stopper = try options.shouldStop.map { try Stopper(connection.interrupter, when: $0) }
         defer { stopper?.end() }

@@ -7,7 +7,7 @@ struct OutputStaging {
     private let work: WorkDirectory
     var directory: String { work.path }
     private let output: String
-    /// The path of the output, in the directory that the work directory is in.
+    /// The absolute path of the output, in the directory that the work directory is in and keeps open.
     private let target: String
     /// The database that the script works on.
     var draft: String { "\(directory)/draft.db" }
@@ -16,25 +16,28 @@ struct OutputStaging {
 
     /// Creates the directory; refuses an output path that must not be replaced.
     init(output: String) throws {
-        try Self.check(output)
+        if output.isEmpty || output.endsWithSlash {
+            throw Self.refusal(output, "it is not a file name", "Specify a file with -o.")
+        }
         let parent = Files.directory(of: output)
         guard try Files.factsThroughLinks(parent)?.kind == .directory else {
             throw MoultError(.output, what: "cannot write \(output)", why: "no directory \(parent)")
         }
         self.output = output
-        // SQLite resolves paths itself, so the path of the work directory has no symlinks.
-        let real = try Files.resolved(PinnedDirectory.output(parent).place)
-        target = "\(real == "/" ? "" : real)/\(Files.name(of: output))"
-        work = try WorkDirectory(in: real, named: ".\(Files.name(of: output)).building")
+        let pinned = try PinnedDirectory.output(parent)
+        let directory = try Files.absolute(parent)
+        target = "\(directory == "/" ? "" : directory)/\(Files.name(of: output))"
+        work = try WorkDirectory(in: directory, named: ".\(Files.name(of: output)).building")
+        try withExtendedLifetime(pinned) { try Self.check(output) }
     }
+
+    /// The path of the work directory in SQLite.
+    var directoryInSQLite: String { get throws { Files.directory(of: try Files.resolvedForOpening(draft)) } }
 
     /// Throws unless the output does not exist, is empty, or is a database that moult has built and no other program has
     /// written to. Also throws if the output has sidecars.
     private static func check(_ output: String) throws {
-        func reject(_ why: String, _ now: String) -> MoultError {
-            MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
-        }
-        if output.isEmpty || output.endsWithSlash { throw reject("it is not a file name", "Specify a file with -o.") }
+        func reject(_ why: String, _ now: String) -> MoultError { refusal(output, why, now) }
         if let facts = try Files.facts(output) {
             guard facts.kind == .file else {
                 throw reject("it exists and is not a regular file", "Choose another file with -o.")
@@ -68,6 +71,10 @@ struct OutputStaging {
         }
     }
 
+    private static func refusal(_ output: String, _ why: String, _ now: String) -> MoultError {
+        MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
+    }
+
     /// The change counter of every built database. Every later transaction increases it.
     private static let changes: UInt32 = 1
 
@@ -81,7 +88,7 @@ struct OutputStaging {
 
     /// Moves the finished database into place; returns its size.
     func deliver(inputs: Set<String>) throws -> Int {
-        if try Files.facts(output) != nil, inputs.contains(try Files.resolved(output)) {
+        if let there = try Files.facts(target), try inputs.contains(where: { try there.isSameFile(Files.facts($0)) }) {
             throw MoultError(
                 .output, .refused, what: "cannot write \(output)", why: "the script reads this file",
                 now: "Choose another file with -o.")

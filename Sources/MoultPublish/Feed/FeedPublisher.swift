@@ -62,7 +62,7 @@ package struct FeedPublisher {
         let faults = try FeedFaults(directory, lacksBundles: lacksBundles)
         let new = Set(releases.map(\.manifest.version))
         try faults.refuse(feed.releases.filter { !new.contains($0.version) })
-        try installForTrial(added, over: before?.feed.releases ?? [], in: work)
+        try installForTrial(added, over: before?.feed.releases ?? [])
         try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)
         guard text.count <= Feed.largest else {
@@ -123,13 +123,11 @@ package struct FeedPublisher {
     }
 
     /// Makes trial installations of the releases, because a release that no store could install must not be published.
-    private func installForTrial(
-        _ releases: [SealedRelease], over earlier: [Feed.Release], in work: WorkDirectory
-    ) throws {
+    private func installForTrial(_ releases: [SealedRelease], over earlier: [Feed.Release]) throws {
         for release in releases {
             try release.verifyBundle()
             _ = try Trials(
-                of: release.path, release.manifest, over: [], and: directory.path, listedIn: earlier, in: work.path,
+                of: release.path, release.manifest, over: [], and: directory.path, listedIn: earlier,
                 by: options.tryInstall)
         }
     }

@@ -19,9 +19,13 @@ package struct Revision: Equatable, Sendable {
     /// The environment of git. Variables for programs and paths of git are removed, except for the user's own configuration.
     /// Reading the repository must not write its index, and messages must not be translated.
     private static var environment: [String: String] {
-        let kept = ["PATH", "HOME", "XDG_CONFIG_HOME", "SUDO_UID"]
-        return Subprocess.ownEnvironment.filter { kept.contains($0.key) || $0.key.hasPrefix("GIT_CONFIG") }
-            .merging(["GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C"]) { $1 }
+        get throws {
+            var environment = ProcessEnvironment.all.filter { $0.key.hasPrefix("GIT_CONFIG") }
+            for name in ["PATH", "HOME", "XDG_CONFIG_HOME", "SUDO_UID"] {
+                environment[name] = try ProcessEnvironment.value(name)
+            }
+            return environment.merging(["GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C"]) { $1 }
+        }
     }
     /// The sandbox of git, which only needs to read. Programs that git might still start have no more rights.
     private static let `guard` = Guard(.program(plans: true))
@@ -29,10 +33,11 @@ package struct Revision: Equatable, Sendable {
     /// Queries git about the repository that contains the directory.
     package init(of directory: String) throws {
         func git(_ arguments: String..., in place: String? = nil) throws -> String {
+            let environment = try Self.environment
             let result: Subprocess.Result
             do {
                 result = try Self.guard.run(
-                    Self.command + arguments, in: place ?? directory, wholeEnvironment: Self.environment,
+                    Self.command + arguments, in: place ?? directory, wholeEnvironment: environment,
                     limit: 64 << 20)
             } catch {
                 throw MoultError(

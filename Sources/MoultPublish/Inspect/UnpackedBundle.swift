@@ -1,7 +1,6 @@
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultLibc
 internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
@@ -83,30 +82,5 @@ final class UnpackedBundle: Sendable {
             .subject, what: "the bundle \(bundle) does not match its manifest",
             why: "its SHA-256 is \(sha256.prefix(8))…, and the manifest says \(expected.prefix(8))…",
             now: "Use the manifest and the bundle of the same release.")
-    }
-}
-
-/// A directory for temporary files, removed when the last reference is released.
-final class ScratchDirectory: Sendable {
-    let path: String
-
-    init() throws {
-        // /var/tmp comes before /tmp, because /tmp may be in memory, and databases may be large.
-        let parents = [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self)
-        var made: String?
-        // An error is ignored, because the next parent directory may be usable.
-        for parent in parents where made == nil { made = try? Files.makeScratchDirectory(in: parent) }
-        guard let path = made else {
-            throw MoultError(
-                .system, what: "no directory for temporary files",
-                why: "none can be created in \(parents.joined(separator: ", "))",
-                now: "Choose another directory: TMPDIR=DIRECTORY")
-        }
-        self.path = path
-    }
-
-    deinit {
-        // Nothing depends on the removal of the directory, and no caller is left to handle an error.
-        try? Files.removeTree(path)
     }
 }

@@ -28,7 +28,7 @@ package struct PackOptions {
     /// Whether to pack even if files differ from the checked-out commit.
     package var allowDirty = false
     package var defines: [String: String] = [:]
-    package var environment = Subprocess.ownEnvironment
+    package var environment = ProcessEnvironment.all
     package var warn: (String) -> Void = { _ in }
     /// Called repeatedly; returns true if SQLite should stop the current statement.
     package var shouldStop: (@Sendable () -> Bool)?

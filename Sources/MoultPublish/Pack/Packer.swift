@@ -38,9 +38,7 @@ package struct Packer {
         defer { withExtendedLifetime(output) {} }
         // An error of the cleanup matters less than an error of packing.
         defer {
-            if isNew, let names = try? Files.list(options.output), names.isEmpty {
-                try? Files.removeEmpty(options.output)
-            }
+            if isNew, (try? Files.isEmpty(options.output)) == true { try? Files.removeEmpty(options.output) }
         }
         // The work directory is next to the result, so that finished files only need to be renamed.
         let work = try WorkDirectory(in: options.output, named: ".moult-pack")
@@ -208,8 +206,7 @@ package struct Packer {
         try warnOfSequence(manifest, except: "\(stem).json")
         try requireMigrations(manifest, except: "\(stem).json")
         let trials = try Trials(
-            of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, in: outputStaging,
-            by: options.tryInstall)
+            of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, by: options.tryInstall)
         let before = try options.previous.first ?? Trials.newest(in: options.output, before: manifest).first?.0
         let changes = try before.flatMap {
             try PackChanges(

@@ -14,7 +14,7 @@ package final class Substitution {
 
     /// `directory` is any directory in the repository.
     package init(
-        defines: [String: String], environment: [String: String] = Subprocess.ownEnvironment, directory: String
+        defines: [String: String], environment: [String: String] = ProcessEnvironment.all, directory: String
     ) {
         (self.defines, self.environment, self.directory) = (defines, environment, directory)
     }

@@ -125,6 +125,13 @@ extension MigrationRun: WorkerRequest {
             limits: .init(memory: Validator.memory, processor: processor + 5, fileSize: max(1 << 30, 4 * size)))
     }
 
+    func mapping(_ path: (String) -> String) -> MigrationRun {
+        var mapped = self
+        (mapped.copy, mapped.template) = (path(copy), path(template))
+        mapped.scripts = scripts.map { Script(name: $0.name, number: $0.number, file: path($0.file)) }
+        return mapped
+    }
+
     static func json(of answer: TrialReport) -> JSON {
         func counts(_ counts: [SQLName: Int]) -> JSON {
             .array(counts.map { ["table": .string($0.key.text), "rows": .size($0.value)] })

@@ -38,11 +38,12 @@ package enum SandboxedReexec {
         guard scratchArgument.withLock({ $0 }) == nil, WorkerService.isOffered,
             case .process(let program) = try Validator.available()
         else { return nil }
-        let scratch = makeScratch()
+        let directory = try makeScratch()
+        let scratch = directory?.path
         let result = Result {
             // Without /proc, Swift's own list is empty.
             let arguments = (1..<max(1, moult_argument_count())).compactMap { moult_argument($0) }
-            let words = [program, marker, scratch ?? ""] + arguments.map { String(cString: $0) }
+            let words = try [program, marker, scratch ?? ""] + arguments.map { try OutsideText.path($0, "an argument") }
             var environment = ["SWIFT_BACKTRACE": "enable=no"]
             if let scratch { (environment["TMPDIR"], environment["SQLITE_TMPDIR"]) = (scratch, scratch) }
             let ending = try Subprocess.runInPlace(words, environment: environment, stopSignal: stopSignal)
@@ -50,18 +51,13 @@ package enum SandboxedReexec {
             if let scratch { try body(scratch) }
             return status
         }
-        if let scratch { try Files.removeTree(scratch) }
+        if let scratch { try withExtendedLifetime(directory) { try Files.removeTree(scratch) } }
         return try result.get()
     }
 
-    /// Returns a directory that only this user may read; nil if it cannot be created, because most databases need none.
-    private static func makeScratch() -> String? {
-        // /tmp is not the first choice, because it may be in memory, and databases may be large.
-        for parent in [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self) {
-            // An error is ignored, because the next location may have space, and most databases need no directory.
-            if let made = try? Files.makeScratchDirectory(in: parent) { return made }
-        }
-        return nil
+    /// Returns nil if no directory can be created, because most databases need none.
+    private static func makeScratch() throws -> ScratchDirectory? {
+        do { return try ScratchDirectory() } catch let error as MoultError where error.outcome != .refused { return nil }
     }
 
     private static func status(of ending: Subprocess.Ending, _ what: String) throws -> Int32 {

@@ -87,6 +87,12 @@ extension Validation: WorkerRequest {
                 fileSize: max(64 << 20, 2 * size)))
     }
 
+    func mapping(_ path: (String) -> String) -> Validation {
+        var mapped = self
+        (mapped.path, mapped.old) = (path(self.path), old.map(path))
+        return mapped
+    }
+
     static func json(of answer: ValidationReport) -> JSON { answer.json }
     static func answer(_ fields: Fields) throws -> ValidationReport { try ValidationReport(fields) }
 

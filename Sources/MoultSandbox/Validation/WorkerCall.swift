@@ -13,6 +13,8 @@ protocol WorkerRequest: Sendable {
     var processor: Int { get }
     /// Returns what the process may read, write and use; `scratch` is a directory for SQLite's temporary files.
     func protection(scratch: String) throws -> Guard
+    /// Returns the request with other paths for the same files.
+    func mapping(_ path: (String) -> String) -> Self
     /// Does the work in this process.
     func perform() -> Answer
     static func json(of answer: Answer) -> JSON
@@ -52,8 +54,12 @@ struct WorkerCall<Asked: WorkerRequest> {
         // The exit status shows what happened. Printing a backtrace takes seconds, and hides the signal.
         var command = Subprocess.Command([program, Asked.verb], environment: ["SWIFT_BACKTRACE": "enable=no"])
         command.endsWithParent = true
+        var files: [Int32] = []
+        let request = self.request.mapping { PinnedDirectory.pathInChild($0, &files) }
+        let place = PinnedDirectory.pathInChild(scratch, &files)
+        command.files = files
         let child = try Subprocess(
-            command, input: .bytes(request.json.setting("scratch", to: .string(scratch)).message))
+            command, input: .bytes(request.json.setting("scratch", to: .string(place)).message))
         var lines = MessageLines(longest: WorkerService.largest)
         var messages: [[UInt8]] = []
         do {

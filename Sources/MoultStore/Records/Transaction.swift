@@ -46,7 +46,7 @@ package struct Transaction {
         if isTrash { return true }
         let found = try Files.list(directory)
         if found.contains(Self.journalName) || found.contains(Self.waitingName) { return true }
-        return found.allSatisfy { Self.names.contains($0) || $0.hasPrefix("exam") || $0.hasPrefix("step-") }
+        return try Files.hasOnly(directory) { Self.names.contains($0) || $0.hasPrefix("exam") || $0.hasPrefix("step-") }
     }
 
     /// Returns the transactions of updates, and generations that are being removed.

@@ -162,8 +162,9 @@ package struct Custody {
                 why: "only root may change the list of trusted stores",
                 now: "Restore its owner and mode: chown root \(list); chmod 644 \(list)")
         }
-        let lines = String(decoding: try Files.read(list, limit: 1 << 20) ?? [], as: UTF8.self).split(ascii: "\n")
-            .map { String($0) }
+        // A line that is not valid UTF-8 is the path of no store.
+        let lines = (try Files.read(list, limit: 1 << 20) ?? []).split(separator: UInt8(ascii: "\n"))
+            .compactMap { OutsideText.valid($0) }
         if lines.contains(where: { $0.hasBytes(of: layout.root) }) { return true }
         let resolved = try Files.resolved(layout.root)
         guard lines.contains(where: { $0.hasBytes(of: resolved) }) else { return false }

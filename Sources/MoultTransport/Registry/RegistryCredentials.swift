@@ -19,7 +19,7 @@ enum RegistryCredentials: Equatable {
     /// Searches only `$REGISTRY_AUTH_FILE` if it is set, otherwise the usual files in order.
     static func find(for repository: Repository, stop: () throws -> Void) throws -> Found {
         var found = Found()
-        for path in files {
+        for path in try files {
             guard let bytes = try Files.read(path, limit: 1 << 20) else { continue }
             if let facts = try Files.factsThroughLinks(path),
                 facts.mode & 0o077 != 0 || ![0, geteuid()].contains(facts.owner)
@@ -34,15 +34,15 @@ enum RegistryCredentials: Equatable {
     }
 
     private static var files: [String] {
-        let environment = Subprocess.ownEnvironment
-        func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-        if let file = variable("REGISTRY_AUTH_FILE") { return [file] }
-        let home = variable("HOME")
-        let docker = variable("DOCKER_CONFIG") ?? home.map { "\($0)/.docker" }
-        return [
-            variable("XDG_RUNTIME_DIR").map { "\($0)/containers/auth.json" },
-            home.map { "\($0)/.config/containers/auth.json" }, docker.map { "\($0)/config.json" },
-        ].compactMap(\.self)
+        get throws {
+            if let file = try ProcessEnvironment.value("REGISTRY_AUTH_FILE") { return [file] }
+            let home = try ProcessEnvironment.value("HOME")
+            let docker = try ProcessEnvironment.value("DOCKER_CONFIG") ?? home.map { "\($0)/.docker" }
+            return [
+                try ProcessEnvironment.value("XDG_RUNTIME_DIR").map { "\($0)/containers/auth.json" },
+                home.map { "\($0)/.config/containers/auth.json" }, docker.map { "\($0)/config.json" },
+            ].compactMap(\.self)
+        }
     }
 
     private static func read(
