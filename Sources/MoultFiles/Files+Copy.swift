@@ -64,8 +64,8 @@ extension Descriptor {
     private borrowing func data(from offset: Int) throws -> Range<Int>? {
         let (number, path) = (self.number, self.path)
         do throws(Errno) {
-            let start = try Syscall.lseek(number, offset, SEEK_DATA)
-            return start..<(try Syscall.lseek(number, start, SEEK_HOLE))
+            let start = try Syscall.seekData(number, offset)
+            return start..<(try Syscall.seekHole(number, start))
         } catch {
             if error == Errno(ENXIO) { return nil }
             // A file system without this call: everything is data.

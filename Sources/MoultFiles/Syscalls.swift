@@ -50,8 +50,11 @@ package enum Syscall {
     static func pread(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) throws(Errno) -> Int {
         try call("pread") { MoultLibc.pread(fd, buffer.baseAddress, buffer.count, offset) }
     }
-    static func lseek(_ fd: Int32, _ offset: Int, _ origin: Int32) throws(Errno) -> Int {
-        try call("lseek") { Int(MoultLibc.lseek(fd, off_t(offset), origin)) }
+    static func seekData(_ fd: Int32, _ offset: Int) throws(Errno) -> Int {
+        try call("lseek") { Int(moult_seek_data(fd, off_t(offset))) }
+    }
+    static func seekHole(_ fd: Int32, _ offset: Int) throws(Errno) -> Int {
+        try call("lseek") { Int(moult_seek_hole(fd, off_t(offset))) }
     }
     static func write(_ fd: Int32, _ buffer: UnsafeRawBufferPointer) throws(Errno) -> Int {
         try call("write") { MoultLibc.write(fd, buffer.baseAddress, buffer.count) }

@@ -71,6 +71,9 @@ int moult_terminal_columns(int fd);
 typedef struct stat moult_stat;
 typedef struct statvfs moult_statvfs;
 int moult_fstat_call(int fd, moult_stat *out);
+// The next byte at or after the offset that is not in a hole, and the start of the next hole.
+off_t moult_seek_data(int fd, off_t offset);
+off_t moult_seek_hole(int fd, off_t offset);
 int moult_has_file_size_limit(void);
 int moult_statvfs_call(const char *path, moult_statvfs *out);
 int moult_flock_call(int fd, int operation);
