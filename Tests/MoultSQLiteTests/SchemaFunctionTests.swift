@@ -12,12 +12,12 @@ import Testing
     enum Place: String, CaseIterable {
         case check, fallback, virtual, stored, index, partial, view, trigger
 
-        /// The statements that put a call into this place. `x` is a column with the text 1.
-        func schema(_ call: String, of function: Function) -> [String] {
-            let table = "CREATE TABLE \(rawValue)_t(x TEXT"
+        /// The statements that put a call into this place. `x` is a column with the text 1, and a default has no columns.
+        func schema(_ function: Function) -> [String] {
+            let (table, call) = ("CREATE TABLE \(rawValue)_t(x TEXT", function.call("x", isExpression: isExpression))
             return switch self {
             case .check: ["\(table) CHECK(ifnull(\(call), 1) IS NOT NULL))"]
-            case .fallback: ["\(table), y DEFAULT(\(call.replacing("x", with: "'1'"))))"]
+            case .fallback: ["\(table), y DEFAULT(\(function.call("'1'", isExpression: true))))"]
             case .virtual: ["\(table), y AS (\(call)) VIRTUAL)"]
             case .stored: ["\(table), y AS (\(call)) STORED)"]
             case .index: ["\(table))", "CREATE INDEX i ON index_t(\(call))"]
@@ -47,10 +47,13 @@ import Testing
         private var isModuleFunction: Bool { Self.ofFTS[name] != nil }
         /// The rows on which a view or trigger calls the function.
         var source: String { Self.ofFTS[name].map { "\($0.table) WHERE \($0.table) MATCH 'one'" } ?? "src" }
-        /// A call with valid arguments.
-        var call: String {
-            let arguments = Self.ofFTS[name]?.arguments ?? Self.arguments[name]?[count] ?? Self.usual(count)
-            return "\(quoteIdentifier(name))(\(arguments))"
+        /// The arguments; nil for valid ones.
+        var fixed: String?
+        /// Returns a call with valid arguments.
+        func call(_ x: String, isExpression: Bool) -> String {
+            let ofRow = isExpression ? nil : Self.ofFTS[name]?.arguments
+            let arguments = fixed ?? ofRow ?? Self.arguments[name]?[count] ?? Self.usual(count)
+            return "\(quoteIdentifier(name))(\(fixed == nil ? arguments.replacing("x", with: x) : arguments))"
         }
         /// Some functions must have a window, and all others of their type may have one.
         var over: String { type == "w" ? " OVER (ORDER BY x)" : "" }
@@ -159,9 +162,11 @@ import Testing
             let limit = function.limit(in: place)
             let created = Result {
                 try connection.transaction(.immediate) {
-                    for sql in place.schema(function.call, of: function) { try connection.run(sql) }
+                    for sql in place.schema(function) { try connection.run(sql) }
                     // Some limits apply only when the function is called.
-                    if place == .view { _ = try connection.query("SELECT y FROM v") } else if withRows || limit != nil {
+                    if place == .view {
+                        _ = try connection.query("SELECT y FROM v")
+                    } else if withRows || limit != nil {
                         try connection.run("INSERT INTO \(place.rawValue)_t(x) VALUES('1')")
                     }
                 }
@@ -182,7 +187,8 @@ import Testing
     @Test(arguments: ofModules.sorted())
     func `a function of a module counts as one that only the app has`(_ name: String) throws {
         let path = try scratch.database(
-            "app.db", "CREATE TABLE t(x); CREATE VIEW v AS SELECT \(name)(x, x) FROM t; CREATE VIEW w AS SELECT \(name)(x)")
+            "app.db",
+            "CREATE TABLE t(x); CREATE VIEW v AS SELECT \(name)(x, x) FROM t; CREATE VIEW w AS SELECT \(name)(x)")
         let connection = try Connection.openGuarded(path: path, access: .readWrite, deadline: 60)
         for sql in ["SELECT * FROM v", "SELECT \(name)()", "SELECT \(name)(1)"] {
             let error = #expect(throws: MoultError.self) { _ = try connection.query(sql) }
@@ -195,7 +201,8 @@ import Testing
         let path = try scratch.database("app.db", "CREATE TABLE t(x); INSERT INTO t VALUES('a')")
         let app = try Connection(path: path, access: .readWrite, isForApp: true)
         try register("wipe", SQLITE_UTF8, on: app)
-        try app.execute("CREATE TABLE c(x CHECK(wipe(x) > 0)); INSERT INTO c VALUES(1); CREATE VIEW v AS SELECT wipe(x) FROM t")
+        try app.execute(
+            "CREATE TABLE c(x CHECK(wipe(x) > 0)); INSERT INTO c VALUES(1); CREATE VIEW v AS SELECT wipe(x) FROM t")
         try app.close()
         let connection = try Connection(path: path, access: .readWrite)
         try register("wipe", SQLITE_UTF8, on: connection)
@@ -213,16 +220,17 @@ import Testing
     }
 
     /// SQLite itself does not allow these in a schema, even in one that it trusts.
-    @Test(arguments: ["load_extension('x')", "fts3_tokenizer('simple', x'00')", "fts3_tokenizer('simple')"])
-    func `a schema cannot load code or take an address`(_ call: String) throws {
+    @Test(arguments: [
+        ("load_extension", "'x'"), ("fts3_tokenizer", "'simple', x'00'"), ("fts3_tokenizer", "'simple'"),
+    ])
+    func `a schema cannot load code or take an address`(_ name: String, _ arguments: String) throws {
+        let function = Function(name: name, type: "s", count: 1, flags: 0, fixed: arguments)
         for place in Place.allCases {
             let path = scratch.path("\(place).db")
             let connection = try Connection(path: path, access: .readWriteCreate)
             try connection.execute("CREATE TABLE src(x); INSERT INTO src VALUES(1); CREATE TABLE log(y)")
             let error = #expect(throws: MoultError.self) {
-                for sql in place.schema(call, of: .init(name: "f", type: "s", count: 1, flags: 0)) {
-                    try connection.run(sql)
-                }
+                for sql in place.schema(function) { try connection.run(sql) }
                 if place == .view { _ = try connection.query("SELECT y FROM v") }
                 try connection.run("INSERT INTO \(place.rawValue)_t(x) VALUES(1)")
             }

@@ -23,7 +23,8 @@ enum StuckSQL {
                 MoultError(
                     .interrupted, what: "interrupted while SQLite worked on \(finding.path)",
                     why:
-                        "moult received \(Interruption.name ?? "a signal"), and a function in the SQL of a database did not end within 2 s")
+                        "moult received \(Interruption.name ?? "a signal"), and a function in the SQL of a database did not end within 2 s"
+                )
             case .deadline:
                 MoultError(
                     .deadline, what: "a statement on \(finding.path) was stopped",
