@@ -60,8 +60,7 @@ import Testing
 
         /// Why SQLite does not allow the function in this place: a part of its message.
         func limit(in place: Place) -> String? {
-            if flags & Int64(SQLITE_DIRECTONLY) != 0 { return "unsafe use of" }
-            if type != "s", place.isExpression { return "misuse of" }
+            if type != "s", place.isExpression { return place == .fallback ? "unknown function" : "misuse of" }
             if flags & Int64(SQLITE_DETERMINISTIC) == 0, place.isStored {
                 return "non-deterministic functions prohibited in"
             }
@@ -89,6 +88,9 @@ import Testing
     /// an app, which only the app can call.
     static let ofModules: Set<String> = ["rtreenode", "rtreedepth", "rtreecheck", "fts5", "fts5_source_id", "optimize"]
 
+    /// Functions that load code, or take an address.
+    static let dangerous: Set<String> = ["load_extension", "fts3_tokenizer"]
+
     static let functions: [Function] = {
         // An error shows as a missing function, which the first test finds.
         let rows = (try? Connection.inMemory().query("PRAGMA function_list")) ?? []
@@ -105,13 +107,16 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     @Test func `all functions are tested`() {
-        #expect(Self.functions.count > 150)
+        #expect(Self.functions.count >= 140)
         for name in ["json_valid", "->>", "instr", "load_extension", "random", "bm25"] {
             #expect(Self.functions.contains { $0.name == name }, "\(name)")
         }
     }
 
-    @Test(arguments: functions.filter { !ofModules.contains($0.name) && $0.name != "match" })
+    @Test(
+        arguments: functions.filter {
+            !ofModules.contains($0.name) && !dangerous.contains($0.name) && $0.name != "match"
+        })
     func `a function can be used wherever SQLite allows it`(_ function: Function) throws {
         let places = try make(function)
         guard !places.isEmpty else { return }
@@ -219,11 +224,12 @@ import Testing
         #expect(code == SQLITE_OK)
     }
 
-    /// SQLite itself does not allow these in a schema, even in one that it trusts.
+    /// SQLite allows these in no place of a schema but a CHECK, where only the switches of the connection stop them.
     @Test(arguments: [
-        ("load_extension", "'x'"), ("fts3_tokenizer", "'simple', x'00'"), ("fts3_tokenizer", "'simple'"),
+        ("load_extension", "'x'", "not authorized"), ("load_extension", "'x', 'y'", "not authorized"),
+        ("fts3_tokenizer", "'simple', x'0010ADDE00000000'", "fts3tokenize disabled"),
     ])
-    func `a schema cannot load code or take an address`(_ name: String, _ arguments: String) throws {
+    func `a schema cannot load code or take an address`(_ name: String, _ arguments: String, _ why: String) throws {
         let function = Function(name: name, type: "s", count: 1, flags: 0, fixed: arguments)
         for place in Place.allCases {
             let path = scratch.path("\(place).db")
@@ -234,7 +240,20 @@ import Testing
                 if place == .view { _ = try connection.query("SELECT y FROM v") }
                 try connection.run("INSERT INTO \(place.rawValue)_t(x) VALUES(1)")
             }
-            #expect(error?.sqlite?.message.contains("unsafe use of") == true, "\(place): \(error as Any)")
+            let expected =
+                place == .check ? why : place.isStored ? "non-deterministic functions prohibited in" : "unsafe use of"
+            #expect(error?.sqlite?.message.contains(expected) == true, "\(place): \(error as Any)")
+            try connection.close()
+        }
+        // An app can have turned the check off, and the row is there.
+        let app = try Connection(path: scratch.path("check.db"), access: .readWrite, isForApp: true)
+        try app.execute("PRAGMA ignore_check_constraints = 1; INSERT INTO check_t(x) VALUES(1)")
+        try app.close()
+        let guarded = try Connection.openGuarded(path: scratch.path("check.db"), access: .readWrite, deadline: 60)
+        let checked = Result { try guarded.soundness(full: true) }
+        switch checked {
+        case .success(let soundness): #expect(soundness.notChecked.first?.contains(name) == true, "\(soundness)")
+        case .failure(let error): #expect(error.sqlite?.message == why, "\(error)")
         }
     }
 

@@ -2,12 +2,15 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultLibc
 internal import MoultSQLite
+internal import MoultSandbox
 
 /// Ends the command if SQLite does not return after a signal or a deadline. The end of the process releases all locks, and the
 /// next command recovers.
 enum StuckSQL {
     static func watch(reportingTo output: Output) {
-        SQLWatchdog.enable(isStopRequested: { Interruption.isRequested }) { finding in
+        SQLWatchdog.enable(
+            confinesLater: SandboxedReexec.isEntered, isStopRequested: { Interruption.isRequested }
+        ) { finding in
             let error = error(for: finding, isDecided: OpenDecision.exists)
             output.report(error)
             // The exit status matters more than results that cannot be written.
