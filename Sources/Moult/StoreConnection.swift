@@ -25,7 +25,8 @@ public final class StoreConnection {
         self.lease = lease
         self.recovered = recovered
         let isSealed = try lease.installed.database(name).kind.isSealed
-        connection = try Connection(path: lease.path(of: name), access: isSealed ? .immutable : .readWrite, isForApp: true)
+        connection = try Connection(
+            path: lease.path(of: name), access: isSealed ? .immutable : .readWrite, isForApp: true)
         // SQLite does not read the file before the first statement.
         _ = try connection.int("PRAGMA schema_version")
     }

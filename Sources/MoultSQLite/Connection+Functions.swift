@@ -8,7 +8,7 @@ extension Connection {
     /// must not be able to call them, and `trusted_schema = OFF` would also forbid SQLite's own JSON functions, which some
     /// versions do not declare harmless. A removed function counts as one that only the app has.
     ///
-    /// SQLite's own functions that load code or take an address are marked as not for schemas, whatever the setting.
+    /// `load_extension` cannot be removed, but every connection of moult turns it off.
     func removeUnknownFunctions() throws -> Set<String> {
         var usable: Set<String> = []
         for row in try query("PRAGMA function_list") {
@@ -16,10 +16,11 @@ extension Connection {
                 case .integer(let flags) = row[5]
             else { continue }
             let isOwn = row[1] == .integer(1)
-            if flags & Int64(SQLITE_DIRECTONLY) != 0 { continue }
-            if isOwn || flags & Int64(SQLITE_INNOCUOUS) != 0 || Self.searchFunctions.contains(name) {
+            // SQLite does not call the authorizer for a CHECK, and 3.40 calls even functions there that are not for schemas.
+            let isForSchemas = flags & Int64(SQLITE_DIRECTONLY) == 0
+            if isForSchemas, isOwn || flags & Int64(SQLITE_INNOCUOUS) != 0 || Self.searchFunctions.contains(name) {
                 usable.insert(asciiLowercased(name))
-            } else {
+            } else if !isOwn {
                 try remove(name, Int32(clamping: count), encoding)
             }
         }

@@ -95,8 +95,9 @@ package final class Connection {
         guard let clock else { return }
         // Otherwise, a schema could not use functions that SQLite does not declare harmless, such as JSON in some versions.
         try set(.trustedSchema, true)
+        try set(.loadExtension, false)
         try installProgressHandler()
-        try SQLWatchdog.add(clock)
+        SQLWatchdog.add(clock)
     }
 
     /// Opens the database, and tries again if the path leads to another file after SQLite has opened it, because SQLite does

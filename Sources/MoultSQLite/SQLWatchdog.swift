@@ -27,27 +27,44 @@ package enum SQLWatchdog {
     private struct State {
         var rules: Rules?
         var isRunning = false
+        /// Whether the thread may not start yet.
+        var mustWait = false
         var clocks: [ObjectIdentifier: CallClock] = [:]
     }
     private static let state = Mutex(State())
 
-    /// Watches all connections that this process opens from here on. `end` ends the process; it is called in another thread.
+    /// Watches all connections that this process opens from here on. `end` ends the process; it is called in another thread. A
+    /// process that confines itself later must have a single thread until then, and calls `start` afterwards.
     package static func enable(
-        isStopRequested: @escaping @Sendable () -> Bool, end: @escaping @Sendable (Finding) -> Never
+        confinesLater: Bool, isStopRequested: @escaping @Sendable () -> Bool,
+        end: @escaping @Sendable (Finding) -> Never
     ) {
-        state.withLock { $0.rules = Rules(isStopRequested: isStopRequested, end: end) }
+        state.withLock { state in
+            state.rules = Rules(isStopRequested: isStopRequested, end: end)
+            state.mustWait = confinesLater
+        }
     }
 
-    /// Starts to watch a connection. The thread starts with the first one, because a process that confines itself must have a
-    /// single thread until then.
-    static func add(_ clock: CallClock) throws {
-        try state.withLock { state in
-            guard let rules = state.rules else { return }
-            if !state.isRunning {
-                try Threads.detach { watch(rules) }
-                state.isRunning = true
-            }
+    /// Starts the thread of a process that has confined itself.
+    package static func start() {
+        state.withLock { state in
+            state.mustWait = false
+            start(&state)
+        }
+    }
+
+    private static func start(_ state: inout State) {
+        guard let rules = state.rules, !state.isRunning, !state.mustWait else { return }
+        // Without a thread for the watchdog, the command still works, and the next connection tries again.
+        do { try Threads.detach { watch(rules) } } catch { return }
+        state.isRunning = true
+    }
+
+    static func add(_ clock: CallClock) {
+        state.withLock { state in
+            guard state.rules != nil else { return }
             state.clocks[ObjectIdentifier(clock)] = clock
+            start(&state)
         }
     }
 

@@ -91,22 +91,29 @@ import Testing
             "CREATE TABLE own(x); CREATE INDEX i ON own(\(Self.stuck("x"))); INSERT INTO own VALUES('mine')",
         ])
         let before = try shop.tree()
-        try stop(SIGTERM, "\(Shop.command()) reset diary --set-user-data-aside --store \(shop.store)")
-        try shop.must("recover")
+        // A confined process reads the copy, so the command itself ends as usual.
+        let reset = try [Shop.command(), "reset", "diary", "--set-user-data-aside", "--store", shop.store]
+        #expect(try EndlessStatementTests.stop(SIGTERM, reset) == 1)
         #expect(try shop.tree() == before)
     }
 
-    @Test func `a file of a few kilobytes cannot fill the memory`() throws {
+    /// One value that is too large, or a hundred values that are together.
+    @Test(arguments: [
+        ("hex(zeroblob(200000000 + length(x)))", 1, "SQL on this database may make values of at most 16 MiB"),
+        ("hex(zeroblob(8000000 + length(x)))", 100, "out of memory"),
+    ])
+    func `a file of a few kilobytes cannot fill the memory`(_ value: String, _ count: Int, _ why: String) throws {
         let (old, new) = (shop.scratch.path("old.db"), shop.scratch.path("new.db"))
         try Shop.sql(old, "CREATE TABLE item(x); INSERT INTO item VALUES('mine')")
-        try Shop.sql(new, "CREATE TABLE item(x, g AS (hex(zeroblob(200000000 + length(x)))) STORED)")
+        let columns = (0..<count).map { ", g\($0) AS (\(value)) STORED" }.joined()
+        try Shop.sql(new, "CREATE TABLE item(x\(columns))")
+        // 1 GiB for SQLite, and as much for everything else. Without a limit, one value needs 1.2 GB, and a hundred need 1.6 GB.
+        let limited = "ulimit -v 4000000; exec \"$@\""
         let ended = try Shell.run([
-            "/usr/bin/env", "bash", "-c", "ulimit -v 4000000; exec \"$@\"", "bash", Shop.command(), "replace", old, new,
-            "--preserve", "item",
+            "/usr/bin/env", "bash", "-c", limited, "bash", Shop.command(), "replace", old, new, "--preserve", "item",
         ])
-        #expect(ended.status == 1)
-        #expect(ended.errors.contains("SQL on this database may make values of at most 16 MiB"), "\(ended.errors)")
-        #expect(ended.errors.contains("Find the generated column"), "\(ended.errors)")
+        #expect(ended.status == 1, "\(ended)")
+        #expect(ended.errors.contains(why) && ended.errors.contains("generated column"), "\(ended.errors)")
         #expect(try Shop.read(old, "SELECT x FROM item") == "mine\n")
     }
 }

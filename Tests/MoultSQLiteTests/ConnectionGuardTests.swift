@@ -49,7 +49,6 @@ import Testing
         ("PRAGMA user_version = 9", "PRAGMA user_version = 9"), ("VACUUM", "ATTACH"),
         ("VACUUM INTO '/tmp/moult-stolen.db'", "ATTACH"), ("ATTACH '/tmp/moult-stolen.db' AS x", "ATTACH"),
         ("DETACH main", "DETACH"), ("SELECT load_extension('x')", "the function load_extension"),
-        ("SELECT fts3_tokenizer('simple')", "the function fts3_tokenizer"),
     ])
     func `statements that do more than read are denied, and the error names the action`(
         _ sql: String, _ what: String

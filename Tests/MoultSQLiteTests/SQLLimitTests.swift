@@ -16,7 +16,8 @@ import Testing
     @Test func `values of a large database can be read and carried over to a small one`() throws {
         let (path, size) = (scratch.path("old.db"), 17 << 20)
         try Shell.must([
-            "sqlite3", path, "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b); INSERT INTO t VALUES(1, zeroblob(\(size)), zeroblob(\(size)))",
+            "sqlite3", path,
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b); INSERT INTO t VALUES(1, zeroblob(\(size)), zeroblob(\(size)))",
         ])
         let old = try Connection(path: path, access: .readWrite)
         let new = try Connection(
@@ -80,7 +81,9 @@ import Testing
     }
 
     /// The waits are those of SQLite's own busy handler: their sum is the timeout.
-    @Test(arguments: [0, 3, 40, 250]) func `a connection waits for a lock as long as its timeout`(_ timeout: Int32) throws {
+    @Test(arguments: [0, 3, 40, 250]) func `a connection waits for a lock as long as its timeout`(_ timeout: Int32)
+        throws
+    {
         let path = try scratch.database("a.db", "CREATE TABLE t(x)")
         let holder = try Connection(path: path, access: .readWrite)
         try holder.execute("BEGIN IMMEDIATE")

@@ -2,12 +2,15 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultLibc
 internal import MoultSQLite
+internal import MoultSandbox
 
 /// Ends the command if SQLite does not return after a signal or a deadline. The end of the process releases all locks, and the
 /// next command recovers.
 enum StuckSQL {
     static func watch(reportingTo output: Output) {
-        SQLWatchdog.enable(isStopRequested: { Interruption.isRequested }) { finding in
+        SQLWatchdog.enable(
+            confinesLater: SandboxedReexec.isEntered, isStopRequested: { Interruption.isRequested }
+        ) { finding in
             let error = error(for: finding, isDecided: OpenDecision.exists)
             output.report(error)
             // The exit status matters more than results that cannot be written.
@@ -23,7 +26,8 @@ enum StuckSQL {
                 MoultError(
                     .interrupted, what: "interrupted while SQLite worked on \(finding.path)",
                     why:
-                        "moult received \(Interruption.name ?? "a signal"), and a function in the SQL of a database did not end within 2 s")
+                        "moult received \(Interruption.name ?? "a signal"), and a function in the SQL of a database did not end within 2 s"
+                )
             case .deadline:
                 MoultError(
                     .deadline, what: "a statement on \(finding.path) was stopped",

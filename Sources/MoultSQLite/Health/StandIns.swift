@@ -79,6 +79,9 @@ extension Connection {
         AppNeed(error)?.kind == .collation || error.sqlite?.message == "no query solution"
     }
 
+    /// Returns whether a statement failed because something that only the app has is missing.
+    static func needsApp(_ error: any Error) -> Bool { AppNeed(error) != nil || needsStandIn(error) }
+
     /// Returns the number of rows in a table, even if its indexes need collations that only the app has.
     package func rowCount(_ table: String, schema: String = "main") throws -> Int {
         // For a plain count, NOT INDEXED is enough, and the index of a primary key may need a collation.

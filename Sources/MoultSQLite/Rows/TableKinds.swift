@@ -92,7 +92,8 @@ extension Connection {
         try withOnlyStatement("SELECT name, tbl_name, sql FROM \(quoteIdentifier(schema)).sqlite_schema", []) { row in
             while try row.step() {
                 for column in Int32(0)..<3 {
-                    if try !row.isNull(column) && row.withText(column, { String(validating: $0, as: UTF8.self) == nil }) {
+                    if try !row.isNull(column) && row.withText(column, { String(validating: $0, as: UTF8.self) == nil })
+                    {
                         return true
                     }
                 }

@@ -51,7 +51,8 @@ extension ValidationReport {
         .compact([
             "isOpen": .bool(isOpen), "isWAL": .bool(isWAL), "identity": identity?.json,
             "findings": findings.map { .array($0.map { .string($0) }) },
-            "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }), "answers": .array(answers.map(\.json)),
+            "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
+            "answers": .array(answers.map(\.json)),
             "rows": .array(rows.map(\.json)), "failure": failure?.report,
         ])
     }
