@@ -1,5 +1,6 @@
 import Moult
 import MoultBasics
+import MoultEngine
 import MoultFiles
 import MoultLibc
 import MoultStore

@@ -16,7 +16,11 @@ package struct ChangedGeneration {
     private struct File {
         let name: String
         let database: Database?
-        let sidecars: [String]
+        /// What the names of its sidecars have after the name of the file. A sidecar may have been moved away on the advice of moult,
+        /// as in `-wal.old`.
+        let suffixes: [String]
+        /// The path that shows the change.
+        let changed: String
     }
 
     /// Reads the records of the generation in a directory, which need not be in place. A record that is damaged or missing does not
@@ -39,24 +43,28 @@ package struct ChangedGeneration {
 
     /// Returns the changed files. Without `reading`, files whose metadata proves nothing count as unchanged.
     private func files(reading: Bool) throws -> [File] {
-        var names: Set<String> = []
+        let members = (manifest?.databases.map(\.member) ?? []) + (seal?.entries.map(\.member) ?? [])
+        var suffixes: [String: [String]] = [:]
         for name in try Files.list(directory) where ![Generation.manifestName, Seal.fileName].contains(name) {
+            let own = members.first { name.hasBytes(of: $0) || name.hasBytePrefix("\($0)-") }
             let suffix = SidecarSuffixes.all.first { name.hasByteSuffix($0) } ?? ""
-            names.insert(String(Substring(name.utf8.dropLast(suffix.utf8.count))))
-        }
-        return try names.sorted().compactMap { name in
-            let path = "\(directory)/\(name)"
-            let sidecars = try SidecarSuffixes.withRows.filter {
-                try Files.facts(path + $0).map { $0.size > 0 } ?? false
+            let file = own ?? String(Substring(name.utf8.dropLast(suffix.utf8.count)))
+            suffixes[file, default: []] += [String(Substring(name.utf8.dropFirst(file.utf8.count)))].filter {
+                !$0.isEmpty
             }
+        }
+        return try suffixes.sorted { $0.key < $1.key }.compactMap { name, suffixes in
+            let path = "\(directory)/\(name)"
             let database = manifest?.databases.first { $0.member == name }
             let kind = try Files.facts(path)?.kind
             // A link leads to a file that stays at the operator's location.
-            guard
-                kind == .file
-                    ? try !sidecars.isEmpty || isChanged(name, database, reading) : kind == nil && !sidecars.isEmpty
-            else { return nil }
-            return File(name: name, database: database, sidecars: sidecars)
+            if kind == .link || kind == .directory { return nil }
+            let withRows = try suffixes.first { suffix in
+                let size = try Files.facts(path + suffix)?.size ?? 0
+                return size > 0 && SidecarSuffixes.withRows.contains { suffix.hasBytePrefix($0) }
+            }
+            guard try withRows != nil || kind == .file && isChanged(name, database, reading) else { return nil }
+            return File(name: name, database: database, suffixes: suffixes, changed: path + (withRows ?? ""))
         }
     }
 
@@ -107,7 +115,7 @@ package struct ChangedGeneration {
                 throw error
             }
             return files.map { file in
-                "\(layout.generation(name))/\(file.name)\(file.sidecars.first ?? "") was written to, although the file is read-only; "
+                "\(file.changed) was written to, although the file is read-only; "
                     + "it is kept in quarantine before moult replaces or removes it"
             }
         }
