@@ -113,10 +113,10 @@ struct Parser: Sendable {
     private static var feedShapes: [Shape] {
         let open = "{\(feedHead) \"releases\": ["
         let critical = "\"critical\": [\((0..<100).map { "\"c\($0)\"" }.joined(separator: ", "))],"
-        func end(_ more: String = "") -> String {
+        @Sendable func end(_ more: String = "") -> String {
             String(release(9_999_999, more, version: "999.0.0").dropLast()) + "]}"
         }
-        func from(_ range: String) -> String { ", \"requires\": {\"from\": \"\(range)\"}" }
+        @Sendable func from(_ range: String) -> String { ", \"requires\": {\"from\": \"\(range)\"}" }
         let alternatives = (0..<60).map { "9.\($0).0" }.joined(separator: " || ")
         return [
             Shape("releases", open, end()) { release($0) },

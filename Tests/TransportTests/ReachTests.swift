@@ -6,11 +6,7 @@ import Testing
 
 /// A server on the internet cannot send requests on to this machine or its network. The servers are in a network namespace, in which
 /// 203.0.113.7 and 203.0.113.8 are addresses on the internet.
-@Suite(.enabled(if: ReachTests.hasNamespaces, "network namespaces need root")) struct ReachTests {
-    static var hasNamespaces: Bool {
-        geteuid() == 0 && (try? Shell.run(["unshare", "-nm", "ip", "link", "set", "lo", "up"], in: "/").status) == 0
-    }
-
+@Suite(.enabled(if: NetworkNamespace.isAvailable, "network namespaces need root")) struct ReachTests {
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
@@ -108,4 +104,11 @@ import Testing
             if reached: print("reached" if not refused else "both: " + message)
             else: print(("refused: " if refused else "failed: ") + message)
         """#
+}
+
+enum NetworkNamespace {
+    static var isAvailable: Bool {
+        // Without `unshare` or `ip`, the tests are skipped as well.
+        geteuid() == 0 && (try? Shell.run(["unshare", "-nm", "ip", "link", "set", "lo", "up"], in: "/").status) == 0
+    }
 }

@@ -57,14 +57,34 @@ def _constant(text: str) -> float:
 
 # Every alternative matches at the first attempt, however the text goes on, so that the time is proportional to the length of the
 # text.
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)|[^"/,]+|.', re.DOTALL)
+_TOKEN = re.compile(r'"|//[^\n]*|/\*.*?(?:\*/|\Z)|[^"/,]+|.', re.DOTALL)
+_MARK = re.compile(r'["\\]')
+
+
+def _end_of_string(text: str, start: int) -> int:
+    """Returns the position after a string that starts at this position, or the end of the text."""
+    position = start + 1
+    while True:
+        mark = _MARK.search(text, position)
+        if mark is None:
+            return len(text)
+        if mark[0] == '"':
+            return mark.end()
+        position = mark.end() + 1
 
 
 def without_comments(text: str) -> str:
     """Removes comments and trailing commas, which moult.json may contain; raises ValueError."""
     parts: List[str] = []
     comma: Optional[int] = None
-    for token in _TOKEN.findall(text):
+    position = 0
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        assert found is not None  # The last alternative matches any character.
+        token, position = found[0], found.end()
+        if token == '"':
+            position = _end_of_string(text, found.start())
+            token = text[found.start() : position]
         if token.startswith("/*") and not (len(token) >= 4 and token.endswith("*/")):
             raise ValueError("a comment has no end")
         if token.startswith(("//", "/*")):

@@ -142,8 +142,8 @@ def seconds(text):
 def test_the_time_to_read_settings_is_proportional_to_their_size(name, begin):
     part = SHAPES[name]
     small, large = [begin + part * (size // len(part)) for size in (100_000, 1_000_000)]
-    # Two milliseconds are for what every text takes.
-    assert seconds(large) <= 13 * (seconds(small) + 0.002)
+    # Three milliseconds are for what every text takes. A pause of the machine during one measurement must not fail the test.
+    assert any(seconds(large) <= 13 * (seconds(small) + 0.003) for _ in range(4))
 
 
 def test_a_store_object_reads_settings_once_for_all_caches(place, monkeypatch):
