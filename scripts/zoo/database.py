@@ -42,6 +42,11 @@ class Program:
     def words(self, option):
         return [word for value in self.all(option) for word in value.split()]
 
+    def only_here(self):
+        """The names of what only the program has; the message of a refusal must contain one of them."""
+        return [value.split()[0].strip("'") for option in ("collation", "function", "tokenizer") for value in self.all(option)] + [
+            value.split("USING ")[1].split("(")[0] for value in self.all("module")]
+
     def needs(self, connection):
         """Defines what the program itself would define."""
         for name in self.words("collation"):
