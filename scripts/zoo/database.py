@@ -122,7 +122,7 @@ class Program:
 def is_false_alarm(connection, text):
     """SQLite 3.40 reports NULL in columns of WITHOUT ROWID tables that stand before a column of the key, and have no NULL."""
     found = re.fullmatch(r"NULL value in (\w+)\.(\w+)", str(text))
-    return found and not connection.execute(f"SELECT count(*) FROM {quoted(found[1])} WHERE {quoted(found[2])} IS NULL").fetchone()[0]
+    return found and not connection.execute(f"SELECT count(*) FROM {quoted(found[1])} WHERE typeof({quoted(found[2])}) = 'null'").fetchone()[0]
 
 
 class Table:
