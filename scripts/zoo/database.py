@@ -42,6 +42,11 @@ class Program:
     def words(self, option):
         return [word for value in self.all(option) for word in value.split()]
 
+    def only_here(self):
+        """The names of what only the program has; the message of a refusal must contain one of them."""
+        return [value.split()[0].strip("'") for option in ("collation", "function", "tokenizer") for value in self.all(option)] + [
+            value.split("USING ")[1].split("(")[0] for value in self.all("module")]
+
     def needs(self, connection):
         """Defines what the program itself would define."""
         for name in self.words("collation"):
@@ -117,7 +122,7 @@ class Program:
 def is_false_alarm(connection, text):
     """SQLite 3.40 reports NULL in columns of WITHOUT ROWID tables that stand before a column of the key, and have no NULL."""
     found = re.fullmatch(r"NULL value in (\w+)\.(\w+)", str(text))
-    return found and not connection.execute(f"SELECT count(*) FROM {quoted(found[1])} WHERE {quoted(found[2])} IS NULL").fetchone()[0]
+    return found and not connection.execute(f"SELECT count(*) FROM {quoted(found[1])} WHERE typeof({quoted(found[2])}) = 'null'").fetchone()[0]
 
 
 class Table:
