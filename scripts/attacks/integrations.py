@@ -1,11 +1,12 @@
 """The Python package and the Ansible collection."""
+import base64
 import json
 import os
 import pathlib
 import shutil
 import sys
 
-from kit import attack, harmless, refused, works, OTHER, PYTHON, ROOT
+from kit import attack, harmless, refused, works, PYTHON, ROOT
 
 PYTHON_PATH = {"PYTHONPATH": str(ROOT / "integrations/python"), "PYTHONDONTWRITEBYTECODE": "1"}
 ANSIBLE = os.environ.get("ANSIBLE_VENV", str(ROOT / ".build/ansible")) + "/bin/ansible-playbook"
@@ -218,7 +219,6 @@ def public_key(arena, name="k"):
 
 @attack("the store trusts a key with the same ID as the given one, but other bytes", refused("trust|key"), limit=30)
 def key_with_same_id(arena):
-    import base64
     key = public_key(arena)
     data = base64.b64decode(key)
     other = base64.b64encode(data[:10] + base64.b64decode(public_key(arena, "other"))[10:]).decode()

@@ -19,7 +19,7 @@ An attack is a function with one parameter, its arena:
 An attack that needs another user or mounts has `root=True`, one that needs a program has `needs=("strace",)`; otherwise
 they are skipped and counted.
 """
-import contextlib, ctypes, dataclasses, fcntl, fnmatch, hashlib, http.server, inspect, io, json, os, pathlib, pty, re, select, shutil
+import contextlib, ctypes, dataclasses, fnmatch, hashlib, http.server, inspect, io, json, os, pathlib, pty, re, select
 import signal, sqlite3, stat, subprocess, sys, tarfile, threading, time
 
 OTHER = 65534  # an ordinary user, who owns nothing else

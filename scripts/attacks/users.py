@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import pathlib
+import subprocess
 import stat
 import time
 
@@ -185,7 +186,6 @@ def program_of_other_user(arena):
 
 @attack("the PID file of a consumer belongs to another user, and names a process of root", harmless(), root=True)
 def pid_file_of_other_user(arena):
-    import subprocess
     victim = subprocess.Popen(["sleep", "60"])
     try:
         arena.directory("shared", 0o1777)
