@@ -9,7 +9,7 @@ import time
 
 from kit import attack, harmless, refused, works, OTHER, THIRD
 
-OWNER = "belongs to|owner|other users?|another user|can change|can write|nobody|user "
+OWNER = "belongs to|owner|other users?|another user|can change|can write|user "
 LOOP = "while True: exchange('shared/out', 'shared/link')"
 
 
