@@ -10,7 +10,7 @@ import tarfile
 import zipfile
 import zlib
 
-from kit import attack, harmless, refused, sha256, tar, works
+from kit import attack, harmless, refused, sha256, tar
 
 REFUSED = refused(r"archive|bundle|member|match|not a|damaged|declared|manifest|link|size|SHA-256|memory|format|name", 1, 3)
 

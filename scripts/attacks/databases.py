@@ -253,7 +253,7 @@ def row_in_sealed_file(arena):
     arena.holds("store", "row in a sealed file")
 
 
-@attack("a trigger of the app deletes rows, and views have the names of moult's tables", harmless(), limit=40)
+@attack("a trigger of the app deletes rows, and views are named like the tables that moult creates", harmless(), limit=40)
 def planted_tables(arena):
     first, second = arena.shop("1.0.0"), arena.shop("2.0.0")
     for number, schema in enumerate(("CREATE TRIGGER r AFTER INSERT ON item BEGIN DELETE FROM item WHERE own = 1; END",

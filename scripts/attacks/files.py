@@ -172,7 +172,8 @@ READS = (["sql", "SELECT 1"], ["status"], ["verify"], ["doctor"], ["attach"], ["
 
 def unpacked(arena, words):
     """Copies the store, as from an archive, and runs a command that reads in the copy."""
-    arena.sh("rm -rf got; cp -a store got")
+    arena.remove("got")
+    arena.sh("cp -a store got")
     arena.attack(*words, "--store", "got", allowed=["got/.moult"])
 
 

@@ -13,13 +13,13 @@ An attack is a function with one parameter, its arena:
 - it has changed no file of the arena, except below `allowed`, and except records of the store (NOISE);
 - the program of `arena.trap` was not run, and no process is left;
 - `arena.secret` and control characters are in no output;
-- the command uses no more memory and time than allowed;
+- the command uses no more memory and time than allowed (times are those of an idle machine);
 - every row of `arena.keeps` is in its database, and every value of `arena.holds` is in some database of the store.
 
 An attack that needs another user or mounts has `root=True`, one that needs a program has `needs=("strace",)`; otherwise
 they are skipped and counted.
 """
-import contextlib, ctypes, dataclasses, fcntl, fnmatch, hashlib, http.server, inspect, io, json, os, pathlib, pty, re, select, shutil
+import contextlib, ctypes, dataclasses, fnmatch, hashlib, http.server, inspect, io, json, os, pathlib, pty, re, select
 import signal, sqlite3, stat, subprocess, sys, tarfile, threading, time
 
 OTHER = 65534  # an ordinary user, who owns nothing else
@@ -85,6 +85,11 @@ def attack(what, expects, root=False, needs=(), limit=20):
         ATTACKS.append(Attack(f"{module}.{function.__name__}", what, expects, function, root, tuple(needs), limit))
         return function
     return note
+
+
+def slack():
+    """How much longer than on an idle machine a command may take: up to four times on a busy one."""
+    return min(4.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
 class Failed(Exception):
@@ -171,7 +176,7 @@ class Arena:
 
     def run(self, words, user=None, cwd=None, env=None, limit=15, terminal=False, stdin=b"", during=None):
         """Runs a program, as another user if `user` is given, and returns how it ended; `during(process)` runs meanwhile."""
-        self.after = None
+        self.after, limit = None, limit * slack()
         words, environment = [os.fspath(word) for word in words], {**self.env, **(env or {})}
         if user:
             environment["HOME"] = environment["HOME"] if env and "HOME" in env else self.path(f"home-{user}")
@@ -362,7 +367,7 @@ class Arena:
         expects = expects or self.spec.expects
         ended = self.run([program or self.command, *words], limit=limit, **options)
         self.commands.append(ended)
-        if ended.seconds <= limit:
+        if not any(effect.startswith("time: ") and str(ended) in effect for effect in self.effects):
             if ended.status not in expects.statuses:
                 self.effects.append(f"status: expected {expects}, but {ended}")
             elif expects.says and not re.search(expects.says, " ".join(ended.text.split())) and (expects.name != "harmless" or ended.status not in (0, 2)):

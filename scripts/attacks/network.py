@@ -1,14 +1,11 @@
 """Servers that lie to stores which follow a feed, and feeds that an attacker has changed."""
 import base64
-import ctypes
 import gzip
 import json
 import os
 import pathlib
 import shutil
-import socket
 import ssl
-import subprocess
 import time
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,21 +18,29 @@ UNREACHABLE = (1, 3, 75)
 def follow(arena, versions=("1.0.0", "2.0.0"), installed=True, limits=None, server=None):
     """Publishes releases in `public`, signed with k.key, and creates a store that follows them. The store has the first
     release. Returns the server, which serves the first feed at first and then the last."""
-    key, server = arena.key(), server or arena.serve({})
+    server = server or arena.serve({})
+    feed(arena, f"{server.url}/feed.json", versions[:1])
+    shutil.copytree("public", "old")
+    server.answers = files_of("public")
+    settings = json.loads(pathlib.Path("store/moult.json").read_text())
+    arena.settings({"feed": {**settings["feed"], **LIMITS, **(limits or {})}})
+    if installed:
+        arena.moult("apply", "-q", "--store", "store")
+        arena.keeps("store/food.db", "SELECT v FROM food", [(versions[0],)])
+    for version in versions[1:]:
+        release = arena.release(version, {"food": ("reference", f"CREATE TABLE food(v); INSERT INTO food VALUES('{version}')")})
+        arena.moult("publish", "-q", "public", release, "--key", "k.key")
+    server.answers = files_of("public")
+    return server
+
+
+def feed(arena, url=None, versions=("1.0.0",)):
+    """Publishes releases in `public`, signed with k.key, and creates a store that follows the feed at a URL."""
+    key = arena.key()
     for version in versions:
         release = arena.release(version, {"food": ("reference", f"CREATE TABLE food(v); INSERT INTO food VALUES('{version}')")})
         arena.moult("publish", "-q", "public", release, "--key", key)
-        if version == versions[0]:
-            shutil.copytree("public", "old")
-            server.answers = files_of("public")
-            arena.moult("init", "-q", "store", "--product", PRODUCT, "--key", "k.pub", "--feed", f"{server.url}/feed.json")
-            settings = json.loads(pathlib.Path("store/moult.json").read_text())
-            arena.settings({"feed": {**settings["feed"], **LIMITS, **(limits or {})}})
-            if installed:
-                arena.moult("apply", "-q", "--store", "store")
-                arena.keeps("store/food.db", "SELECT v FROM food", [(version,)])
-    server.answers = files_of("public")
-    return server
+    arena.moult("init", "-q", "store", "--product", PRODUCT, "--key", "k.pub", *(["--feed", url] if url else []))
 
 
 def resign(arena, change, name="feed.json", key="k.key", directory="public"):

@@ -59,7 +59,7 @@ def command(effect, *words):
 if __name__ == "__main__":
     sys.exit(command(*sys.argv[1:]))
 
-from kit import attack, refused, Failed  # noqa: E402
+from kit import attack, refused  # noqa: E402
 
 EXPECTED = refused("the planted command refuses", 3)
 

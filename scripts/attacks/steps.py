@@ -2,7 +2,8 @@
 import json
 import os
 import pathlib
-import stat
+import socket
+import subprocess
 import time
 
 from kit import attack, harmless, refused, works, OTHER, PYTHON
@@ -10,14 +11,15 @@ from kit import attack, harmless, refused, works, OTHER, PYTHON
 PROTOCOL = "step|program|reply|protocol|result|JSON|line|output|effect|granted|may write|writable"
 
 
-def step(arena, plan="", apply="", prepare="", undo="", clean="", describe="", first="", writes=(), settings=None, result="", wanted=True):
+def step(arena, plan="", apply="", prepare="", undo="", clean="", describe="", first="", writes=(), settings=None):
     """Creates a store with release 1.0.0, a release 2.0.0 and a trusted step in Python, which runs these statements."""
     body = "".join(f"elif message['message'] == '{name}':\n" + "".join(f"    {line}\n" for line in (text or "pass").splitlines())
                    for name, text in (("prepare", prepare), ("apply", apply), ("undo", undo), ("clean", clean)))
     program = arena.write("step", f"""#!{PYTHON}
 import ctypes, fcntl, json, os, signal, socket, subprocess, sys, time
 message = json.loads(sys.stdin.readline())
-context, answer = message.get("context", {{}}), {{"reply": "result"}}
+context = message.get("context", {{}})
+answer = result = {{"reply": "result"}}
 directory = message.get("staging", {{}}).get("directory")
 def attempt(action):
     try: return "done: %s" % (action(),)
@@ -27,7 +29,7 @@ if message["message"] == "describe":
     answer.update(protocol=1, name="test.step", version="1", summary="attacks", planIsPure=True)
 {"".join(f"    {line}{chr(10)}" for line in describe.splitlines())}elif message["message"] == "plan":
     answer["effects"] = [{{"change": {{"do": "custom", "name": "test", "text": "attacks", "with": {{"writes": {json.dumps(list(writes))}}}}}}}]
-{"".join(f"    {line}{chr(10)}" for line in plan.splitlines())}{body}{result}
+{"".join(f"    {line}{chr(10)}" for line in plan.splitlines())}{body}
 print(json.dumps(answer))
 """, 0o755)
     one, two = arena.shop("1.0.0"), arena.shop("2.0.0")
@@ -36,8 +38,7 @@ print(json.dumps(answer))
         arena.database("store/shop.db", "INSERT INTO item VALUES(7, 'row of the app', 1)")
         arena.holds("store", "row of the app")
     arena.settings({"steps": {"test.step": {"executable": program, "after": "copy", "timeout": 5, "prepareTimeout": 5, **(settings or {})}}})
-    if wanted:
-        arena.moult("steps", "trust", "test.step", "--store", "store")
+    arena.moult("steps", "trust", "test.step", "--store", "store", fine=(0, 1, 3))  # It may refuse a grant.
     return two
 
 
@@ -61,10 +62,11 @@ def granted_store(arena):
         two = step(arena, writes=[grant], settings={"writable": [grant]}, apply=f"attempt(lambda: open({target!r}, 'a').write('// rewritten'))\n"
                    f"attempt(lambda: open({arena.path('store/.moult/steps.json')!r}, 'w').write('x'))\nattempt(lambda: open({arena.path('store/.moult/holds.json')!r}, 'w').write('x'))")
         before = pathlib.Path(target).read_bytes()
-        trusted = pathlib.Path("store/.moult/steps.json").read_bytes()
+        records = pathlib.Path("store/.moult/steps.json")
+        trusted = records.read_bytes() if records.exists() else None
         arena.attack("apply", "--store", "store", two, allowed=UPDATED)
         arena.check(pathlib.Path(target).read_bytes() == before, f"file: with {grant}, the step has rewritten moult.json")
-        arena.check(pathlib.Path("store/.moult/steps.json").read_bytes() == trusted and not os.path.exists("store/.moult/holds.json"), f"file: with {grant}, the step has written below .moult")
+        arena.check((records.read_bytes() if records.exists() else None) == trusted and not os.path.exists("store/.moult/holds.json"), f"file: with {grant}, the step has written below .moult")
 
 
 @attack("an honest step that may write to a missing file creates it", works())
@@ -242,8 +244,6 @@ def unconfigured_step(arena):
 
 @attack("a step uses the network, signals other processes, and reads their memory, without a grant", harmless(), limit=40)
 def other_processes(arena):
-    import socket
-    import subprocess
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setblocking(False)
     local = socket.socket(socket.AF_UNIX)

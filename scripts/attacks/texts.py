@@ -6,7 +6,7 @@ import re
 import shlex
 import subprocess
 
-from kit import attack, harmless, refused, works, files_of
+from kit import attack, harmless, works
 
 ESCAPE = "\x1b]0;title\x07\x1b[2J\u202e\u2066\x9b2J\r\x08"
 SHELL = "'; touch sprung; '$(touch sprung)`touch sprung`"

@@ -164,13 +164,13 @@ def long_records(arena):
             arena.attack(*words, "--store", "store", limit=2 * SECONDS, memory=600, allowed="store")
 
 
-@attack("6,000 foreign names are among the generations, transactions, sets and downloads of a store", harmless(), limit=60)
+@attack("1,500 foreign names are among the generations, transactions, sets and downloads of a store", harmless(), limit=60)
 def crowded_directories(arena):
     one, two = arena.shop("1.0.0"), arena.shop("2.0.0")
     arena.store(one)
     for directory in ("generations", "transactions", "quarantine", "downloads", "leases", "feed"):
         os.makedirs(f"store/.moult/{directory}", exist_ok=True)
-        for n in range(1000):
+        for n in range(250):
             os.mkdir(f"store/.moult/{directory}/{n}.0.0+{n:08x}")
     for words in (["status"], ["quarantine"], ["doctor"], ["who"], ["apply", two], ["clean"], ["rollback"]):
         arena.attack(*words, "--store", "store", limit=2 * SECONDS, memory=400, allowed="store")

@@ -3,12 +3,13 @@ import fcntl
 import json
 import os
 import pathlib
+import subprocess
 import stat
 import time
 
 from kit import attack, harmless, refused, works, OTHER, THIRD
 
-OWNER = "belongs to|owner|other users?|another user|can change|can write|nobody|user "
+OWNER = "belongs to|owner|other users?|another user|can change|can write|user "
 LOOP = "while True: exchange('shared/out', 'shared/link')"
 
 
@@ -185,7 +186,6 @@ def program_of_other_user(arena):
 
 @attack("the PID file of a consumer belongs to another user, and names a process of root", harmless(), root=True)
 def pid_file_of_other_user(arena):
-    import subprocess
     victim = subprocess.Popen(["sleep", "60"])
     try:
         arena.directory("shared", 0o1777)
