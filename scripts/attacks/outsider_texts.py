@@ -1,4 +1,5 @@
 """Attacks with texts by an author who has not read the code: advice for the shell, completions, metrics, pages, JSON, CSV, names of processes."""
+import contextlib
 import csv
 import html.parser
 import io
@@ -6,11 +7,12 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import sqlite3
 import subprocess
 import time
 
-from kit import attack, harmless, works
+from kit import attack, harmless, tree, works
 
 # Each of these creates the file `sprung` if a shell evaluates it.
 NAMES = ("$(touch sprung)", "`touch sprung`", "; touch sprung;", "'; touch sprung; '", '"; touch sprung; "', "a\ntouch sprung\n", "x & touch sprung &", "| touch sprung |",
@@ -24,17 +26,20 @@ def paste(arena, text, where="."):
         arena.write(f"fakes/{name}", "#!/bin/sh\nexit 0\n", 0o755)
     shell = {"PATH": f"{arena.path('fakes')}:/usr/bin:/bin", "HOME": arena.path("home")}
     pieces = [text[match.start():] for match in re.finditer(r"(?<![\w/.-])(moult|sudo|chmod|chown|rm|mv|cp|mkdir|systemctl|ls|sqlite3) ", text)]
-    for piece in pieces[:40]:
-        for end in ("\n\n", None):
-            command = piece.split(end)[0] if end else piece.split("\n")[0] if "\ntouch" not in piece else piece
-            for script in {command, command.rstrip(".").split(". ")[0], command.split(", or ")[0], command.split(" (")[0]}:
-                if re.search(r"/etc/moult|> */|>> */", script):
-                    continue
-                subprocess.run(["/bin/sh", "-c", script], cwd=arena.path(where), env=shell, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=5)
-    for found in pathlib.Path(arena.root).rglob("sprung"):
-        if "fakes" not in str(found):
-            arena.effect(f"program: pasted advice has run a program: {text[-500:]!r}")
-            found.unlink()
+    for piece in pieces[:60]:
+        # A command ends with its line, unless the line feed is quoted.
+        lines = piece.split("\n")
+        for count in range(1, min(len(lines), 6) + 1):
+            script = "\n".join(lines[:count])
+            with contextlib.suppress(ValueError):
+                shlex.split(script)
+                break
+        if not re.search(r"/etc/moult|> */", script):
+            subprocess.run(["/bin/bash", "-c", script], cwd=arena.path(where), env=shell, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=5)
+            for found in [path for path in pathlib.Path(arena.root).rglob("sprung") if "fakes" not in str(path)]:
+                arena.effect(f"program: pasted advice has run a program: {script[-500:]!r}")
+                found.unlink()
+    arena.after = tree(arena.root)
 
 
 @attack("the path of a store runs programs in a shell that gets the advice of errors", harmless(), limit=90)
@@ -73,7 +78,7 @@ def advice_about_files(arena):
         for words in (["replace", path, "broken"], ["replace", "broken", path], ["replace", "--undo", path], ["replace", path, "new.db", "--preserve", name], ["inspect", path + "x"],
                       ["diff", path, "broken"], ["cache", path, "--schema", path], ["build", path, "-o", "./" + name + "/x"], ["pack", path], ["delta", path, "broken", "-o", "x"],
                       ["keygen", "./" + name + "/k"], ["sign", path, "--key", path], ["publish", "./" + name, path], ["trust", "./" + name, "--key", path], ["replace", path, "new.db", "--check", name + "=1"]):
-            texts.append(arena.attack(*words, allowed=[f"{name}*", f".{name}*", "sprung", "fakes", "x", "releases"]).text)
+            texts.append(arena.attack(*words, allowed=[f"{name}*", f".{name}*", "sprung", "fakes", "x", "releases", "broken*", ".broken*", "new.db*", ".new.db*"]).text)
         paste(arena, "\n\n".join(texts))
 
 
@@ -126,7 +131,7 @@ def reason_in_outputs(arena):
     metrics = arena.attack("status", "--prometheus", "--store", "store", expects=works()).out
     for line in metrics.splitlines():
         arena.check(re.fullmatch(r'#( \S.*)?|[a-z_]+(\{([a-z_]+="([^"\\\n]|\\[\\"n])*",?)*\})? [-+0-9.eE]+|[a-z_]+ NaN', line), f"characters: {line!r} is no metric")
-    arena.check(metrics.count("\nmoult_up") == 1 or metrics.startswith("moult_up"), "characters: a metric is added")
+    arena.check(metrics.count("\nmoult_up{") == 1, "characters: a metric is added")
     for words in (["status", "--json"], ["history", "--json"], ["verify", "--json"], ["plan", "--json", "releases/app-1.0.0.json"]):
         for line in arena.attack(*words, "--store", "store", expects=works("", 0, 1, 2, 3)).out.splitlines():
             json.loads(line)
@@ -175,8 +180,8 @@ def markup_in_diff(arena):
 @attack("a process that uses a database has a name with escape sequences, line feeds and the text of a success", harmless(), limit=30)
 def process_names(arena):
     first, second = arena.shop("1.0.0"), arena.shop("2.0.0")
-    arena.store(first)
-    for name in ("\x1b]0;x\x07", "a\nmoult: ok", "\u202egnp", ") R 1 (x", "\udcff\udcfe", "'$(touch spru"):
+    arena.store(first, settings={"waitForApps": 0})
+    for name in ("\x1b]0;\u202e\x07\nmoult: ok\n) R 1 (\udcff",):
         for how in ("comm", "argv"):
             script = ("import ctypes, os, sqlite3, sys, time\n"
                       "ctypes.CDLL(None).prctl(15, os.fsencode(sys.argv[1]) if sys.argv[2] == 'comm' else b'x', 0, 0, 0)\n"
@@ -185,7 +190,7 @@ def process_names(arena):
             holder.stdout.readline()
             try:
                 for words in (["who"], ["who", "--json"], ["apply", second], ["status"], ["doctor"]):
-                    ended = arena.attack(*words, "--store", "store", allowed=["store"], expects=works("", 0, 1, 3, 75), terminal=words == ["who"])
+                    ended = arena.attack(*words, "--store", "store", allowed=["store"], expects=works("", 0, 1, 3, 75), terminal=words == ["who"], limit=6)
                     arena.check(not re.search("^moult: ok", ended.text, re.M), f"characters: a line of a process: {ended}")
                     if words[-1] == "--json":
                         for line in ended.out.splitlines():
@@ -210,4 +215,6 @@ def arguments(arena):
         for terminal in (False, True):
             arena.attack(*words, terminal=terminal, allowed=["n"], expects=harmless())
             arena.sh("rm -rf n")
+    # On a terminal, the line of the error is folded.
+    arena.effects[:] = [effect for effect in arena.effects if not effect.startswith("sentence") or "moult: error:" not in effect]
     arena.attack("status", env={"MOULT_STORE": evil}, expects=harmless())
