@@ -224,3 +224,47 @@ def odd_umasks(arena):
         arena.attack("apply", "-q", "--store", f"st{mask}", f"r{mask}/app-1.0.0.json", allowed=[f"st{mask}"])
         arena.attack("verify", "-q", "--store", f"st{mask}")
         arena.sh("rm -rf .app.db.moult")
+
+
+@attack("every file in JSON has 300,000 nested arrays or objects, a number of a megabyte, or a key a hundred thousand times", harmless(), limit=90)
+def nested_json(arena):
+    first, second = arena.shop("1.0.0"), arena.shop("2.0.0")
+    arena.store(first)
+    arena.database("store/shop.db", "INSERT INTO item VALUES(7, 'row of the app', 1)")
+    arena.moult("hold", "-q", "9.0.0", "--reason", "x", "--store", "store")
+    arena.moult("plan", "-q", "--store", "store", second, "-o", "a.plan")
+    arena.key()
+    arena.moult("publish", "-q", "feed", second, "--key", "k.key")
+    arena.sh("cp -a store whole; cp -a feed whole-feed; cp a.plan whole.plan; cp work-2.0.0/draft.json whole.json")
+    generation = os.readlink("store/.moult/current")
+    bombs = ("[" * 300_000, '{"a":' * 300_000, '{"x":' + "9" * 1_000_000 + "}", '{"x":1e' + "9" * 100_000 + "}", "{" + '"moult":1,' * 100_000 + '"product":"org.example.app"}', '{"a":[' * 60_000 + "]}" * 60_000, '"' + "\\u0301" * 200_000 + '"')
+    readers = {"store/moult.json": ["status"], "store/.moult/holds.json": ["apply", second], "store/.moult/history.jsonl": ["history"], "store/.moult/checks.json": ["status"], "store/.moult/steps.json": ["steps"],
+               f"store/.moult/{generation}/manifest.json": ["plan", second], f"store/.moult/{generation}/seal.json": ["verify"], "store/.moult/feed/seen.json": ["check", "--feed", "feed/feed.json", "--allow-unsigned"], "feed/feed.json": ["check", "--feed", "feed/feed.json", "--allow-unsigned"],
+               "a.plan": ["apply", "--plan", "a.plan"], "work-2.0.0/draft.json": ["pack", "work-2.0.0/draft.json"]}
+    for path, words in readers.items():
+        for bomb in bombs:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            for parent in (os.path.dirname(path) or ".",):
+                os.chmod(parent, os.stat(parent).st_mode | 0o200)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            pathlib.Path(path).write_text(bomb)
+            ended = arena.attack(*words, *([] if words[0] == "pack" else ["--store", "store"]), limit=5, memory=500, allowed=["store", "releases"], expects=harmless())
+            arena.check(ended.status >= 0, f"status: {path}: {ended}")
+            arena.sh("chmod -R u+w store; rm -rf store feed; cp -a whole store; cp -a whole-feed feed; cp whole.plan a.plan; cp whole.json work-2.0.0/draft.json")
+    arena.holds("store", "row of the app")
+
+
+@attack("the settings of a git repository run programs while a release is packed in it", harmless(), needs=("git",))
+def git_settings(arena):
+    trap = arena.trap()
+    arena.database("repo/food.db", ONE)
+    arena.write("repo/draft.json", json.dumps({"manifest": 1, "product": "org.example.app", "version": "1.0.0", "sequence": "${git.count}", "databases": {"food": {"kind": "reference", "source": "food.db"}}}))
+    arena.sh(f"""cd repo; git init -q .; git add .; git -c user.name=a -c user.email=a@b commit -qm x
+        for name in core.fsmonitor core.pager core.sshCommand core.editor core.askPass core.gitProxy diff.external interactive.diffFilter gpg.program credential.helper filter.x.clean filter.x.smudge filter.x.process merge.x.driver diff.x.textconv diff.x.command pager.log pager.status uploadpack.packObjectsHook; do git config $name {trap}; done
+        git config filter.x.required true; printf '* filter=x diff=x\n' > .git/info/attributes
+        for hook in post-index-change reference-transaction pre-commit post-checkout fsmonitor-watchman; do printf '#!/bin/sh\n{trap}\n' > .git/hooks/$hook; chmod 755 .git/hooks/$hook; done; touch food.db draft.json""")
+    for words in (["pack", "repo/draft.json"], ["pack", "repo/draft.json", "--allow-dirty"], ["build", "repo/food.db", "-o", "out.db"]):
+        arena.attack(*words, allowed=["releases", "out.db", "repo/.git/index"], expects=harmless())
+        # A confined program cannot write, but can show that it runs.
+        arena.check("TRAP" not in arena.commands[-1].text, "program: git has run a program of the repository")

@@ -1,51 +1,28 @@
 """Attacks with texts by an author who has not read the code: advice for the shell, completions, metrics, pages, JSON, CSV, names of processes."""
-import contextlib
 import csv
-import html.parser
 import io
 import json
 import os
 import pathlib
 import re
-import shlex
 import sqlite3
 import subprocess
 import time
 
 from kit import attack, harmless, tree, works
+from outsider_judges import can_fail, metrics, nagios_line, page, paste
 
 # Each of these creates the file `sprung` if a shell evaluates it.
 NAMES = ("$(touch sprung)", "`touch sprung`", "; touch sprung;", "'; touch sprung; '", '"; touch sprung; "', "a\ntouch sprung\n", "x & touch sprung &", "| touch sprung |",
          "\\'; touch sprung #", "'\u0301; touch sprung; '\u0301", "$'\\''; touch sprung", "-n; touch sprung")
 
 
-def paste(arena, text, where="."):
-    """Runs each command in an advice as a shell would, with stand-ins for all programs but `touch`."""
-    arena.directory("fakes")
-    for name in ("moult", "sudo", "chmod", "chown", "rm", "mv", "cp", "mkdir", "systemctl", "sqlite3", "ls", "kill", "umount", "cd"):
-        arena.write(f"fakes/{name}", "#!/bin/sh\nexit 0\n", 0o755)
-    shell = {"PATH": f"{arena.path('fakes')}:/usr/bin:/bin", "HOME": arena.path("home")}
-    pieces = [text[match.start():] for match in re.finditer(r"(?<![\w/.-])(moult|sudo|chmod|chown|rm|mv|cp|mkdir|systemctl|ls|sqlite3) ", text)]
-    for piece in pieces[:60]:
-        # A command ends with its line, unless the line feed is quoted.
-        lines = piece.split("\n")
-        for count in range(1, min(len(lines), 6) + 1):
-            script = "\n".join(lines[:count])
-            with contextlib.suppress(ValueError):
-                shlex.split(script)
-                break
-        if not re.search(r"/etc/moult|> */", script):
-            subprocess.run(["/bin/bash", "-c", script], cwd=arena.path(where), env=shell, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=5)
-            for found in [path for path in pathlib.Path(arena.root).rglob("sprung") if "fakes" not in str(path)]:
-                arena.effect(f"program: pasted advice has run a program: {script[-500:]!r}")
-                found.unlink()
-    arena.after = tree(arena.root)
-
-
 @attack("the path of a store runs programs in a shell that gets the advice of errors", harmless(), limit=90)
 def advice_about_store(arena):
     release, second = arena.shop("1.0.0"), arena.shop("2.0.0")
-    for name in NAMES:
+    for planted in ("moult verify --store $(touch sprung)", "Run: moult verify 'a'; touch sprung;", "remove it with: rm -r d/a\\'; touch sprung #'"):
+        can_fail(arena, paste, f"moult: error: x\n  {planted}\n")
+    for name in NAMES[::2]:
         store = os.path.join("d", name)
         os.makedirs("d", exist_ok=True)
         if "/" in name:
@@ -69,7 +46,7 @@ def advice_about_store(arena):
 def advice_about_files(arena):
     arena.database("new.db", "CREATE TABLE t(x)")
     arena.write("broken", b"SQLite format 3\0" + bytes(4096))
-    for name in NAMES:
+    for name in NAMES[1::2]:
         path = f"./{name}.db"
         connection = sqlite3.connect(path)
         connection.executescript("CREATE TABLE t(x); INSERT INTO t VALUES(1)")
@@ -127,33 +104,17 @@ def reason_in_outputs(arena):
         path.write_text(json.dumps({"holds": [{"release": "*", "reason": EVIL, "since": "2026-01-01T00:00:00Z"}]}))
     arena.moult("hold", "-q", "--reason", "all | age=0;;; x", "--store", "store", fine=(0, 1, 3))
     nagios = arena.attack("status", "--nagios", "--store", "store", expects=works("", 1, 2)).out
-    arena.check(nagios.count("\n") == 1 and nagios.count("|") == 1, f"characters: {nagios!r}")
-    metrics = arena.attack("status", "--prometheus", "--store", "store", expects=works()).out
-    for line in metrics.splitlines():
-        arena.check(re.fullmatch(r'#( \S.*)?|[a-z_]+(\{([a-z_]+="([^"\\\n]|\\[\\"n])*",?)*\})? [-+0-9.eE]+|[a-z_]+ NaN', line), f"characters: {line!r} is no metric")
-    arena.check(metrics.count("\nmoult_up{") == 1, "characters: a metric is added")
+    nagios_line(arena, nagios)
+    metrics(arena, arena.attack("status", "--prometheus", "--store", "store", expects=works()).out)
+    can_fail(arena, nagios_line, "MOULT OK - x | a=1\nb | c=2\n")
+    can_fail(arena, metrics, '# HELP x\nmoult_up{store="a"} 1\nmoult_hold{reason="a\nmoult_up{store="y"} 1\n')
+    can_fail(arena, metrics, 'x\nmoult_up{store="a"b"} 1')
     for words in (["status", "--json"], ["history", "--json"], ["verify", "--json"], ["plan", "--json", "releases/app-1.0.0.json"]):
         for line in arena.attack(*words, "--store", "store", expects=works("", 0, 1, 2, 3)).out.splitlines():
             json.loads(line)
     arena.attack("history", "--store", "store", "--html", "h.html", allowed="h.html", expects=works())
     arena.attack("status", "--store", "store", terminal=True, expects=works())
     page(arena, "h.html")
-
-
-def page(arena, path):
-    """A page has no element, attribute or address that comes from a text."""
-    text = pathlib.Path(path).read_text()
-
-    class Reader(html.parser.HTMLParser):
-        def handle_starttag(self, tag, attributes):
-            arena.check(tag not in ("img", "iframe", "object", "embed", "base", "form", "link") and not any(name.startswith("on") or "javascript:" in (value or "") for name, value in attributes),
-                        f"characters: {path} has <{tag} {attributes}>"[:300])
-            self.scripts = getattr(self, "scripts", 0) + (tag == "script")
-
-    reader = Reader()
-    reader.feed(text)
-    arena.check("alert(1)</script>" not in text and "<script>alert" not in text, f"characters: {path} has a script of a text")
-    arena.check(not re.search("[\u202a-\u202e\u2066-\u2069]", text), f"characters: {path} changes the direction of text")
 
 
 @attack("names of tables and columns, and values, are markup in pages, and break lines of JSON and CSV", harmless(), limit=40)
@@ -165,6 +126,10 @@ def markup_in_diff(arena):
                                      for name in evil))
     arena.attack("diff", "old.db", "new.db", "--rows", "5", "--html", "d.html", allowed="d.html", expects=works("", 2))
     page(arena, "d.html")
+    for planted in ("<img src=x onerror=alert(1)>", "<b onclick='x'>", "<script>alert(1)</script>", "<a href='javascript:x'>", "\u202e"):
+        arena.write("planted.html", f"<html><body>{planted}</body></html>")
+        can_fail(arena, page, "planted.html")
+    arena.after = tree(arena.root)
     arena.attack("diff", "old.db", "new.db", "--rows", "5", terminal=True, expects=works("", 2))
     arena.attack("inspect", "new.db", "--verbose", terminal=True, expects=works())
     for words in (["diff", "old.db", "new.db", "--rows", "5", "--json"], ["inspect", "new.db", "--json"]):

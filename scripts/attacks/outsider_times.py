@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from kit import LIBC, Failed, all_values, attack, harmless, refused, works
+from outsider_judges import can_fail
 
 ROW, NOTE = "row of the app", "note of the user"
 
@@ -36,7 +37,9 @@ def complete(arena, store):
 @attack("a store is copied at many moments of an update, and each copy is used", harmless(), needs=("strace",), limit=60)
 def copied_in_the_middle(arena):
     second = updated(arena)
-    arena.sh("cp -a store before")
+    arena.sh("cp -a store before; cp -a store planted; sqlite3 planted/shop.db 'DELETE FROM item WHERE own = 1'")
+    can_fail(arena, complete, "planted")
+    arena.sh("rm -rf planted")
     for call, count in (("fsync", 3), ("fsync", 9), ("fdatasync", 4), ("fdatasync", 12), ("renameat2", 2), ("symlinkat", 1), ("unlinkat", 3), ("pwrite64", 20)):
         arena.sh("rm -rf store copy; cp -a before store")
 
