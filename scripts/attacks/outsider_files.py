@@ -212,14 +212,17 @@ def odd_umasks(arena):
         arena.check(os.stat(f"m{mask}.key").st_mode & 0o77 == 0, "secret: the secret key is readable by others")
         run(f"init -q st{mask} --product org.example.app", allowed=[f"st{mask}"])
         run(f"apply -q --store st{mask} {arena.shop('1.0.0', out=f'r{mask}')}", allowed=[f"st{mask}"])
-        run(f"verify --store st{mask}")
+        if mask == "0000":
+            run(f"verify --store st{mask}")
         for directory, _, names in os.walk(f"st{mask}"):
             arena.check(os.stat(directory).st_mode & 0o22 == 0 or directory == f"st{mask}", f"file: {directory} is writable by others")
             for name in names:
                 path = os.path.join(directory, name)
                 if not os.path.islink(path) and path.startswith(f"st{mask}/.moult"):
                     arena.check(os.stat(path).st_mode & 0o22 == 0, f"file: {path} is writable by others")
+        arena.check("not a valid database" not in arena.commands[-1].text, "sentence: a missing permission is reported as a damaged database")
         # A command with the usual umask works afterwards.
+        arena.sh(f"chmod -R u+rwX st{mask}")
         arena.attack("replace", "-q", "app.db", "new.db", allowed=AROUND)
         arena.attack("apply", "-q", "--store", f"st{mask}", f"r{mask}/app-1.0.0.json", allowed=[f"st{mask}"])
         arena.attack("verify", "-q", "--store", f"st{mask}")
@@ -263,7 +266,7 @@ def git_settings(arena):
     arena.sh(f"""cd repo; git init -q .; git add .; git -c user.name=a -c user.email=a@b commit -qm x
         for name in core.fsmonitor core.pager core.sshCommand core.editor core.askPass core.gitProxy diff.external interactive.diffFilter gpg.program credential.helper filter.x.clean filter.x.smudge filter.x.process merge.x.driver diff.x.textconv diff.x.command pager.log pager.status uploadpack.packObjectsHook; do git config $name {trap}; done
         git config filter.x.required true; printf '* filter=x diff=x\n' > .git/info/attributes
-        for hook in post-index-change reference-transaction pre-commit post-checkout fsmonitor-watchman; do printf '#!/bin/sh\n{trap}\n' > .git/hooks/$hook; chmod 755 .git/hooks/$hook; done; touch food.db draft.json""")
+        for hook in post-index-change reference-transaction pre-commit post-checkout fsmonitor-watchman; do printf '#!/bin/sh\n{trap}\n' > .git/hooks/$hook; chmod 755 .git/hooks/$hook; done; touch -d '1 hour ago' food.db draft.json""")
     for words in (["pack", "repo/draft.json"], ["pack", "repo/draft.json", "--allow-dirty"], ["build", "repo/food.db", "-o", "out.db"]):
         arena.attack(*words, allowed=["releases", "out.db", "repo/.git/index"], expects=harmless())
         # A confined program cannot write, but can show that it runs.

@@ -55,7 +55,7 @@ def dashes(arena):
 def paths_in_manifest(arena):
     generation = installed(arena)
     arena.database("victim/v.db", f"CREATE TABLE food(x); INSERT INTO food VALUES('{arena.secret}')")
-    for path in ("../../../../victim/v.db", arena.path("victim/v.db"), "..", "/", "a/b.db", "food.db\u0000x", "", "food.db?mode=rw", ".", "./../food.db", 5, None, ["food.db"]):
+    for path in ("../../../../victim/v.db", "../victim/v.db", arena.path("victim/v.db"), "..", "/", "a/b.db", "food.db\u0000x", "", "food.db?mode=rw", ".", "./../food.db", 5, None, ["food.db"]):
         for field in ("path", "member"):
             manifest_of(arena, generation, lambda m, f=field, p=path: m["databases"]["food"].update({f: p, "kind": "shared" if f == "path" else "reference"}))
             ended = python(arena, READ, expects=harmless(), limit=5)
