@@ -74,7 +74,7 @@ static int insert(long number, char **sql, int count, long *mask) {
     for (int i = 0; i < count; i++) {
         sqlite3_stmt *statement = NULL;
         int code = sqlite3_prepare_v2(db, sql[i], -1, &statement, NULL);
-        if (code == SQLITE_ERROR) continue;
+        if (code == SQLITE_ERROR && !strncmp(sqlite3_errmsg(db), "no such table", 13)) continue;
         if (code != SQLITE_OK) return code;
         if (sqlite3_bind_parameter_count(statement)) sqlite3_bind_int64(statement, 1, number);
         sqlite3_step(statement);

@@ -178,7 +178,7 @@ class World:
         """Reads a file that a companion has written to; everything else in it was compared before."""
         file = self.state.files.get(path)
         if file and file.content is not None and os.path.exists(self.full(path)):
-            self.state.files[path] = file.but(content=self.read(self.full(path)).content or file.content)
+            self.state.files[path] = file.but(content=self.read(self.full(path)).content or file.content, wal=self.is_wal(path))
 
     def end(self):
         self.close_all()
