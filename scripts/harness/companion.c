@@ -13,7 +13,7 @@
  * ACKS     gets a line for each transaction, in one write: `ack NUMBER STATEMENTS BEGUN ENDED`, with a mask of the statements that
  *          were executed and times of the monotonic clock in nanoseconds, or `error NUMBER TEXT`
  *
- * Between two transactions there is a pause of LOW to HIGH milliseconds, which depends only on SEED; a connection stays open for HOLD
+ * Between two transactions it pauses for LOW to HIGH milliseconds, depending only on SEED; a connection stays open for HOLD
  * milliseconds after its commit. The program ends after COUNT transactions or SECONDS, or when ACKS.stop exists. companion.py does
  * the same with Python's module, which apps use. */
 #define _GNU_SOURCE
