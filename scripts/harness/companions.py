@@ -51,7 +51,7 @@ def kinds():
     """Returns the kinds of apps that this machine can run."""
     every = [Kind("connects"), Kind("stays"), Kind("wal"), Kind("connects", "python"), Kind("rollback"), Kind("connects", "c", "other namespace"),
              Kind("stays", "python"), Kind("wal", "python"), Kind("connects", "c", "slow close"), Kind("connects", "c", "other user"),
-             Kind("stays", "c", "other namespace"), Kind("wal", "c", "slow close")]
+             Kind("stays", "c", "other namespace"), Kind("wal", "c", "slow close"), Kind("reads")]
     return [kind for kind in every if is_possible(kind.runs)]
 
 
@@ -60,6 +60,8 @@ class Companion:
 
     def __init__(self, tools, kind, path, inserts, acks, first, seed=1, create=None, count=100_000, seconds=60, pause=(5, 20), hold=0):
         self.kind, self.path, self.inserts, self.acks = kind, path, inserts, acks
+        # A reader keeps its transaction for a second.
+        seconds = 1 if kind.mode == "reads" else seconds
         program = [tools.companion] if kind.language == "c" else [sys.executable, os.path.join(HERE, "companion.py")]
         around = {"other user": USER, "slow close": ["env", f"LD_PRELOAD={tools.slowclose}"]}.get(kind.runs, [])
         # The mask of an acknowledgment counts the statement that creates the table, too.
