@@ -65,7 +65,7 @@ def check_modes(end, world, apps):
         # A release may move the database.
         free |= end.modes.keys() - {os.path.basename(app.path) for app in apps.companions}
     for name, mode in look.modes(world.store).items():
-        if name not in free and name in end.modes and mode != end.modes[name]:
+        if name not in free and end.modes.get(name) and mode != end.modes[name]:
             raise Wrong(f"the journal mode of {name} is {mode}, expected {end.modes[name]}")
 
 
