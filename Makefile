@@ -1,5 +1,5 @@
 # The targets of this project. `make demo` demonstrates moult and `make test` tests it; targets install missing packages.
-.PHONY: demo test test-all sample sanitize-quick broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean zoo attacks
+.PHONY: demo test test-all sample sanitize-quick broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean zoo attacks known
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -196,6 +196,10 @@ STORIES ?= 2000
 SEED ?= 1
 ledger: test-deps proof-deps release
 	scripts/ledger/run .build/release/moult --stories $(STORIES) --seed $(SEED) --save .build/ledger
+
+# Searches for each known failure, and fails if one is gone: see scripts/harness/known-failures.
+known: test-deps proof-deps release
+	scripts/harness/known .build/release/moult
 
 proof-deps:
 	$(call install_missing,gcc libc6-dev e2fsprogs xfsprogs)

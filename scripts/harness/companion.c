@@ -13,7 +13,7 @@
  * ACKS     gets a line for each transaction, in one write: `ack NUMBER STATEMENTS BEGUN ENDED`, with a mask of the statements that
  *          were executed and times of the monotonic clock in nanoseconds, or `error NUMBER TEXT`
  *
- * Between two transactions there is a pause of LOW to HIGH milliseconds, which depends only on SEED; a connection stays open for HOLD
+ * Between two transactions it pauses for LOW to HIGH milliseconds, depending only on SEED; a connection stays open for HOLD
  * milliseconds after its commit. The program ends after COUNT transactions or SECONDS, or when ACKS.stop exists. companion.py does
  * the same with Python's module, which apps use. */
 #define _GNU_SOURCE
@@ -74,7 +74,7 @@ static int insert(long number, char **sql, int count, long *mask) {
     for (int i = 0; i < count; i++) {
         sqlite3_stmt *statement = NULL;
         int code = sqlite3_prepare_v2(db, sql[i], -1, &statement, NULL);
-        if (code == SQLITE_ERROR) continue;
+        if (code == SQLITE_ERROR && !strncmp(sqlite3_errmsg(db), "no such table", 13)) continue;
         if (code != SQLITE_OK) return code;
         if (sqlite3_bind_parameter_count(statement)) sqlite3_bind_int64(statement, 1, number);
         sqlite3_step(statement);

@@ -49,7 +49,7 @@ def insert(connection, number):
             connection.execute(sql, (number,) if "?1" in sql else ())
             mask |= 1 << i
         except sqlite3.OperationalError as error:
-            if not str(error).startswith(("no such table", "table ")):
+            if not str(error).startswith("no such table"):
                 raise
     return mask
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Another user may write to the files of a store only if he owns them or has this right.
 USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+# An app in a PID namespace inside that of the command would be visible, so the command gets the new one.
 NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
 # An app may wait for a lock for this time, in seconds: the default of Python, and a usual setting of apps.
 LIMIT = 5
@@ -50,7 +51,7 @@ def kinds():
     """Returns the kinds of apps that this machine can run."""
     every = [Kind("connects"), Kind("stays"), Kind("wal"), Kind("connects", "python"), Kind("rollback"), Kind("connects", "c", "other namespace"),
              Kind("stays", "python"), Kind("wal", "python"), Kind("connects", "c", "slow close"), Kind("connects", "c", "other user"),
-             Kind("stays", "c", "other namespace"), Kind("wal", "c", "slow close")]
+             Kind("stays", "c", "other namespace"), Kind("wal", "c", "slow close"), Kind("reads")]
     return [kind for kind in every if is_possible(kind.runs)]
 
 
@@ -59,14 +60,21 @@ class Companion:
 
     def __init__(self, tools, kind, path, inserts, acks, first, seed=1, create=None, count=100_000, seconds=60, pause=(5, 20), hold=0):
         self.kind, self.path, self.inserts, self.acks = kind, path, inserts, acks
+        # A reader keeps its transaction for a second.
+        seconds = 1 if kind.mode == "reads" else seconds
         program = [tools.companion] if kind.language == "c" else [sys.executable, os.path.join(HERE, "companion.py")]
-        around = {"other user": USER, "other namespace": NAMESPACE, "slow close": ["env", f"LD_PRELOAD={tools.slowclose}"]}.get(kind.runs, [])
+        around = {"other user": USER, "slow close": ["env", f"LD_PRELOAD={tools.slowclose}"]}.get(kind.runs, [])
         # The mask of an acknowledgment counts the statement that creates the table, too.
         self.skipped = 1 if create else 0
         self.words = [*around, *program, "-n", first, "-c", count, "-s", seed, "-t", seconds, "-p", "{},{}".format(*pause), "-k", hold,
                       kind.mode, path, acks, *([create] if create else []), *(insert.sql for insert in inserts)]
         self.words = list(map(str, self.words))
         self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+    @property
+    def around_command(self):
+        """Returns the words before a command that runs beside this app."""
+        return NAMESPACE if self.kind.runs == "other namespace" else []
 
     @property
     def shell(self):
@@ -124,6 +132,10 @@ class Crowd:
     def watched(self):
         """The file that shows that an app has committed."""
         return self.companions[0].acks if self.companions else "/dev/null"
+
+    @property
+    def around_command(self):
+        return next((companion.around_command for companion in self.companions if companion.around_command), [])
 
     def end(self):
         for companion in self.companions:

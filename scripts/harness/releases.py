@@ -36,7 +36,7 @@ def write(directory, files):
 def pack(moult, directory, content, out, *options, level=1, name="draft.json"):
     """Packs a draft in the directory with its databases; returns the manifest."""
     write(directory, {name: content})
-    run(moult, "pack", "-q", "--level", level, *options, name, "-o", out, cwd=directory)
+    run(moult, "pack", "-q", *([] if level is None else ["--level", level]), *options, name, "-o", out, cwd=directory)
     return glob.glob(os.path.join(directory, out, f"*-{content['version']}.json"))[0]
 
 

@@ -37,13 +37,15 @@ class Runner:
 
     def __init__(self, tools, directory, **environment):
         self.tools, self.directory, self.log = tools, directory, []
+        # The apps beside the commands.
+        self.apps = None
         self.environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": tools.scratch, "TMPDIR": tools.scratch} | environment
 
     def words(self, command):
         return command
 
     def run(self, *command, before=(), **environment):
-        ended = subprocess.run([*before, self.tools.moult, *self.words(command)], env=self.environment | environment, cwd=self.directory,
+        ended = subprocess.run([*(self.apps.around_command if self.apps else []), *before, self.tools.moult, *self.words(command)], env=self.environment | environment, cwd=self.directory,
                                text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
         self.log.append(f"{' '.join(command)}: {ended.returncode} {ended.stderr.strip()}")
         return ended.returncode

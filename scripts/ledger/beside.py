@@ -10,7 +10,7 @@ from content import exact, Text
 OPERATIONS = ("apply", "rollback", "reset", "hold", "unhold", "clean", "again", "plan", "status", "kill", "quarantine")
 KINDS = [Kind("connects")] * 4 + [Kind("stays")] * 3 + [Kind("wal")] * 3 + [
     Kind("rollback"), Kind("connects", "c", "other namespace"), Kind("stays", "c", "other namespace"), Kind("connects", "c", "other user"),
-    Kind("connects", "c", "slow close"), Kind("connects", "python"), Kind("wal", "python")]
+    Kind("connects", "c", "slow close"), Kind("connects", "python"), Kind("wal", "python"), Kind("reads")]
 
 
 class Beside:

@@ -152,11 +152,11 @@ class Baseline:
 
 def strike(flow, baseline, fault, number, tools, place, attempt=0):
     """Tries one point; returns whether the store is `old` or `new` afterwards."""
-    world, apps = World(tools, place), None
+    world = World(tools, place)
     try:
         flow.begin(world)
         place.sync()
-        apps = beside.apps(world, flow, number) if fault.beside else None
+        apps = world.apps = beside.apps(world, flow, number) if fault.beside else None
         struck = world.strike(flow.command, *how(fault, number, place), *(beside.watching(apps) if apps else ()))
         if not struck["struck"]:
             raise Missed(f"{flow.name} has no call {number}")
@@ -180,8 +180,8 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     except Exception as error:
         raise world.wrong(error) from error
     finally:
-        if apps:
-            apps.kill()
+        if world.apps:
+            world.apps.kill()
         if not tools.keep:
             world.remove()
 
