@@ -189,7 +189,7 @@ let package = Package(
             name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultStore"]),
         .testTarget(
             name: "MoultSQLiteTests",
-            dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "TestSupport"]),
+            dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "TestSupport", "CSQLite"]),
         .executableTarget(name: "GuardProbe", dependencies: ["MoultFiles", "CLinux"], path: "Tests/GuardProbe"),
         .executableTarget(name: "AppProbe", dependencies: ["Moult"], path: "Tests/AppProbe"),
         // Simulates a week of a million machines with the code that makes the decisions in a store: `make simulate`
@@ -211,6 +211,13 @@ let package = Package(
             dependencies: [
                 "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
                 "TestSupport",
+            ]),
+        // Measures how the time of each reader of untrusted bytes grows with the size of its input
+        .testTarget(
+            name: "LinearTimeTests",
+            dependencies: [
+                "Moult", "MoultStore", "MoultPublish", "MoultTransport", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultArchive", "MoultTrust", "TestSupport",
             ]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(

@@ -1,4 +1,5 @@
 // Runs one reader with the inputs that libFuzzer generates: Fuzz READER [options of libFuzzer] CORPUS...
+// Fuzz READER --slow SECONDS DIRECTORY CORPUS looks for inputs that take a reader longer than in proportion to their size.
 //
 // Errors are the expected result of invalid input. An input that ends the process is a bug: turn it into a test.
 
@@ -14,6 +15,10 @@ func runFuzzer(
 guard CommandLine.argc > 1, Reader.choose(CommandLine.arguments[1]) else {
     print("usage: Fuzz READER [options] CORPUS...\nreaders: \(Reader.all.keys.sorted().joined(separator: " "))")
     exit(64)
+}
+let words = CommandLine.arguments
+if words.count == 6, words[2] == "--slow", let seconds = Int(words[3]) {
+    exit(try Growth(words[1], corpus: words[5]).search(seconds: seconds, keepingIn: words[4]))
 }
 // The first argument is only for this program, so libFuzzer must not see it.
 var count = CommandLine.argc - 1

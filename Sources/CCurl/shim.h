@@ -9,5 +9,8 @@ static inline CURLcode moult_curl_set_offset(CURL *h, CURLoption o, curl_off_t v
 static inline CURLcode moult_curl_set_callback(CURL *h, CURLoption o, size_t (*v)(char *, size_t, size_t, void *)) {
     return curl_easy_setopt(h, o, v);
 }
+static inline CURLcode moult_curl_set_open_socket(CURL *h, curl_socket_t (*v)(void *, curlsocktype, struct curl_sockaddr *)) {
+    return curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, v);
+}
 static inline CURLcode moult_curl_get_string(CURL *h, CURLINFO i, char **v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode moult_curl_get_offset(CURL *h, CURLINFO i, curl_off_t *v) { return curl_easy_getinfo(h, i, v); }

@@ -21,8 +21,6 @@ int moult_landlock_allow(int ruleset, int file, uint64_t access) {
     return (int)syscall(445 /* landlock_add_rule */, ruleset, 1 /* LANDLOCK_RULE_PATH_BENEATH */, &beneath, 0);
 }
 
-int moult_open_path(const char *path) { return openat(AT_FDCWD, path, O_PATH | O_CLOEXEC); }
-
 // --- seccomp
 
 // Returns whether the kernel can filter system calls: only then does it read the null address, and fails with EFAULT.

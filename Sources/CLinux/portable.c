@@ -146,10 +146,6 @@ int moult_landlock_allow(int ruleset, int file, uint64_t access) {
     (void)ruleset, (void)file, (void)access;
     return none();
 }
-int moult_open_path(const char *path) {
-    (void)path;
-    return none();
-}
 int moult_has_seccomp(void) { return 0; }
 int moult_drop_capabilities(uint64_t kept) {
     (void)kept;

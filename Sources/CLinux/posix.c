@@ -10,6 +10,9 @@ int moult_openat(int dir, const char *path, int flags, mode_t mode) { return ope
 
 int moult_fcntl_int(int fd, int command, int argument) { return fcntl(fd, command, argument); }
 
+off_t moult_seek_data(int fd, off_t offset) { return lseek(fd, offset, SEEK_DATA); }
+off_t moult_seek_hole(int fd, off_t offset) { return lseek(fd, offset, SEEK_HOLE); }
+
 int moult_exited(int status) { return WIFEXITED(status); }
 int moult_exit_status(int status) { return WEXITSTATUS(status); }
 int moult_term_signal(int status) { return WTERMSIG(status); }

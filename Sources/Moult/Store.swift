@@ -119,7 +119,11 @@ public struct Store: Sendable {
         }
     }
 
-    /// Opens all databases of the installed release on one connection, after finishing or undoing any interrupted work.
+    /// Opens all databases of the installed release on one connection.
+    ///
+    /// Interrupted work is finished or undone first, if that changes only files in the directory of the store. Otherwise, as with a
+    /// directory for caches elsewhere, with consumers, with steps, or with a database behind a link, it is left to `update`,
+    /// `recover` or `moult recover`, and the databases are opened as they are.
     ///
     /// The connection holds a lease: its generation stays while the connection is open, even if another release is installed.
     ///
@@ -129,8 +133,8 @@ public struct Store: Sendable {
     }
 
     /// Does the same as `connect`, with advice for operators in errors.
-    package func openConnection(group: String? = nil) throws -> StoreConnection {
-        try recoverInterruptedWork()
+    package func openConnection(group: String? = nil, recovering: Bool = true) throws -> StoreConnection {
+        if recovering { try recoverInterruptedWork() }
         return try StoreConnection(lease: heldLease(), group: group)
     }
 

@@ -25,7 +25,8 @@ public final class StoreConnection {
         self.lease = lease
         self.recovered = recovered
         let isSealed = try lease.installed.database(name).kind.isSealed
-        connection = try Connection(path: lease.path(of: name), access: isSealed ? .immutable : .readWrite)
+        connection = try Connection(
+            path: lease.path(of: name), access: isSealed ? .immutable : .readWrite, isForApp: true)
         // SQLite does not read the file before the first statement.
         _ = try connection.int("PRAGMA schema_version")
     }
@@ -38,7 +39,7 @@ public final class StoreConnection {
         connection =
             try main.map { main in
                 try Self.loading(main.database, main.path) {
-                    let connection = try Connection(path: main.path, access: .readWrite)
+                    let connection = try Connection(path: main.path, access: .readWrite, isForApp: true)
                     _ = try connection.int("PRAGMA schema_version")
                     return connection
                 }
@@ -46,7 +47,7 @@ public final class StoreConnection {
             ?? Connection.inMemory(
                 encoding: databases.first.flatMap { first in
                     try Self.loading(first.database, first.path) { try Connection.encoding(ofFileAt: first.path) }
-                })
+                }, isForApp: true)
         for (database, schema, path) in databases where schema != "main" {
             // Read-only files have no sidecars and never change, which makes it safe to read them without locks.
             try Self.loading(database, path) {

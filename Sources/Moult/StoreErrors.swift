@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultEngine
 internal import MoultFiles
 internal import MoultStore
 internal import StepKit
@@ -42,8 +43,11 @@ enum StoreErrors {
     /// Returns the error for a store without a release; throws if the directory is not a store.
     static func empty(_ layout: StoreLayout) throws -> MoultError {
         _ = try Settings.written(layout)
+        let unfinished = try Unfinished(in: layout)
         return MoultError(
-            .store, what: "nothing is installed in \(layout.root)", why: "no release has been installed yet",
-            now: "Install one: moult apply RELEASE")
+            .store, what: "nothing is installed in \(layout.root)",
+            why: unfinished.sentences.first ?? "no release has been installed yet",
+            now: !unfinished.isEmpty && unfinished.workers.isEmpty
+                ? "Finish or undo it: moult recover" : "Install one: moult apply RELEASE")
     }
 }

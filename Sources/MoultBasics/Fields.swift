@@ -12,7 +12,7 @@ public struct Fields {
     public typealias Failure = (_ place: String, _ why: String, _ now: String?) -> MoultError
 
     // The names read so far. This is a class, so that the methods that read a field need not be mutating.
-    private final class Known { var names: [String] = [] }
+    private final class Known { var names: Set<String> = [] }
 
     /// Reads an object; throws for any other value.
     public init(_ json: JSON, at place: String = "", failure: @escaping Failure) throws {
@@ -33,7 +33,7 @@ public struct Fields {
 
     /// Returns the member's raw value; nil if the member is missing.
     public func json(_ name: String) -> JSON? {
-        known.names.append(name)
+        known.names.insert(name)
         return members.first { $0.name == name }?.value
     }
 
@@ -154,17 +154,16 @@ public struct Fields {
         return time
     }
 
-    /// The members that were never read, with their paths.
-    public var unknown: [(name: String, path: String)] {
-        members.filter { !known.names.contains($0.name) }.map { ($0.name, path($0.name)) }
-    }
+    /// The names of the members that were never read. `path` is not applied to them here: the place may be long, and the document
+    /// may have very many such members.
+    public var unknown: [String] { members.map(\.name).filter { !known.names.contains($0) } }
 
     /// Rejects members that were never read. The error suggests the nearest known name, or lists all names if none is near.
     public func refuseUnknown() throws {
-        guard let first = unknown.first else { return }
-        let names = Set(known.names).sorted()
+        guard let first = members.first(where: { !known.names.contains($0.name) })?.name else { return }
+        let names = known.names.sorted()
         throw error(
-            first.path, "is not a known field",
-            didYouMean(first.name, among: names) ?? "Known fields: \(names.joined(separator: ", ")).")
+            path(first), "is not a known field",
+            didYouMean(first, among: names) ?? "Known fields: \(names.joined(separator: ", ")).")
     }
 }

@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultEngine
 internal import MoultLibc
+internal import MoultSQLite
 internal import MoultSandbox
 public import StepKit
 
@@ -16,10 +17,11 @@ public enum MoultCommand {
         let words = SandboxedReexec.enter(ProcessArguments.all)
         // SIGXFSZ must end a sandboxed process, because this tells the parent process that the output was too large.
         if !SandboxedReexec.isEntered { InheritedSignals.reset() }
+        ValueLimit.limitHeap()
         let environment = Environment.process
         let runner = Runner(
             commands: Command.all, environment: environment, console: Console(environment: environment),
-            steps: StepSet.builtIn.adding(steps))
+            steps: StepSet.builtIn.adding(steps), endsStuckSQL: true)
         exit(runner.run(words).rawValue)
     }
 }

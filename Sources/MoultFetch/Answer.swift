@@ -24,6 +24,7 @@ final class Answer {
     var retryAfter: Int?
     /// Whether the password file was not used because other users can read it.
     var isNetrcExposed = false
+    private let reach: Reach
     private var headerSize = 0
     static let largestHeader = 1 << 16
     /// libcurl does not limit the total size of all header lines.
@@ -31,7 +32,7 @@ final class Answer {
     /// errno of the write that failed.
     private(set) var failure: Int32 = 0
 
-    init(to url: String) { self.url = url }
+    init(to url: String, _ reach: Reach) { (self.url, self.reach) = (url, reach) }
 
     /// Handles one line of the head; if there are several heads, as after status 100, the last one counts. Returns
     /// false to stop the transfer.
@@ -86,6 +87,7 @@ final class Answer {
             "retryAfter": retryAfter.map { .size($0) }, "isNetrcExposed": isNetrcExposed ? true : nil,
             "digest": .optional(digest), "location": .optional(location), "code": .optional(code),
             "challenges": challenges.isEmpty ? nil : .array(challenges.map { .string($0) }), "sent": .optional(sent),
+            "isLocal": reach.isLocal ? true : nil,
         ])
         return head.message.withUnsafeBytes(write)
     }

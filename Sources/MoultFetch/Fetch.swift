@@ -39,9 +39,10 @@ enum Fetch {
             throw Failure("libcurl cannot parse the URL")
         }
         let end = ContinuousClock.now + .seconds(request.deadline)
+        let reach = Reach(isPublicOnly: request.isPublicOnly)
         var url = request.url
         for _ in 0...maxRedirects {
-            guard let next = try transfer(url, first, authority, request, until: end) else { return }
+            guard let next = try transfer(url, first, authority, request, reach, until: end) else { return }
             guard request.method.isRead else { throw Failure("the server redirects an upload", .redirect) }
             guard let origin = Origin(next) else { throw Failure("libcurl cannot parse the redirect", .redirect) }
             // A redirect must not lead from https to http, or to a file.
@@ -56,21 +57,24 @@ enum Fetch {
 
     /// Writes the response, or returns the URL that it redirects to.
     private static func transfer(
-        _ url: String, _ first: Origin, _ authority: Origin, _ request: Request, until end: ContinuousClock.Instant
+        _ url: String, _ first: Origin, _ authority: Origin, _ request: Request, _ reach: Reach,
+        until end: ContinuousClock.Instant
     ) throws -> String? {
+        guard let origin = Origin(url) else { throw Failure("libcurl cannot parse the URL") }
         let curl = try Handle()
-        let answer = Answer(to: url)
+        let answer = Answer(to: url, reach)
         let body = Body(request)
         // The Authorization header is not sent after a redirect to another host.
-        let isKnown = Origin(url) == authority
+        let isKnown = origin == authority
         let headers = try HeaderList(request, authorization: isKnown ? request.authorization : nil)
         var message = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))
         let result = try message.withUnsafeMutableBufferPointer { buffer in
             try curl.set(CURLOPT_ERRORBUFFER, pointer: buffer.baseAddress)
             try prepare(curl, url, request, headers, answer)
             try send(curl, request, body)
+            try reach.prepare(curl, origin)
             // Passwords come from `~/.netrc`. They are sent only over TLS, and only to the host of the original URL.
-            let isTrusted = request.usesNetrc && first.scheme == "https" && Origin(url) == first
+            let isTrusted = request.usesNetrc && first.scheme == "https" && origin == first
             answer.isNetrcExposed = try isTrusted && Netrc.isExposed()
             let isRead = isTrusted && !answer.isNetrcExposed
             try curl.set(CURLOPT_NETRC, Int((isRead ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED).rawValue))
@@ -79,10 +83,12 @@ enum Fetch {
             return curl_easy_perform(curl.curl)
         }
         if result == CURLE_OK || answer.isEnough {
+            reach.finish()
             if let next = try curl.redirect() { return next }
             answer.retryAfter = try curl.retryAfter()
             if answer.writeHead() { return nil }
         }
+        if let failure = reach.failure { throw failure }
         if answer.failure != 0 { throw Failure("the parent closed the pipe") }
         if let failure = body?.failure, failure != 0 {
             throw Failure("cannot read the file to upload: \(Errno(failure))")

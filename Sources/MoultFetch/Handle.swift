@@ -24,6 +24,12 @@ struct Handle: ~Copyable {
         call: @escaping @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
     ) throws { try check(moult_curl_set_callback(curl, option, call)) }
 
+    func setOpenSocket(
+        _ call: @escaping @convention(c) (
+            UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?
+        ) -> curl_socket_t
+    ) throws { try check(moult_curl_set_open_socket(curl, call)) }
+
     /// Returns the URL that the response redirects to; nil if it does not redirect.
     func redirect() throws -> String? {
         var url: UnsafeMutablePointer<CChar>?

@@ -28,6 +28,8 @@ struct Request {
     let authorization: String?
     /// The Authorization header is sent only to the host and port of this URL.
     let authority: String
+    /// Whether a public server has named the URL, so that the request must not connect to this machine or its network.
+    let isPublicOnly: Bool
     /// Whether passwords are read from `~/.netrc`.
     let usesNetrc: Bool
     /// The offset at which to resume; 0 requests the whole file.
@@ -63,6 +65,7 @@ struct Request {
             file: try fields.optionalCount("bodySize").map { bodyOffset..<bodyOffset + $0 },
             authorization: try fields.optionalString("authorization"),
             authority: try fields.optionalString("authority") ?? url,
+            isPublicOnly: try fields.optionalBool("isPublicOnly") ?? false,
             usesNetrc: try fields.optionalBool("usesNetrc") ?? true, offset: try fields.count("offset"),
             ifRange: try fields.optionalString("ifRange"), ifNoneMatch: try fields.optionalString("ifNoneMatch"),
             patience: try fields.count("patience"), minimumRate: try fields.count("minimumRate"),

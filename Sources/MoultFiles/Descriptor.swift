@@ -76,7 +76,7 @@ package struct Descriptor: ~Copyable {
         self.path = path
     }
 
-    /// Returns the names in this directory as bytes.
+    /// Returns the names in this directory as bytes, which need not be UTF-8, sorted.
     borrowing func names() throws -> [[UInt8]] {
         let (number, path) = (self.number, self.path)
         // Listing needs a separate descriptor, positioned at the beginning.

@@ -9,20 +9,18 @@ extension Files {
         try copy(Descriptor(old, .read), to: new, mode: mode)
     }
 
-    /// Copies an open file in the same way. Its read position must be at the beginning.
+    /// Copies an open file in the same way.
     package static func copy(_ source: borrowing Descriptor, to new: String, mode: UInt32) throws {
         let target = try Descriptor(new, .create, mode: mode)
         try target.setMode(mode)
-        if try !target.shareBlocks(of: source) {
-            try withUnsafeTemporaryAllocation(byteCount: 1 << 20, alignment: 16) { buffer in
-                while true {
-                    let count = try source.read(into: buffer)
-                    if count == 0 { break }
-                    try target.write(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
-                }
-            }
-        }
+        if try !target.shareBlocks(of: source) { try target.copyData(of: source) }
         try target.close()
+    }
+
+    /// Returns the mode of a new file that is made from these files: 0644 if every user can read all of them, otherwise 0600. The new
+    /// file may belong to another group. Missing files do not count.
+    package static func mode(ofFileFrom sources: [String]) throws -> UInt32 {
+        try sources.allSatisfy { try (factsThroughLinks($0)?.mode ?? 0o644) & 0o044 == 0o044 } ? 0o644 : 0o600
     }
 
     /// Creates a new file that shares the blocks of another; if the file system does not support that, returns false and leaves
@@ -42,6 +40,40 @@ extension Files {
 }
 
 extension Descriptor {
+    /// Copies all bytes of another file. Holes stay holes: an attacker can make a file of terabytes that has one block.
+    fileprivate borrowing func copyData(of source: borrowing Descriptor) throws {
+        try withUnsafeTemporaryAllocation(byteCount: 1 << 20, alignment: 16) { buffer in
+            var offset = 0
+            while let data = try source.data(from: offset) {
+                offset = data.lowerBound
+                while offset < data.upperBound {
+                    let part = UnsafeMutableRawBufferPointer(
+                        rebasing: buffer[..<min(buffer.count, data.upperBound - offset)])
+                    let count = try source.read(into: part, at: offset)
+                    if count == 0 { return }
+                    try write(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(part)[..<count]), at: offset)
+                    offset += count
+                }
+            }
+        }
+        let size = try source.facts().size
+        if try facts().size < size { try truncate(to: size) }
+    }
+
+    /// Returns the next range of the file that is not a hole; nil after the last one.
+    private borrowing func data(from offset: Int) throws -> Range<Int>? {
+        let (number, path) = (self.number, self.path)
+        do throws(Errno) {
+            let start = try Syscall.seekData(number, offset)
+            return start..<(try Syscall.seekHole(number, start))
+        } catch {
+            if error == Errno(ENXIO) { return nil }
+            // A file system without this call: everything is data.
+            if error == Errno(EINVAL) { return offset == 0 ? 0..<Int.max : nil }
+            throw error.error("cannot read \(path)")
+        }
+    }
+
     /// Shares the blocks of another file; returns false if the file system does not support that.
     borrowing func shareBlocks(of other: borrowing Descriptor) throws -> Bool {
         do throws(Errno) {

@@ -142,7 +142,7 @@ package enum Files {
         return try rawNames(consuming: number, path)
     }
 
-    /// Returns the names in an open directory as bytes; closes the descriptor.
+    /// Returns the names in an open directory as bytes, sorted; closes the descriptor.
     static func rawNames(consuming number: Int32, _ path: String) throws -> [[UInt8]] {
         guard let directory = fdopendir(number) else {
             let code = Errno(moult_errno())
@@ -156,7 +156,7 @@ package enum Files {
             guard let entry = readdir(directory) else {
                 let code = moult_errno()
                 if code != 0 { throw Errno(code).error("cannot list \(path)") }
-                return names
+                return names.sorted { $0.lexicographicallyPrecedes($1) }
             }
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
             if name != Array(".".utf8) && name != Array("..".utf8) { names.append(name) }

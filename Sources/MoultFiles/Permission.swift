@@ -132,18 +132,18 @@ extension Files {
         return id == 0 ? "root" : "#\(id)"
     }
 
-    /// Returns whether this user is the only member of a group, according to `/etc/passwd` and `/etc/group`. If they list neither
-    /// the user nor the group, as in many containers, the group must have the number of the user.
+    /// Returns whether this user is the only member of a group, according to `/etc/passwd` and `/etc/group`. A group that they do
+    /// not list, as with the numeric IDs of a container, may have any members.
     package static func isPrivateGroup(_ group: UInt32) -> Bool {
         let (user, number) = (Array("\(geteuid())".utf8)[...], Array("\(group)".utf8)[...])
         let users = table("/etc/passwd").filter { $0.count > 3 }
-        let name = users.first { $0[2] == user }?[0]
-        guard let entry = table("/etc/group").first(where: { $0.count > 3 && $0[2] == number }) else {
-            return name == nil && user == number
-        }
-        let isPrimaryOfOthers = users.contains { $0[3] == number && $0[2] != user }
-        return entry[0] == name && !isPrimaryOfOthers
-            && entry[3].split(separator: UInt8(ascii: ",")).allSatisfy { $0 == name }
+        let names = Set(users.filter { $0[2] == user }.map { $0[0] })
+        // Several names may have the same number.
+        let entries = table("/etc/group").filter { $0.count > 3 && $0[2] == number }
+        return !entries.isEmpty && users.allSatisfy { $0[3] != number || names.contains($0[0]) }
+            && entries.allSatisfy {
+                names.contains($0[0]) && $0[3].split(separator: UInt8(ascii: ",")).allSatisfy(names.contains)
+            }
     }
 
     /// Returns the fields of the lines of a system file as bytes: names that are not valid UTF-8 differ from each other.

@@ -37,7 +37,7 @@ extension Subprocess {
     /// An exit status other than 0 is not an error here. If the program writes more than `limit` bytes, it is killed and this
     /// function throws. With `within`, the program gets its own process group and is stopped after that time. This function
     /// does not wait for background processes that the program leaves behind. It calls `stop` when this process receives a
-    /// signal; if `stop` throws, the program is killed.
+    /// signal; if `stop` throws, the program is killed. A program that another user can change is not run.
     package static func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
         wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,
@@ -47,6 +47,8 @@ extension Subprocess {
         command.wholeEnvironment = wholeEnvironment
         (command.confinement, command.isGroup) = (confinement, time != nil || isSupervised)
         command.isSupervised = isSupervised
+        try PathCustody.check(
+            program: arguments, path: wholeEnvironment?["PATH"] ?? environment["PATH"], in: directory)
         let child = try Subprocess(command, input: input.isEmpty ? .nothing : .bytes(input))
         let deadline = time.map { ContinuousClock.now + $0 }
         var said: (output: [UInt8], errors: [UInt8]) = ([], [])

@@ -121,16 +121,18 @@ extension Subprocess {
         return parts.indices.contains(Int(number)) ? parts[Int(number)] : ""
     }
 
-    /// Returns the path of a program; a name without a directory is searched for in PATH.
     private static func find(_ name: String, in directories: [String]) throws -> String {
-        if name.containsSlash { return name }
-        for directory in directories where try isProgram("\(directory)/\(name)") {
-            return "\(directory)/\(name)"
-        }
-        throw Errno.noEntry.error("cannot run \(name)")
+        guard let program = program(name, in: directories) else { throw Errno.noEntry.error("cannot run \(name)") }
+        return program
     }
 
-    private static func isProgram(_ path: String) throws -> Bool {
+    /// Returns the path of a program; a name without a directory is searched for in the directories.
+    static func program(_ name: String, in directories: [String]) -> String? {
+        if name.containsSlash { return name }
+        return directories.map { "\($0)/\(name)" }.first(where: isProgram)
+    }
+
+    private static func isProgram(_ path: String) -> Bool {
         do {
             guard try Files.factsThroughLinks(path)?.kind == .file else { return false }
             try Syscall.access(path, X_OK)

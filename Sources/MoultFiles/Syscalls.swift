@@ -14,6 +14,17 @@ package enum Syscall {
     static func open(_ name: String, in directory: Int32, _ flags: Int32) throws(Errno) -> Int32 {
         try call("open") { moult_openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, 0) }
     }
+    /// Opens a name of any bytes in an open directory, without following symlinks.
+    static func open(_ name: [UInt8], in directory: Int32, _ flags: Int32) throws(Errno) -> Int32 {
+        let name = name.map { CChar(bitPattern: $0) } + [0]
+        return try call("open") { moult_openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, 0) }
+    }
+    static func unlink(_ name: [UInt8], in directory: Int32, isDirectory: Bool = false) throws(Errno) {
+        let name = name.map { CChar(bitPattern: $0) } + [0]
+        _ = try call(isDirectory ? "rmdir" : "unlink") {
+            MoultLibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
+        }
+    }
     /// Creates a file in an open directory; the name must be free.
     static func create(_ name: String, in directory: Int32, mode: mode_t) throws(Errno) -> Int32 {
         try call("open") { moult_openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode) }
@@ -38,6 +49,12 @@ package enum Syscall {
     }
     static func pread(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) throws(Errno) -> Int {
         try call("pread") { MoultLibc.pread(fd, buffer.baseAddress, buffer.count, offset) }
+    }
+    static func seekData(_ fd: Int32, _ offset: Int) throws(Errno) -> Int {
+        try call("lseek") { Int(moult_seek_data(fd, off_t(offset))) }
+    }
+    static func seekHole(_ fd: Int32, _ offset: Int) throws(Errno) -> Int {
+        try call("lseek") { Int(moult_seek_hole(fd, off_t(offset))) }
     }
     static func write(_ fd: Int32, _ buffer: UnsafeRawBufferPointer) throws(Errno) -> Int {
         try call("write") { MoultLibc.write(fd, buffer.baseAddress, buffer.count) }

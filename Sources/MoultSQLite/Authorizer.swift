@@ -3,13 +3,13 @@ import MoultBasics
 
 /// Limits the actions of statements on a guarded connection. SQLite calls the authorizer when it prepares a statement.
 ///
-/// SQLite resolves the expressions in a table's own constraints without calling the authorizer, so `trusted_schema` is off as
-/// well.
+/// SQLite resolves the expressions of a table (its constraints, generated columns and indexes) without calling the authorizer.
+/// They cannot call a function that this class denies either (`Connection.removeUnknownFunctions`).
 final class Authorizer {
     /// The purpose of the statements.
     enum Purpose {
-        /// Inspecting a database that may be hostile.
-        case reading
+        /// Inspecting a database that may be hostile, with these functions.
+        case reading(functions: Set<String>)
         /// Changing one database and nothing else: no other file, and not the transaction that the caller started.
         case changing
     }
@@ -32,9 +32,10 @@ final class Authorizer {
     }
 
     private func permits(_ action: Int32, _ first: String, _ second: String?) -> Bool {
-        switch purpose {
-        case .reading: permitsReading(action, first, second)
-        case .changing: permitsChanging(action, first, second)
+        switch (purpose, action) {
+        case (.reading(let functions), SQLITE_FUNCTION): functions.contains((second ?? "").lowercased())
+        case (.reading, _): permitsReading(action, first, second)
+        case (.changing, _): permitsChanging(action, first, second)
         }
     }
 
@@ -53,7 +54,6 @@ final class Authorizer {
     private func permitsReading(_ action: Int32, _ first: String, _ second: String?) -> Bool {
         switch action {
         case SQLITE_SELECT, SQLITE_READ, SQLITE_RECURSIVE, SQLITE_TRANSACTION: true
-        case SQLITE_FUNCTION: Self.functions.contains((second ?? "").lowercased())
         case SQLITE_PRAGMA:
             Self.pragmas.contains(first.lowercased())
                 || second == nil && Self.readablePragmas.contains(first.lowercased())
@@ -120,21 +120,5 @@ final class Authorizer {
     /// Functions that load code or reach other files, in the versions of SQLite and shells that have them.
     private static let externalFunctions: Set<String> = [
         "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_dbpage",
-    ]
-
-    /// Functions that only compute a result from their arguments, and the query functions of FTS. None of them writes files,
-    /// loads code or takes a pointer.
-    private static let functions: Set<String> = [
-        "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "bm25", "ceil",
-        "ceiling", "changes", "char", "coalesce", "cos", "cosh", "count", "cume_dist", "current_date", "current_time",
-        "current_timestamp", "date", "datetime", "degrees", "dense_rank", "exp", "first_value", "floor", "format",
-        "glob", "group_concat", "hex", "highlight", "ifnull", "iif", "instr", "json", "json_array",
-        "json_array_length", "json_extract", "json_group_array", "json_group_object", "json_object",
-        "json_quote", "json_type", "json_valid", "julianday", "lag", "last_value", "lead", "length", "like",
-        "likelihood", "likely", "ln", "log", "log10", "log2", "lower", "ltrim", "match", "matchinfo", "max", "min",
-        "mod", "nth_value", "ntile", "nullif", "offsets", "percent_rank", "pi", "pow", "power", "printf", "quote",
-        "radians", "rank", "replace", "round", "row_number", "rtrim", "sign", "sin", "sinh", "snippet",
-        "soundex", "sqlite_version", "sqrt", "strftime", "substr", "substring", "subtype", "sum", "tan", "tanh",
-        "time", "total", "trim", "trunc", "typeof", "unicode", "unixepoch", "unlikely", "upper", "zeroblob",
     ]
 }

@@ -5,10 +5,10 @@ extension Connection {
     /// Opens a database that may be hostile: SQL in its schema must not reach anything outside it, and reading it must not take
     /// forever.
     ///
-    /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are
-    /// detected, nothing is memory-mapped, and sizes are limited. Statements may only read, and all of them together must end
-    /// within the deadline (in seconds from this call). The file's size must match the page count in its header. Other
-    /// databases are attached only by `attach`, never by SQL.
+    /// Only SQLite's own functions can be called, no extension is loaded, damaged cells are detected, nothing is memory-mapped,
+    /// and sizes are limited. Statements may only read, and all of them together must end within the deadline (in seconds from
+    /// this call). The file's size must match the page count in its header. Other databases are attached only by `attach`,
+    /// never by SQL.
     package static func openGuarded(
         path: String, access: Access, deadline: Double, busyTimeout: Int32 = 5000
     ) throws -> Connection {
@@ -24,20 +24,18 @@ extension Connection {
 
     /// Makes this a guarded connection permanently; its deadline starts now.
     package func raiseGuard(deadline: Double) throws {
-        try set(.trustedSchema, false)
         try set(.defensive, true)
         try set(.loadExtension, false)
         try set(.triggers, false)
         try execute("PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0; PRAGMA query_only = 1")
         for (limit, value) in Self.guardLimits { try setLimit(limit, to: value) }
         try install(DeadlineWatch(seconds: deadline))
-        try raise(Authorizer(.reading))
+        try raise(Authorizer(.reading(functions: removeUnknownFunctions())))
     }
 
     /// Restricts statements to changes of this database: they may not touch other files, transactions or lasting settings, and
     /// may not load code. Their deadline starts now.
     package func raiseScriptGuard(deadline: Double) throws {
-        try set(.trustedSchema, false)
         try set(.defensive, true)
         try set(.loadExtension, false)
         try install(DeadlineWatch(seconds: deadline))
@@ -58,7 +56,7 @@ extension Connection {
 
     /// Limits far above what honest schemas need, and far below what exhausts a machine.
     private static let guardLimits: [(Limit, Int32)] = [
-        (.length, 64 << 20), (.sqlLength, 1 << 20), (.columns, 2000), (.expressionDepth, 200), (.compoundSelect, 100),
+        (.sqlLength, 1 << 20), (.columns, 2000), (.expressionDepth, 200), (.compoundSelect, 100),
         (.programLength, 2_000_000), (.functionArguments, 100), (.attached, 10), (.likePatternLength, 1000),
         (.variables, 1000), (.triggerDepth, 10), (.workerThreads, 0),
     ]

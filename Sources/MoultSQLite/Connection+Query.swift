@@ -96,7 +96,10 @@ extension Connection {
         var pointer: OpaquePointer?
         let handle = try handle
         let code = sql.withUnsafeBytes { bytes in
-            sqlite3_prepare_v2(handle, bytes.bindMemory(to: CChar.self).baseAddress, Int32(bytes.count), &pointer, nil)
+            timed {
+                sqlite3_prepare_v2(
+                    handle, bytes.bindMemory(to: CChar.self).baseAddress, Int32(bytes.count), &pointer, nil)
+            }
         }
         guard code == SQLITE_OK, let pointer else {
             throw failure(
@@ -123,7 +126,9 @@ extension Connection {
                     // Empty text has no address, and SQLite reports a missing address as misuse.
                     guard let start = bytes.baseAddress else { return (SQLITE_OK, 0) }
                     var tail: UnsafePointer<CChar>?
-                    let code = sqlite3_prepare_v2(handle, start, Int32(clamping: bytes.count), &pointer, &tail)
+                    let code = timed {
+                        sqlite3_prepare_v2(handle, start, Int32(clamping: bytes.count), &pointer, &tail)
+                    }
                     return (code, tail.map { $0 - start } ?? 0)
                 }
             }

@@ -81,6 +81,7 @@ extension Connection {
 
     /// Sets how long a statement waits for a lock.
     package func setBusyTimeout(milliseconds: Int32) throws {
-        try check(sqlite3_busy_timeout(try handle, milliseconds), doing: "set the busy timeout of \(path)")
+        busyTimeout = milliseconds
+        try installBusyHandler()
     }
 }

@@ -14,6 +14,12 @@ package final class Connection {
     private var database: OpaquePointer?
     /// The progress handler's state while a deadline is in force.
     var watch: DeadlineWatch?
+    /// The times of calls; nil for a connection that an app uses directly.
+    private(set) var clock: CallClock?
+    /// How long a statement waits for a lock, in milliseconds.
+    var busyTimeout: Int32
+    /// The size of the largest value, in bytes.
+    var valueLimit: Int32 = .max
     /// Stops this connection's statements on request.
     let stop = StatementStop.current
     /// The permissions of a guarded connection.
@@ -25,13 +31,16 @@ package final class Connection {
 
     /// Opens the file at the path. Whether it is a database is known only after the first read.
     ///
-    /// `serialized` lets several threads use the handle at once, for apps that expect that. It costs a mutex per call.
+    /// The connection limits the size of values and the time of a call (`ValueLimit`, `CallClock`), unless it is for an app, which
+    /// runs statements of its own on it.
     package convenience init(
-        path: String, access: Access, busyTimeout: Int32 = 5000, serialized: Bool = false
+        path: String, access: Access, busyTimeout: Int32 = 5000, isForApp: Bool = false
     ) throws {
         let uri = try access.uri(for: path)
         let file = try Self.requireFile(path, access)
-        try self.init(uri: uri, path: path, file: file, busyTimeout: busyTimeout, serialized: serialized)
+        try self.init(uri: uri, path: path, file: file, busyTimeout: busyTimeout, isForApp: isForApp)
+        // A new file gets its content from a larger one.
+        if !isForApp, access != .readWriteCreate { try limitValues(to: ValueLimit.of(file)) }
     }
 
     /// Returns the path of a database file without symlinks. Throws unless SQLite may open the file and its sidecars.
@@ -54,36 +63,50 @@ package final class Connection {
     }
 
     /// Opens a new, empty in-memory database. Only databases with the same encoding can be attached to it.
-    package static func inMemory(encoding: DatabaseHeader.TextEncoding? = nil) throws -> Connection {
+    package static func inMemory(
+        encoding: DatabaseHeader.TextEncoding? = nil, isForApp: Bool = false
+    ) throws -> Connection {
         // An attached database waits for locks like any other.
-        let connection = try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 5000, serialized: false)
+        let connection = try Connection(
+            uri: "file::memory:", path: ":memory:", busyTimeout: 5000, isForApp: isForApp)
+        if !isForApp { try connection.limitValues(to: ValueLimit.smallest) }
         if let encoding, encoding != .utf8 { try connection.run("PRAGMA encoding = '\(encoding)'") }
         return connection
     }
 
     /// `file` is the path without symlinks, if the URI names a file.
-    init(uri: String, path: String, file: String? = nil, busyTimeout: Int32, serialized: Bool) throws {
-        self.path = path
-        let handle = try Self.open(uri, path, file, serialized)
+    /// `limit` is the number of seconds that a single call may take; nil for a limit that follows from the size of the file.
+    init(
+        uri: String, path: String, file: String? = nil, busyTimeout: Int32, isForApp: Bool = false,
+        limit: Double? = nil
+    ) throws {
+        (self.path, self.busyTimeout) = (path, busyTimeout)
+        let handle = try Self.open(uri, path, file)
         database = handle
         interrupter = Interrupter(handle)
-        let code = sqlite3_busy_timeout(handle, busyTimeout)
-        guard code == SQLITE_OK else {
-            throw MoultError(SQLiteError(ResultCode(code), on: handle, path: path), doing: "open database \(path)")
+        if !isForApp {
+            let size = try file.flatMap { try Files.facts($0)?.size } ?? 0
+            clock = CallClock(
+                path: path, interrupter: interrupter, stop: stop, limit: limit ?? 600 + Double(size) / 1e6)
         }
+        try installBusyHandler()
         // With this setting on, SQL could make SQLite call any address.
         try set(.fts3Tokenizer, false)
-        if stop != nil { try installProgressHandler() }
+        guard let clock else { return }
+        // Otherwise, a schema could not use functions that SQLite does not declare harmless, such as JSON in some versions.
+        try set(.trustedSchema, true)
+        try set(.loadExtension, false)
+        try installProgressHandler()
+        SQLWatchdog.add(clock)
     }
 
     /// Opens the database, and tries again if the path leads to another file after SQLite has opened it, because SQLite does
     /// not report which file it opened. An overlay file system changes the identity of a file once, when the file is first
     /// opened for writing.
-    private static func open(_ uri: String, _ path: String, _ file: String?, _ serialized: Bool) throws -> OpaquePointer
-    {
+    private static func open(_ uri: String, _ path: String, _ file: String?) throws -> OpaquePointer {
         for _ in 0..<3 {
             let before = try file.flatMap { try Files.facts($0) }
-            let handle = try open(uri, path, serialized)
+            let handle = try open(uri, path)
             guard let file, let before else { return handle }
             // Closing a handle without statements cannot fail.
             do { if try before.isSameFile(Files.facts(file)) { return handle } } catch {
@@ -96,12 +119,12 @@ package final class Connection {
             .databaseBusy, .busy, what: "\(path) was replaced by another file while it was opened", now: "Try again.")
     }
 
-    private static func open(_ uri: String, _ path: String, _ serialized: Bool) throws -> OpaquePointer {
+    private static func open(_ uri: String, _ path: String) throws -> OpaquePointer {
         var handle: OpaquePointer?
         // The mode in the URI can only restrict these flags.
         let flags =
             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
-            | (serialized ? SQLITE_OPEN_FULLMUTEX : SQLITE_OPEN_NOMUTEX)
+            | SQLITE_OPEN_NOMUTEX
         let code = try sqlite3_open_v2(uri, &handle, flags, ConnectionVFS.registeredName())
         guard code == SQLITE_OK, let handle else {
             let error = SQLiteError(ResultCode(code), on: handle, path: path)
@@ -115,9 +138,11 @@ package final class Connection {
     deinit {
         guard let database else { return }
         interrupter.disarm()
+        if let clock { SQLWatchdog.remove(clock) }
         // This module's own statements and backups keep the connection alive. Statements that an app prepared through the
         // handle may outlive the connection, and must not call the connection's handlers then.
         sqlite3_progress_handler(database, 0, nil, nil)
+        sqlite3_busy_handler(database, nil, nil)
         sqlite3_set_authorizer(database, nil, nil)
         sqlite3_close_v2(database)
     }
@@ -154,6 +179,7 @@ package final class Connection {
                     ? "close \(path)" : "close \(path) with statements open: \(open.joined(separator: "; "))")
         }
         self.database = nil
+        if let clock { SQLWatchdog.remove(clock) }
     }
 
     /// Returns the error for a result code returned by this connection's last call.
@@ -162,7 +188,11 @@ package final class Connection {
         if case .interrupt = error.resultCode, let watch, watch.expired {
             return watch.error(on: path, cause: error)
         }
+        if case .interrupt = error.resultCode, let clock, clock.isExpired {
+            return DeadlineWatch.error(on: path, seconds: clock.limit, cause: error)
+        }
         var thrown = MoultError(error, doing: doing)
+        if case .tooBig = error.resultCode, valueLimit != .max { thrown = tooBig(thrown) }
         if let denied = authorizer?.denied {
             thrown.code = .guarded
             thrown.outcome = .refused

@@ -6,7 +6,7 @@ import Synchronization
 /// The state of a progress handler that stops a connection's statements after a time limit.
 final class DeadlineWatch {
     let seconds: Double
-    private let end: UInt64
+    let end: UInt64
     private let processorEnd: UInt64
     private(set) var expired = false
 
@@ -22,14 +22,18 @@ final class DeadlineWatch {
     }
 
     /// Returns whether to stop; called by the progress handler.
-    fileprivate func isOver() -> Bool {
-        if !expired, DeadlineClock.now() >= end {
+    fileprivate func isOver(_ now: UInt64) -> Bool {
+        if !expired, now >= end {
             expired = DeadlineClock.processorTime().map { $0 >= processorEnd } ?? true
         }
         return expired
     }
 
     func error(on path: String, cause: SQLiteError) -> MoultError {
+        Self.error(on: path, seconds: seconds, cause: cause)
+    }
+
+    static func error(on path: String, seconds: Double, cause: SQLiteError) -> MoultError {
         MoultError(
             .deadline, what: "a statement on \(path) was stopped after \(seconds) s",
             why: "it exceeded its time limit",
@@ -79,20 +83,24 @@ extension Connection {
     /// Sets the deadline; nil removes it.
     func install(_ next: DeadlineWatch?) throws {
         watch = next
+        clock?.setDeadline(next?.end)
         try installProgressHandler()
     }
 
-    /// Installs a progress handler that stops a statement at its deadline or at the request of a `StatementStop`.
+    /// Installs a progress handler that stops a statement at its deadline, at the limit of a call, or at the request of a
+    /// `StatementStop`.
     func installProgressHandler() throws {
         let handle = try handle
-        guard watch != nil || stop != nil else { return sqlite3_progress_handler(handle, 0, nil, nil) }
         // Unretained: the connection removes the handler before it ends.
         sqlite3_progress_handler(
             handle, watch == nil ? 10_000 : 100,
             { context in
                 guard let context else { return 0 }
                 let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
-                return connection.watch?.isOver() == true || connection.stop?.isRequested == true ? 1 : 0
+                let now = DeadlineClock.now()
+                connection.clock?.move(now)
+                return connection.watch?.isOver(now) == true || connection.stop?.isRequested == true
+                    || connection.clock?.isOver(now) == true ? 1 : 0
             },
             Unmanaged.passUnretained(self).toOpaque())
     }

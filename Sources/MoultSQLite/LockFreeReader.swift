@@ -110,8 +110,8 @@ package enum LockFreeReader {
         let found = try Files.resolvedForOpening(path)
         let file = try PinnedDirectory.split(found) == nil ? found : Files.resolved(found)
         let connection = try Connection(
-            uri: Access.readOnly.uri(for: file, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0,
-            serialized: false)
+            uri: Access.readOnly.uri(for: file, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0)
+        try connection.limitValues(to: ValueLimit.of(file))
         try connection.set(.noCheckpointOnClose, true)
         try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         return connection

@@ -102,6 +102,12 @@ extension MoultError {
         case .cannotOpen: (.cannotOpenDatabase, .failed, nil)
         case .constraint: (.constraint, .failed, nil)
         case .unauthorized: (.guarded, .refused, nil)
+        case .noMemory:
+            (
+                .sqlite, .failed,
+                "SQL of a database needs much more memory than the database has bytes: find the generated columns, indexes or triggers that "
+                    + "do, and change them with the app or with sqlite3."
+            )
         default: (.sqlite, .failed, nil)
         }
     }

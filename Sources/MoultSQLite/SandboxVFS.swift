@@ -128,7 +128,7 @@ extension Connection {
     package convenience init(path: String, access: Access, in vfs: SandboxVFS) throws {
         let uri = try access.uri(for: path, extra: "&vfs=\(vfs.name)")
         try self.init(
-            uri: uri, path: path, file: Files.resolvedForOpening(path), busyTimeout: 0, serialized: false)
+            uri: uri, path: path, file: Files.resolvedForOpening(path), busyTimeout: 0, limit: .infinity)
         self.vfs = vfs
     }
 }

@@ -57,6 +57,7 @@ extension Statement {
             try check(sqlite3_bind_zeroblob(pointer, index, 0))
             return
         }
+        try connection.allowValues(of: bytes.count)
         try check(sqlite3_bind_blob64(pointer, index, start, UInt64(bytes.count), moult_sqlite_transient()))
     }
 
@@ -73,6 +74,7 @@ extension Statement {
             try check(sqlite3_bind_text(pointer, index, "", 0, moult_sqlite_transient()))
             return
         }
+        try connection.allowValues(of: bytes.count)
         try check(
             sqlite3_bind_text64(
                 pointer, index, start.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), lifetime,
@@ -88,6 +90,7 @@ extension Statement {
     /// Binds a value of another statement's current row as it is stored: storage class and bytes, even for text that is not
     /// valid UTF-8.
     func bind(_ column: Int32, of row: borrowing Statement, at index: Int32) throws {
+        try connection.allowValues(of: Int(row.connection.valueLimit))
         let code = sqlite3_bind_value(pointer, index, sqlite3_column_value(row.pointer, column))
         guard code == SQLITE_OK else { throw failure(code) }
     }

@@ -9,6 +9,14 @@ package struct Statement: ~Copyable {
     let connection: Connection
     /// The text after this statement in the prepared text.
     package let tail: Substring
+    /// Whether the statement ends a transaction, which takes as long as the disk needs, and evaluates nothing.
+    private let endsTransaction: Bool
+
+    init(pointer: OpaquePointer, connection: Connection, tail: Substring) {
+        (self.pointer, self.connection, self.tail) = (pointer, connection, tail)
+        let sql = sqlite3_sql(pointer).map { String(cString: $0) } ?? ""
+        endsTransaction = ["COMMIT", "ROLLBACK", "RELEASE"].contains { sql.hasBytePrefix($0) }
+    }
 
     deinit {
         // The result is that of the last step, which was already reported.
@@ -17,7 +25,7 @@ package struct Statement: ~Copyable {
 
     /// Steps to the next row; returns false at the end.
     package func step() throws -> Bool {
-        switch sqlite3_step(pointer) {
+        switch endsTransaction ? sqlite3_step(pointer) : connection.timed({ sqlite3_step(pointer) }) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         case let code: throw failure(code)

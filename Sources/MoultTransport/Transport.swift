@@ -70,7 +70,9 @@ package struct Transport: Sendable {
                     .perform(retryPolicy, until: until, sink, stopIfAsked)
                 switch head.status {
                 case 200: return .bytes(try sink.whole(head, url), tag: head.tag)
-                case 304: return .unchanged
+                case 304:
+                    guard tag != nil else { throw head.unaskedRefusal(url) }
+                    return .unchanged
                 case 404, 410: return .nothing
                 default: throw head.refusal(url)
                 }

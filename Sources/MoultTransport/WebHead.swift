@@ -12,6 +12,8 @@ struct WebHead: Equatable {
     let retryAfter: Int?
     /// Whether `~/.netrc` was not used, because other users can read it.
     let isNetrcExposed: Bool
+    /// Whether the server has an address of this machine or its network.
+    let isLocal: Bool
     /// The digest that a registry reports, with its algorithm.
     let digest: String?
     /// The absolute URL for the rest of an upload.
@@ -33,6 +35,7 @@ struct WebHead: Equatable {
         total = try fields.optionalInteger("total")
         retryAfter = try fields.optionalInteger("retryAfter")
         isNetrcExposed = try fields.optionalBool("isNetrcExposed") ?? false
+        isLocal = try fields.optionalBool("isLocal") ?? false
         digest = try fields.optionalString("digest")
         uploadURL = try fields.optionalString("location")
         challenges = try fields.optionalStrings("challenges") ?? []
@@ -56,6 +59,14 @@ struct WebHead: Equatable {
         return MoultError(.notThere, what: "cannot get \(url)", why: why, now: now)
     }
 
+    /// The error for a server that answers a request without a condition with "not modified".
+    func unaskedRefusal(_ url: Address) -> MoultError {
+        MoultError(
+            .badAnswer, .refused, what: "cannot get \(url)",
+            why: "\(why), although moult asked for the file whatever its version",
+            now: "Report this to the operator of the server.")
+    }
+
     /// Returns the error for a temporary failure; nil for other responses.
     func transient(_ what: String) -> Retryable? {
         guard [408, 425, 429, 500, 502, 503, 504].contains(status) else { return nil }
@@ -69,6 +80,7 @@ struct WebHead: Equatable {
     }
 
     private static let words = [
+        304: "not modified",
         400: "bad request", 401: "not authorized", 403: "forbidden", 404: "not found",
         407: "the proxy requires a password",
         408: "timed out", 410: "gone", 429: "too many requests", 500: "internal error", 502: "bad gateway",

@@ -20,6 +20,8 @@ struct WebRequest {
     /// The Authorization header, and the URL whose host and port receive it. With an authority, `~/.netrc` is not used.
     var authorization: String?
     var authority: String?
+    /// Whether a public server has named the URL. Then the request does not connect to this machine or its network.
+    var isPublicOnly = false
     /// The beginning of error messages, such as "cannot publish …"; nil for "cannot get" and the URL.
     var purpose: String?
 
@@ -78,7 +80,7 @@ struct WebRequest {
             "minimumRate": .size(retryPolicy.minimumRate), "deadline": .size(Int(left.components.seconds) + 1),
             "bandwidth": .size(retryPolicy.bandwidth), "method": .string(method.rawValue), "accept": .optional(accept),
             "authorization": .optional(authorization), "authority": .optional(authority),
-            "usesNetrc": .bool(authority == nil), "contentType": .optional(contentType), "text": .optional(text),
+            "usesNetrc": .bool(authority == nil), "isPublicOnly": isPublicOnly ? true : nil, "contentType": .optional(contentType), "text": .optional(text),
             "bodyOffset": part.map { .size($0.lowerBound) }, "bodySize": part.map { .size($0.count) },
         ])
     }

@@ -18,6 +18,8 @@ public enum KeptReason: String, Sendable, CaseIterable {
     case undone
     /// The operator restored other content from quarantine.
     case restored
+    /// A program wrote to a read-only file.
+    case changed
 }
 
 /// What happens to the rows of one table when the content of a database is replaced or migrated.

@@ -5,9 +5,9 @@
 /// versions that start with 2. A pre-release matches only if a term names a pre-release with the same three numbers.
 public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
     public let description: String
-    private let alternatives: [[Bound]]
+    let alternatives: [[Bound]]
 
-    private struct Bound: Sendable, Equatable {
+    struct Bound: Sendable, Equatable {
         enum Relation: Sendable { case atLeast, below }
         let relation: Relation
         let version: Version
@@ -15,8 +15,12 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         let named: Bool
     }
 
-    /// Parses a range such as `>=1.4 <3`; nil if it is invalid.
+    /// The maximum length of a range in bytes. It limits the number of alternatives, each of which is compared with each version.
+    public static let longest = 1024
+
+    /// Parses a range such as `>=1.4 <3`; nil if it is invalid or longer than `longest`.
     public init?(_ text: String) {
+        guard text.utf8.count <= Self.longest else { return nil }
         description = text
         var alternatives: [[Bound]] = []
         // There must be nothing between the two characters of `||`.

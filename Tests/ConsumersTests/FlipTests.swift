@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Readers without a lease open a read-only database by its path while its release is switched again and again.
-@Suite struct FlipTests {
+@Suite(.tags(.thorough)) struct FlipTests {
     /// The number of switches. MOULT_FLIPS=2000 is the documented number, and takes minutes in a debug build.
     static let count = getenv("MOULT_FLIPS").flatMap { Int(String(cString: $0)) } ?? 100
 

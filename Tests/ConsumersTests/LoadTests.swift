@@ -8,7 +8,7 @@ import Testing
 
 /// Installs many releases of a shared database while eight processes read it and two write to it. The tests run one
 /// after the other, because each needs the whole machine. `make load` installs the documented number of releases.
-@Suite(.serialized) struct LoadTests {
+@Suite(.tags(.thorough), .serialized) struct LoadTests {
     /// All programs keep the database open, and none of them is notified of releases.
     @Test(arguments: ["wal", "delete"])
     func `live replacements under load lose no row`(_ mode: String) throws {

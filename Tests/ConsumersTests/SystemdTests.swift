@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A consumer that is a systemd unit, tested with a private manager.
-@Suite struct SystemdTests {
+@Suite(.tags(.thorough)) struct SystemdTests {
     let shop: ConsumerShop
 
     init() throws {

@@ -63,7 +63,7 @@ extension AllOrNoneTests {
 
     /// In these tests, `waitForApps` is 1 second. A command waits at least 5 seconds for a database that is locked
     /// against readers.
-    @Test(arguments: ["IMMEDIATE", "EXCLUSIVE"])
+    @Test(.tags(.thorough), arguments: ["IMMEDIATE", "EXCLUSIVE"])
     func `an update waits for a locked database as long as the settings say`(lock: String) throws {
         try begin(["app"], mode: "delete", way: "live")
         let app = try hold("app", ("delete", ["BEGIN \(lock)"]))
@@ -81,7 +81,7 @@ extension AllOrNoneTests {
     }
 
     /// Every kind of update checks the database before it starts.
-    @Test(arguments: ["a feed", "a saved plan", "a rollback"])
+    @Test(.tags(.thorough), arguments: ["a feed", "a saved plan", "a rollback"])
     func `every kind of update waits for a database that is locked against readers`(way: String) throws {
         try begin(["app"], mode: "delete", way: "live")
         let settings = shop.path("moult.json")
@@ -152,7 +152,9 @@ extension AllOrNoneTests {
         try expect("TWO", ["a", "b"], mode: "wal")
     }
 
-    @Test func `after a kill during the replacement of two open databases, both or neither are new`() throws {
+    @Test(.tags(.thorough)) func `after a kill during the replacement of two open databases, both or neither are new`()
+        throws
+    {
         let struck = try sweep { world in
             try world.begin(["a", "b"], mode: "wal", way: "live")
             return ["apply", world.shop.manifest("2.0.0")]

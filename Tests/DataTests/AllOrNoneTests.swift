@@ -6,7 +6,7 @@ import Testing
 
 /// An update that is refused, fails or is killed leaves either all writable databases changed or none, and keeps their
 /// journal modes.
-@Suite struct AllOrNoneTests {
+@Suite(.tags(.slow)) struct AllOrNoneTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 
@@ -103,7 +103,8 @@ import Testing
         return struck
     }
 
-    @Test(arguments: ["reference", "shared"]) func `a killed adoption is finished or leaves the files as they were`(
+    @Test(.tags(.thorough), arguments: ["reference", "shared"])
+    func `a killed adoption is finished or leaves the files as they were`(
         kind: String
     ) throws {
         let struck = try sweep { world in
@@ -236,7 +237,9 @@ import Testing
 
     // MARK: undo after a kill
 
-    @Test(arguments: ["delete", "wal"]) func `an exchange that was killed can be undone`(mode: String) throws {
+    @Test(.tags(.thorough), arguments: ["delete", "wal"]) func `an exchange that was killed can be undone`(mode: String)
+        throws
+    {
         let struck = try sweep { world in
             try world.begin(["app"], mode: mode, way: "exchange")
             return ["apply", world.shop.manifest("2.0.0")]
@@ -251,7 +254,8 @@ import Testing
         #expect(struck > 10)
     }
 
-    @Test(arguments: ["delete", "wal"]) func `an undo after a kill keeps rows that were written after it`(
+    @Test(.tags(.thorough), arguments: ["delete", "wal"])
+    func `an undo after a kill keeps rows that were written after it`(
         mode: String
     ) throws {
         let struck = try sweep { world in
@@ -270,7 +274,8 @@ import Testing
         #expect(struck > 10)
     }
 
-    @Test(arguments: ["delete", "wal"]) func `a live replacement that was killed is recovered, with or without undo`(
+    @Test(.tags(.thorough), arguments: ["delete", "wal"])
+    func `a live replacement that was killed is recovered, with or without undo`(
         mode: String
     )
         throws

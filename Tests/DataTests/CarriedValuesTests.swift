@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Rows are carried over one to one and byte for byte, without an effect on other rows.
-@Suite struct CarriedValuesTests {
+@Suite(.tags(.thorough)) struct CarriedValuesTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

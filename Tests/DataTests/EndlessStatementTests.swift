@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A release can have statements that never end with a user's rows. A signal stops them, and nothing changes.
-@Suite struct EndlessStatementTests {
+@Suite(.tags(.thorough)) struct EndlessStatementTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 
@@ -29,9 +29,13 @@ import Testing
         try String(decoding: Files.read(path, limit: 4096) ?? [], as: UTF8.self)
     }
 
-    /// Starts the command, and sends the signal once it has computed for two seconds.
     private func stop(_ number: Int32, _ arguments: String...) throws -> Int32 {
-        let command = try Program([Shop.command()] + arguments + ["--store", shop.store])
+        try Self.stop(number, [Shop.command()] + arguments + ["--store", shop.store])
+    }
+
+    /// Starts the command, and sends the signal once it has computed for two seconds.
+    static func stop(_ number: Int32, _ command: [String]) throws -> Int32 {
+        let command = try Program(command)
         while try command.isRunning && Self.ticks(command.pid) < 200 { usleep(10_000) }
         try #require(command.isRunning, "the command ended with \(command.wait())")
         command.signal(number)

@@ -300,7 +300,7 @@ import Testing
         #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")
     }
 
-    @Test func `a kill at any rename leaves the data at one of the paths`() throws {
+    @Test(.tags(.thorough)) func `a kill at any rename leaves the data at one of the paths`() throws {
         let command = try Shop.command()
         var struck: [String: Int] = [:]
         for call in ["renameat2", "fsync"] {

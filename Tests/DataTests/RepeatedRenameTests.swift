@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A release lists the renames of earlier releases as well, for stores that skip those. Each rename is applied once.
-@Suite struct RepeatedRenameTests {
+@Suite(.tags(.thorough)) struct RepeatedRenameTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -6,7 +6,7 @@ import Testing
 /// A replacement that is killed, stopped by a signal, or runs out of space.
 extension ReplaceTests {
     /// After a kill at any change of the file system, `moult replace` can be run again.
-    @Test func `a replacement killed at any call leaves the old or the new content`() throws {
+    @Test(.tags(.thorough)) func `a replacement killed at any call leaves the old or the new content`() throws {
         try scratch.must(
             "sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\" && mkdir pristine && mv app.db pristine")
         let calls = "rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdirat,openat,fsync,fdatasync,pwrite64"
@@ -30,7 +30,8 @@ extension ReplaceTests {
         #expect(seen.count == 2 && number > 60, "\(number) \(seen)")
     }
 
-    @Test func `an undo after a killed first replacement restores the old content or has nothing to undo`() throws {
+    @Test(.tags(.thorough))
+    func `an undo after a killed first replacement restores the old content or has nothing to undo`() throws {
         try scratch.must("mkdir pristine && mv app.db pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
         var (number, statuses) = (1, Set<Int32>())
@@ -54,7 +55,7 @@ extension ReplaceTests {
     }
 
     /// The same command completes an interrupted replacement, so that a single undo restores the old content.
-    @Test func `a replacement killed at any call and repeated replaces the file once`() throws {
+    @Test(.tags(.thorough)) func `a replacement killed at any call and repeated replaces the file once`() throws {
         try scratch.must("mkdir pristine && mv app.db pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
         var number = 1
@@ -96,7 +97,7 @@ extension ReplaceTests {
 
     /// The program keeps the file open, so moult writes the content into the file. Rows that the program commits after
     /// the kill are in the file afterwards, or in the copy that an undo restores.
-    @Test(arguments: ["delete", "wal"])
+    @Test(.tags(.thorough), arguments: ["delete", "wal"])
     func `a killed replacement loses no later commit of a program that has the file open`(mode: String) throws {
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
         let calls = "renameat2,linkat,unlinkat,fsync,fdatasync,pwrite64"
@@ -126,7 +127,7 @@ extension ReplaceTests {
     }
 
     /// Between the kill and the recovery, the file may have two names: its own name and that of the copy.
-    @Test(arguments: ["delete", "wal"])
+    @Test(.tags(.thorough), arguments: ["delete", "wal"])
     func `an undo after a killed replacement restores commits from before the recovery`(mode: String) throws {
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
         let calls = "renameat2,linkat,symlinkat,fsync,fchmod"
@@ -237,7 +238,7 @@ extension ReplaceTests {
     }
 
     /// The user sees that the command was killed, restores a backup, and runs the command again.
-    @Test func `a killed replacement is done again if the file was restored in between`() throws {
+    @Test(.tags(.thorough)) func `a killed replacement is done again if the file was restored in between`() throws {
         try scratch.must("mkdir pristine && mv app.db pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
         var (number, replaced) = (1, 0)

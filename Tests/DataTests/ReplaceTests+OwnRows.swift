@@ -38,7 +38,7 @@ extension ReplaceTests {
     }
 
     /// A program has the file open, and the command is killed after it has replaced the content.
-    @Test(arguments: ["mv", "cp"], ["replace app.db new1.db", "recover --undo -s .app.db.moult"])
+    @Test(.tags(.thorough), arguments: ["mv", "cp"], ["replace app.db new1.db", "recover --undo -s .app.db.moult"])
     func `the old content stays if a backup is put in place after a kill`(tool: String, next: String) throws {
         try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('PRECIOUS')\"; cp app.db backup.db")
         try scratch.must("sqlite3 backup.db \"DELETE FROM note; INSERT INTO note(v) VALUES('BACKUP')\"")

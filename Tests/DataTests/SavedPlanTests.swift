@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A saved plan is untrusted: whatever names the plan contains, `apply` creates and removes only its own transaction.
-@Suite struct SavedPlanTests {
+@Suite(.tags(.thorough)) struct SavedPlanTests {
     let shop: Shop
     private var precious: String { shop.scratch.path("precious") }
     private var plan: String { shop.scratch.path("saved.plan") }

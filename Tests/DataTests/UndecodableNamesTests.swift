@@ -88,4 +88,29 @@ import Testing
         let applied = try shop.apply("2.0.0")
         #expect(applied.output.contains("3 rows"), "\(applied)")
     }
+
+    @Test(arguments: [
+        (own + "CREATE INDEX i ON \"caf\\351\"(d);", "caf\\xe9", "its name is not valid UTF-8"),
+        (
+            "CREATE TABLE more(\"c\\351\" UNIQUE); INSERT INTO more VALUES(1);", "more",
+            "the name of a column is not valid UTF-8"
+        ),
+    ])
+    func `inspect, diff, pack and replace handle such names`(_ sql: String, _ name: String, _ why: String) throws {
+        let (old, new) = (shop.scratch.path("old.db"), shop.scratch.path("new.db"))
+        for (file, row) in [(old, "1"), (new, "2")] {
+            try Shell.must(["sqlite3", file, Self.item + "INSERT INTO item VALUES(\(row))"])
+            try run(sql, on: file)
+        }
+        let moult = try Shop.command()
+        let inspected = try Shell.must([moult, "inspect", old])
+        #expect(inspected.contains(name) && inspected.contains(why), "\(inspected)")
+        let compared = try Shell.run([moult, "diff", old, new])
+        #expect(compared.status == 2 && compared.output.contains(name) && compared.output.contains(why), "\(compared)")
+        try Shell.must([moult, "pack", "-q", new, "--product", "local.other", "-o", shop.scratch.path("other")])
+        try Shell.must([moult, "replace", "-q", old, new, "--preserve", "item"])
+        #expect(try Shop.sql(old, "SELECT name FROM item ORDER BY 1") == "1\n2\n")
+        try Shell.must([moult, "replace", "-q", "--undo", old])
+        #expect(try Shell.must(["sqlite3", old, ".dump"]).contains(sql.contains("user data") ? "user data" : "more"))
+    }
 }

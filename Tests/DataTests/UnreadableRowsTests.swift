@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Rows that an index hides, or that cannot be carried over because their table is virtual or damaged, are not lost.
-@Suite struct UnreadableRowsTests {
+@Suite(.tags(.thorough)) struct UnreadableRowsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

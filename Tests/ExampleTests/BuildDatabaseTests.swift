@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// An app whose build also builds its database. The tests run one after the other, because they use the same resources.
-@Suite(.serialized) struct BuildDatabaseTests {
+@Suite(.tags(.thorough, .slow), .serialized) struct BuildDatabaseTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Apps that use the library, as their authors would write them.
-@Suite struct ExampleAppTests {
+@Suite(.tags(.thorough, .slow)) struct ExampleAppTests {
     let scratch: Scratch
 
     init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A command with a step in Swift, from a separate package.
-@Suite struct OwnStepTests {
+@Suite(.tags(.thorough, .slow)) struct OwnStepTests {
     static let people =
         "CREATE TABLE person(name TEXT, email TEXT); INSERT INTO person VALUES('Ada', 'ada@example.org');"
     static let with: JSON = ["database": "food", "table": "person", "column": "email"]

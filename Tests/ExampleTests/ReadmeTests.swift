@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Tests the documentation: its commands run, and its links lead to existing files.
-@Suite struct ReadmeTests {
+@Suite(.tags(.slow)) struct ReadmeTests {
     /// Every terminal session on a page is run, and must print the shown output.
     @Test(arguments: try Project.pages().filter { try Project.text($0).contains("```console") })
     func `the commands of each page print the shown output`(_ document: String) throws {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// All Swift code in the documentation of the library compiles, using only its public names.
-@Suite struct SwiftExampleTests {
+@Suite(.tags(.slow)) struct SwiftExampleTests {
     private let scratch: Scratch
 
     init() throws {

@@ -3,16 +3,18 @@ import TestSupport
 import Testing
 
 /// The demo and the walkthroughs, run as a user would run them.
-@Suite struct WalkthroughTests {
+@Suite(.tags(.slow)) struct WalkthroughTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
     /// A walkthrough stops at the first command with an unexpected status or output.
-    @Test(arguments: [
-        "scripts/demo", "manifests/one-file/run", "manifests/replace-on-new-version/run",
-        "manifests/build-and-attach/run", "manifests/drop-when-incompatible/run", "manifests/complete-reset/run",
-        "manifests/replace-live/run",
-    ])
+    @Test(
+        .tags(.thorough),
+        arguments: [
+            "scripts/demo", "manifests/one-file/run", "manifests/replace-on-new-version/run",
+            "manifests/build-and-attach/run", "manifests/drop-when-incompatible/run", "manifests/complete-reset/run",
+            "manifests/replace-live/run",
+        ])
     func `walkthroughs run from any directory, any number of times`(_ script: String) throws {
         let temporary = try scratch.directory("tmp")
         for directory in ["/", scratch.path] {

@@ -104,7 +104,7 @@ import Testing
     /// messages. The processor time of this process and of all that it started counts, because other processes also use
     /// the machine. Twenty programs, started one after another, are measured for comparison in the same rounds. The medians
     /// count: a busy machine, whose caches are shared, slows both down, but the shortest times may be from different moments.
-    @Test(.enabled(if: Sanitizer.environment.isEmpty, "a sanitizer makes only the command slower"))
+    @Test(.tags(.thorough), .enabled(if: Sanitizer.environment.isEmpty, "a sanitizer makes only the command slower"))
     func `a message to a step takes less than eight times the processor time of starting a process`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))

@@ -39,7 +39,9 @@ import Testing
     }
 
     /// The command is killed at its own and the step's system calls that change the disk.
-    @Test(arguments: ExampleSteps.allCases) func `an example step survives crashes`(_ example: ExampleSteps) throws {
+    @Test(.tags(.thorough), arguments: ExampleSteps.allCases) func `an example step survives crashes`(
+        _ example: ExampleSteps
+    ) throws {
         let moult = try BuiltMoult.path()
         let points: [(call: String, number: Int)] = [
             ("mkdirat", 2), ("mkdirat", 8), ("fsync", 1), ("fsync", 8), ("fsync", 10), ("fsync", 12), ("fsync", 14),

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Attacks by steps: each causes an error with the reason, and leaves the store unchanged.
-@Suite struct HostileStepTests {
+@Suite(.tags(.thorough)) struct HostileStepTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let what: String
         var describe: String?
@@ -108,7 +108,8 @@ import Testing
             says: "it ended with status 4 and without a result"),
         Case(
             what: "writes beside in apply", plan: Programs.planned("x", writes: ["GRANTED/file"]),
-            apply: "echo x > GRANTED/other; \(result)", says: "it exceeded its plan: GRANTED/other was changed"),
+            apply: "echo x > GRANTED/other 2> /dev/null || exit 4; \(result)",
+            says: "it ended with status 4 and without a result"),
         Case(
             what: "intends what was not planned", plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply: #"echo '{"reply":"intent","id":1,"intent":{"path":"/etc/passwd"}}'; read -r x; \#(result)"#,
@@ -184,28 +185,6 @@ import Testing
         #expect(error.outcome == .refused)
         #expect(error.why?.hasPrefix("\(program) has changed since it was trusted: its SHA-256 is ") == true)
         #expect(try Files.facts(scratch.path("evil")) == nil)
-    }
-
-    /// In such a directory, a change that the step did not plan could go unnoticed. Another program may also have filled the
-    /// directory since the plan was made.
-    @Test(arguments: [false, true])
-    func `a step may create no file in a directory with more files than can be compared`(isFilledLater: Bool) throws {
-        let scratch = try Scratch()
-        let program = try Programs.shell(
-            scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
-            apply: "echo changed > GRANTED/1; touch GRANTED/file; \(Self.result)")
-        let world = try StepWorld(program)
-        try world.adapt(program)
-        let fill = ["sh", "-ec", "cd \(world.granted) && seq 20001 | xargs touch"]
-        if !isFilledLater { try Shell.must(fill) }
-        let watcher = Watcher(tell: { event in
-            if isFilledLater, case .decided = event { _ = try? Shell.must(fill) }
-        })
-        let error = try #require(throws: MoultError.self) { try world.update(watcher) }
-        #expect(error.outcome == (isFilledLater ? .undone : .refused), "\(error)")
-        #expect(error.description.contains("cannot check what a step changes in \(world.granted)"), "\(error)")
-        #expect(try Files.facts("\(world.granted)/1")?.size == 0)
-        #expect(try world.world.versions() == ["1.0.0"])
     }
 
     /// The running process uses a sealed copy of the program, so it cannot change the program.

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A kernel without Landlock: a filter makes system calls of the built command fail as on such a kernel.
-@Suite struct OlderKernelTests {
+@Suite(.tags(.thorough)) struct OlderKernelTests {
     let scratch: Scratch
     let kernel: String
 

@@ -103,7 +103,8 @@ import Testing
                 signal.pause()
         """
 
-    @Test(arguments: CommandWorld.users) func `no process of a step outlives a command that is killed`(user: UInt32)
+    @Test(.tags(.thorough), arguments: CommandWorld.users)
+    func `no process of a step outlives a command that is killed`(user: UInt32)
         throws
     {
         let mark = "4323.\(getpid())\(Int.random(in: 1000...9999))"

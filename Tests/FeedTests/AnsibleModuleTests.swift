@@ -1,5 +1,7 @@
 import MoultBasics
 import MoultFiles
+import MoultLibc
+import MoultTrust
 import TestSupport
 import Testing
 
@@ -91,6 +93,43 @@ import Testing
                 == "\(bench.path("store")) trusts no key, but the given keys are \(try bench.id("a")). Change \"keys\" in \(bench.path("store"))/moult.json."
         )
         #expect(try Files.factsThroughLinks(bench.path("store/food.db")) == nil)
+    }
+
+    /// The ID of a key is only a number.
+    @Test func `the module compares whole keys`() throws {
+        try bench.must("moult init -q store --product org.example.test --key a.pub")
+        var bytes = try #require(Base64.decode(try bench.key("b").utf8))
+        bytes.replaceSubrange(2..<10, with: try #require(Base64.decode(key.utf8))[2..<10])
+        let (status, result) = try run(["keys": [.string(Base64.encode(bytes))]])
+        #expect(status == 1)
+        let id = try bench.id("a")
+        #expect(
+            result["msg"]?.string?.contains("trusts \(id), but the given keys are \(id) (the keys differ, although their IDs are equal)")
+                == true, "\(result)")
+        #expect(try run(["keys": [.string(key)]]).status == 0)
+    }
+
+    @Test(
+        .enabled(if: geteuid() == 0, "only root may change owners"),
+        arguments: [
+            ("chown 65534 rel/test-1.0.0.json", "read"), ("chmod o+w rel/test-1.0.0.json", "read"), ("chown 65534 rel", "read"),
+            ("chmod g+w rel", "read"), ("mv rel other; ln -s other rel; chown -h 65534 rel", "read"),
+            ("mkfifo f; mv f rel/test-1.0.0.json", "read"), ("cp $(which moult) own; chown 65534 own", "run"),
+            ("cp $(which moult) own; chmod 777 own", "run"), ("mkdir d; cp $(which moult) d; ln -s d/moult own; chown 65534 d", "run"),
+        ])
+    func `the module runs and reads nothing that another user can change`(change: String, verb: String) throws {
+        try bench.must(change)
+        let own = bench.path("own")
+        let (status, result) = try run(
+            verb == "run" ? ["keys": [.string(key)], "executable": .string(own)] : ["keys": [.string(key)]])
+        #expect(status == 1)
+        #expect(result["msg"]?.string?.contains("must not be \(verb) by root: ") == true, "\(result)")
+        #expect(try Files.facts(bench.path("store")) == nil)
+    }
+
+    @Test func `the module reports that the command is missing`() throws {
+        let result = try run(["keys": [.string(key)], "executable": "no-such-moult"]).result
+        #expect(result["msg"]?.string?.hasPrefix("no-such-moult is not an executable program.") == true)
     }
 
     @Test func `the module accepts unsigned releases with allow_unsigned`() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Updates by patches: a store chooses the smallest download, and uses the bundle if a patch fails in any way.
-@Suite struct FeedPatchTests {
+@Suite(.tags(.thorough)) struct FeedPatchTests {
     let patches: PatchBench
     var bench: Bench { patches.bench }
 

@@ -5,7 +5,7 @@ import Testing
 
 /// `moult publish` and `moult export` fail or are killed: the exit status says what is public, and the same command
 /// completes the work.
-@Suite struct InterruptedPublishTests {
+@Suite(.tags(.thorough)) struct InterruptedPublishTests {
     private let bench: Bench
     init() throws {
         bench = try Bench()

@@ -25,7 +25,7 @@ import Testing
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("b"))"))
     }
 
-    @Test func `a replaced key cannot publish`() throws {
+    @Test(.tags(.thorough)) func `a replaced key cannot publish`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; cp -r public before")
         #expect(
             try bench.refusal("moult publish public -k a.key", status: 3)
@@ -99,7 +99,9 @@ import Testing
 
     /// `publish` is killed at each rename: readers then find a feed that their keys can verify, with the old or the new
     /// keys.
-    @Test(arguments: ["--trust b.pub -k a.key -k b.key", "--trust keys/keys-1.json -k a.key -k b.key -k c.key"])
+    @Test(
+        .tags(.thorough),
+        arguments: ["--trust b.pub -k a.key -k b.key", "--trust keys/keys-1.json -k a.key -k b.key -k c.key"])
     func `a kill during a key change leaves a feed that stores accept`(options: String) throws {
         try bench.must(
             "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")
@@ -125,7 +127,7 @@ import Testing
     }
 
     /// While the first feed with a key list is published, readers find either no feed or the complete feed.
-    @Test func `a kill while the first feed is published leaves no feed or a valid one`() throws {
+    @Test(.tags(.thorough)) func `a kill while the first feed is published leaves no feed or a valid one`() throws {
         try bench.must(
             "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")
         var kills = 0

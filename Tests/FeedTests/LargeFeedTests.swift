@@ -3,7 +3,7 @@ import StepKit
 import TestSupport
 import Testing
 
-@Suite struct LargeFeedTests {
+@Suite(.tags(.thorough)) struct LargeFeedTests {
     /// The feed is within the size limit, and the store finds the newest release.
     @Test func `a feed of ten thousand releases is accepted`() throws {
         let bench = try Bench()

@@ -21,7 +21,7 @@ import Testing
         #expect(try Tree(bench.path("public"), times: false) == before)
     }
 
-    @Test func `minisign verifies the feed`() throws {
+    @Test(.tags(.thorough)) func `minisign verifies the feed`() throws {
         try bench.must(
             "minisign -V -q -p a.pub -m public/feed.json && minisign -V -q -p a.pub -m public/test-1.0.0.json")
         let feed = try Feed(parsing: Files.read(bench.path("public/feed.json"), limit: 1 << 20) ?? [], source: "feed")

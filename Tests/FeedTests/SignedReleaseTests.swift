@@ -128,7 +128,7 @@ import Testing
         #expect(try bench.run("moult apply --plan p").status == 3)
     }
 
-    @Test func `minisign and moult verify each other's signatures`() throws {
+    @Test(.tags(.thorough)) func `minisign and moult verify each other's signatures`() throws {
         try bench.must("minisign -G -W -p m.pub -s m.key && moult init --product org.example.test --key m.pub")
         try bench.must("minisign -S -s m.key -m rel/test-1.0.0.json && moult apply rel/test-1.0.0.json")
         try bench.must("moult sign rel/test-1.0.0.json -k m.key && minisign -V -p m.pub -m rel/test-1.0.0.json")

@@ -10,7 +10,7 @@ import Testing
         if: geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
             && (try? Shell.run(["unshare", "--mount", "true"]).status) == 0, "needs root, systemd and a mount namespace"
     ))
-struct SystemdServiceTests {
+@Suite(.tags(.thorough)) struct SystemdServiceTests {
     private let bench: Bench
     private let instance: String
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Hazard 2: after a rename over a database that a process has open in WAL mode, the next opener replays the old rows.
-@Suite struct Hazard02RenameOverLiveWAL {
+@Suite(.tags(.thorough)) struct Hazard02RenameOverLiveWAL {
     let lab: Lab
     let path: String
 

@@ -1,11 +1,12 @@
 import MoultFiles
 import MoultLibc
+import TestSupport
 import Testing
 
 /// Tests the disk states that a power failure may leave at every call of an update: after recovery, every database has
 /// the old or the new content. `MOULT_MODEL=all` tries every state; otherwise a sample is tried, which is the same in
 /// every run.
-@Suite(.enabled(if: access("/dev/shm", W_OK) == 0, "needs a file system in memory"))
+@Suite(.tags(.thorough, .slow), .enabled(if: access("/dev/shm", W_OK) == 0, "needs a file system in memory"))
 struct PowerCutTests {
     private static let isWhole = getenv("MOULT_MODEL").map { String(cString: $0) } == "all"
 

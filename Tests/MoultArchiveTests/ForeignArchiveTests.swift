@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Archives that common programs have made.
-@Suite struct ForeignArchiveTests {
+@Suite(.tags(.thorough)) struct ForeignArchiveTests {
     @Test(arguments: [
         "tar -cf a.tar -C in food.db user.db migrations",
         "tar -cf a.tar -C in .",

@@ -49,9 +49,11 @@ import Testing
     }
 
     /// Small and empty files, and files of several pieces, each of which refers to the whole old file.
-    @Test(arguments: [
-        (0, 10), (10, 0), (1, 1), (100_000, 100_000), (70_000, 300_000), (20 << 20, 36 << 20), (36 << 20, 20 << 20),
-    ])
+    @Test(
+        .tags(.thorough),
+        arguments: [
+            (0, 10), (10, 0), (1, 1), (100_000, 100_000), (70_000, 300_000), (20 << 20, 36 << 20), (36 << 20, 20 << 20),
+        ])
     func `a patch recreates the new file`(oldSize: Int, newSize: Int) throws {
         let before = noise(oldSize, seed: 1)
         // The new file has the old content at different positions, and some new content.
@@ -75,7 +77,7 @@ import Testing
 
     /// Any bit may be wrong, and the patch may be truncated anywhere: the result is an error, or the correct file if
     /// the bit has no effect.
-    @Test func `a damaged patch gives an error or the correct file`() throws {
+    @Test(.tags(.thorough)) func `a damaged patch gives an error or the correct file`() throws {
         let before = noise(200_000, seed: 1)
         let after = noise(500, seed: 2) + before + noise(500, seed: 3)
         let (old, new) = (try file("old", before), try file("new", after))

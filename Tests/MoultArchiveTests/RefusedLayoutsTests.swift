@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Zip files whose directory is wrong or incomplete.
-@Suite struct RefusedLayoutsTests {
+@Suite(.tags(.thorough)) struct RefusedLayoutsTests {
     private let members = ["food.db": 4, "user.db": 2]
 
     /// Makes a zip archive with two stored files at known positions: food.db at 0, user.db at 41.

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Files that are truncated, padded or damaged, need too much memory, or contradict their names.
-@Suite struct RefusedStreamsTests {
+@Suite(.tags(.thorough)) struct RefusedStreamsTests {
     static let packings = [
         "a.tar": "tar -b 2 -cf a.tar -C in .",
         "a.tar.zst": "tar --zstd -cf a.tar.zst -C in .",

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-@Suite struct WriterTests {
+@Suite(.tags(.thorough)) struct WriterTests {
     private let members = Dictionary(uniqueKeysWithValues: BundleSample.sizes)
     private let contents = Dictionary(uniqueKeysWithValues: BundleSample.members.map { ($0.name, $0.bytes) })
 

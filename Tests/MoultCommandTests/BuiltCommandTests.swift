@@ -95,7 +95,7 @@ import Testing
                 "moult: error: only man takes a directory: unexpected argument \"pages\"\n"))
     }
 
-    @Test func `manual pages are valid roff`() throws {
+    @Test(.tags(.thorough)) func `manual pages are valid roff`() throws {
         let run = try scratch.moult(
             "moult completions man p > list && groff -ww -man -T ascii p/*/* | cat > page && wc -l < page")
         #expect(run.status == 0)
@@ -104,7 +104,7 @@ import Testing
         #expect(page.contains("--store") || page.contains("--json"))
     }
 
-    @Test func `manual pages pass a lint`() throws {
+    @Test(.tags(.thorough)) func `manual pages pass a lint`() throws {
         // The pages contain no date, so that they change only with the version in them.
         let run = try scratch.moult(
             "moult completions man p > list; mandoc -T lint -W warning p/*/* | grep -v 'missing date'")

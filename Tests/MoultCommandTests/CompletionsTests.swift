@@ -59,7 +59,7 @@ import Testing
         #expect(run.out == "user\nuser cache\n")
     }
 
-    @Test(arguments: cases)
+    @Test(.tags(.thorough), arguments: cases)
     func `fish completes words`(_ line: String, offers: [String]) throws {
         let run = try scratch.moult("rm -f command; fish -c 'source moult.fish; complete -C \"moult \(line)\"'")
         #expect(run.err == "")
@@ -70,7 +70,7 @@ import Testing
         #expect(words.sorted() == offers)
     }
 
-    @Test func `zsh accepts the completion script`() throws {
+    @Test(.tags(.thorough)) func `zsh accepts the completion script`() throws {
         #expect(try scratch.moult("zsh -n _moult") == (0, "", ""))
     }
 }

@@ -51,7 +51,7 @@ import Testing
         #expect(!complete.err.contains("\(name) needs --"), "\(complete)")
     }
 
-    @Test func `pages and completions have the mark`() throws {
+    @Test(.tags(.thorough)) func `pages and completions have the mark`() throws {
         let mark = "The reason, shown with the hold (required)"
         for shell in ["zsh", "fish"] {
             #expect(try scratch.mustMoult("moult completions \(shell)").contains(mark))

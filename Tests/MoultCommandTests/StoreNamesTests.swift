@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Shells complete names from the current store, using the built command.
-@Suite struct StoreNamesTests {
+@Suite(.tags(.thorough)) struct StoreNamesTests {
     let scratch: Scratch
 
     init() throws {

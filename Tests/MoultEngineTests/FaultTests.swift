@@ -9,7 +9,7 @@ import Testing
 
 #if DEBUG
     /// A complete update in which the first, second, … system call fails: only this call, or all calls from then on.
-    @Suite struct FaultTests {
+    @Suite(.tags(.thorough)) struct FaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func `an update survives a failure of any system call`(keepsFailing: Bool, code: Int32) throws {
             for releases in [try Releases(inPlace: true), try Releases(), try Releases(format: .frames)] {

@@ -8,7 +8,7 @@ import Testing
 
 #if DEBUG
     /// A reset in which the first, second, … system call fails: only this call, or all calls from then on.
-    @Suite struct ResetFaultTests {
+    @Suite(.tags(.thorough)) struct ResetFaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func `a reset survives a failure of any system call`(keepsFailing: Bool, code: Int32) throws {
             let releases = try Scratch()

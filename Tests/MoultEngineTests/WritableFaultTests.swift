@@ -12,7 +12,7 @@ import Testing
 #if DEBUG
     /// Updates of writable databases in which the first, second, … system call fails: only this call, or all calls from
     /// then on.
-    @Suite struct WritableFaultTests {
+    @Suite(.tags(.thorough, .slow)) struct WritableFaultTests {
         enum Flow: String, CaseIterable, Sendable {
             case exchange, exchangeInWALMode, live, liveInWALMode
 

@@ -22,19 +22,48 @@ import Testing
         #expect(try Files.facts(file)?.mode == 0o664)
     }
 
-    @Test func `directories that are nested too deep are an error, and not a crash`() throws {
-        for (levels, isRemoved) in [(200, true), (3000, false)] {
+    /// A path of so many names is longer than the system allows.
+    @Test func `a tree of any depth is removed`() throws {
+        for (levels, length) in [(300, 255), (3000, 1)] {
             try Shell.must(
                 [
-                    "python3", "-c", "import os, sys\nfor _ in range(int(sys.argv[2])): os.mkdir('d'); os.chdir('d')",
-                    "-", "\(levels)",
+                    "python3", "-c",
+                    "import os, sys\nfor _ in range(int(sys.argv[1])): os.mkdir('d' * int(sys.argv[2])); os.chdir('d' * int(sys.argv[2]))",
+                    "\(levels)", "\(length)",
                 ], in: scratch.path)
-            do { try Files.removeTree(scratch.path("d")) } catch let error as MoultError {
-                #expect(!isRemoved && error.why == "directories are nested more than 256 levels deep")
-            }
-            #expect(try Files.facts(scratch.path("d")) == nil || !isRemoved)
+            let top = scratch.path(String(repeating: "d", count: length))
+            try #require(try Files.facts(top)?.kind == .directory)
+            try Files.removeTree(top)
+            #expect(try Files.facts(top) == nil)
         }
-        try Shell.must(["rm", "-r", scratch.path("d")])
+    }
+
+    @Test
+    func `a tree with names of any bytes is removed, links in it are not followed, and directories may be closed`()
+        throws
+    {
+        try Shell.must(
+            [
+                "python3", "-c",
+                """
+                import os
+                os.mkdir("kept"); open("kept/file", "w").close()
+                os.makedirs(b"tree/\\xff/\\xfe/a\\nb"); open(b"tree/\\xff/\\xfd", "w").close()
+                os.symlink("../../kept", b"tree/\\xff/\\xfc"); os.mkfifo(b"tree/\\xfb")
+                os.makedirs("tree/closed/inner"); open("tree/closed/inner/file", "w").close()
+                os.chmod("tree/closed/inner", 0); os.chmod("tree/closed", 0); os.chmod(b"tree/\\xff", 0o100)
+                for number in range(2000): os.makedirs("tree/wide/%d/x" % number)
+                """,
+            ], in: scratch.path)
+        try Files.removeTree(scratch.path("tree"))
+        #expect(try Files.list(scratch.path) == ["kept"])
+        #expect(try Files.list(scratch.path("kept")) == ["file"])
+    }
+
+    @Test func `the named entries of a tree are removed last`() throws {
+        try Shell.must(["mkdir", "-p", scratch.path("tree/a/b"), scratch.path("tree/z/y")])
+        try Files.removeTree(scratch.path("tree"), last: ["a"])
+        #expect(try Files.facts(scratch.path("tree")) == nil)
     }
 
     @Test func `a missing file has no facts, no content and no target`() throws {
@@ -151,6 +180,27 @@ import Testing
         #expect(try Files.read(scratch.path("copy"), limit: 1 << 20) == bytes)
         #expect(try Files.facts(scratch.path("copy"))?.mode == 0o400)
         #expect(throws: MoultError.self) { try Files.copy(file, to: scratch.path("copy"), mode: 0o644) }
+    }
+
+    @Test func `a copy of a file with holes has the same holes`() throws {
+        let file = scratch.path("sparse")
+        let source = try Descriptor(file, .create, mode: 0o600)
+        let size = 1 << 40
+        try source.write([1, 2, 3])
+        try ([4, 5] as [UInt8]).withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in
+            try source.write(bytes, at: size / 2)
+        }
+        try source.truncate(to: size)
+        try Files.copy(file, to: scratch.path("copy"), mode: 0o600)
+        let copy = try Descriptor(scratch.path("copy"), .read)
+        #expect(try copy.facts().size == size)
+        for (offset, expected) in [(0, [1, 2, 3, 0] as [UInt8]), (size / 2 - 1, [0, 4, 5, 0])] {
+            let read = try withUnsafeTemporaryAllocation(byteCount: 4, alignment: 1) {
+                #expect(try copy.read(into: $0, at: offset) == 4)
+                return Array($0)
+            }
+            #expect(read == expected)
+        }
     }
 
     @Test func `a hard link is the same file`() throws {

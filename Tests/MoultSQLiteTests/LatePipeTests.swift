@@ -15,7 +15,7 @@ import Testing
         try Shell.must(["sh", "-ec", "rm -f '\(path)\(suffix)'; mkfifo '\(path)\(suffix)'"])
         let ended = Result {
             let connection = try Connection(
-                uri: Access.readWrite.uri(for: path), path: path, file: path, busyTimeout: 0, serialized: false)
+                uri: Access.readWrite.uri(for: path), path: path, file: path, busyTimeout: 0)
             try connection.execute("INSERT INTO t VALUES(1)")
         }
         if suffix != "-journal" { #expect(throws: MoultError.self) { try ended.get() } }

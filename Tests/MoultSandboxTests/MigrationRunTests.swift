@@ -58,7 +58,7 @@ import Testing
 
     /// SQLite does not check the deadline during a single function call.
     @Test func `the limit on CPU time ends a migration inside a single SQL function`() throws {
-        var trial = try trial("SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))")
+        var trial = try trial("SELECT instr(zeroblob(16000000), CAST(zeroblob(8000000) || x'01' AS BLOB))")
         trial.processor = 1
         let error = #expect(throws: MoultError.self) { try report(trial) }
         #expect(error?.outcome == .refused)

@@ -99,7 +99,7 @@ import Testing
         try store.updateBlocking(to: manifest)
     }
 
-    @Test func `a bundle with different frames is refused`() throws {
+    @Test(.tags(.thorough)) func `a bundle with different frames is refused`() throws {
         try Shell.must(
             ["sh", "-ec", "cd 1.0.0.work && tar -cf x.tar food.db user.db && zstd -qf x.tar -o \(bundle)"],
             in: scratch.path("releases"))

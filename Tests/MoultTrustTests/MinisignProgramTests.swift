@@ -5,7 +5,7 @@ import Testing
 
 /// moult and the real `minisign` program read each other's files. Each protected key takes 1 GiB and several seconds,
 /// so the tests run one at a time.
-@Suite(.serialized) struct MinisignProgramTests {
+@Suite(.tags(.thorough), .serialized) struct MinisignProgramTests {
     private let text = Array("{\"manifest\": 1}\n".utf8)
     private let comment = "release 2.1.0\tsequence 41 é"
 

@@ -65,7 +65,7 @@ import Testing
     }
 
     /// A 32-bit length would stop after one byte here. The file is sparse, so it takes no disk space.
-    @Test func `lengths above four gibibytes are counted correctly`() throws {
+    @Test(.tags(.thorough)) func `lengths above four gibibytes are counted correctly`() throws {
         // A file system in memory may allocate the holes of the file.
         let scratch = try Scratch(in: "/tmp")
         let path = try scratch.write("huge", [])

@@ -106,7 +106,7 @@ import Testing
     }
 
     /// A signature must cover the whole file, including a byte after the fourth gibibyte.
-    @Test func `a signature covers files above four gibibytes`() throws {
+    @Test(.tags(.thorough)) func `a signature covers files above four gibibytes`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("huge", [])
         #expect(truncate(path, (4 << 30) + 10) == 0)

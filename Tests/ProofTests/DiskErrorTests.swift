@@ -10,7 +10,7 @@ import Testing
 
 /// The disk of a writable database fails once, at every third SQLite call of each kind on each of its files. (`make
 /// proof` does this at every call of the whole update.)
-@Suite(.serialized) struct DiskErrorTests {
+@Suite(.tags(.thorough, .slow), .serialized) struct DiskErrorTests {
     static let calls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"]
     static let files = ["pantry.db", "pantry.db-wal", "pantry.db-journal"]
 

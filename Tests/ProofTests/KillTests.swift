@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The kernel kills the built command at a system call, and the next command that writes recovers.
-@Suite(.serialized) struct KillTests {
+@Suite(.tags(.thorough, .slow), .serialized) struct KillTests {
     /// The calls that change a disk, and which of them to kill at: early, late and in between.
     static let points: [(call: String, number: Int)] = [
         ("mkdirat", 1), ("mkdirat", 3), ("openat2", 20), ("openat2", 30), ("fchmod", 1), ("fchmod", 2), ("fsync", 1),

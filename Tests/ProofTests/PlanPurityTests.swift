@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// `plan` and the other read-only commands do not change the store in any way.
-@Suite struct PlanPurityTests {
+@Suite(.tags(.thorough, .slow)) struct PlanPurityTests {
     static let looking: [(command: [String], status: Int32)] = [
         (["plan", "MANIFEST"], 0), (["status"], 0), (["verify", "--deep"], 0), (["history"], 0), (["attach"], 0),
         (["rollback", "--dry-run"], 2), (["clean", "--dry-run"], 0),

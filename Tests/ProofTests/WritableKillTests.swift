@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The kernel kills the built command at a system call while it changes writable databases.
-@Suite(.serialized) struct WritableKillTests {
+@Suite(.tags(.thorough, .slow), .serialized) struct WritableKillTests {
     /// The calls that change a disk, and the occurrences of each at which to kill the command; the last occurrences do
     /// not exist.
     static let calls: [(name: String, most: Int)] = [

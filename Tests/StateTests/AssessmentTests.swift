@@ -140,7 +140,7 @@ import Testing
         case directory = ""
     }
 
-    @Test(arguments: Record.allCases, [nil] + Damage.allCases)
+    @Test(.tags(.thorough), arguments: Record.allCases, [nil] + Damage.allCases)
     func `applying the installed release repairs its generation`(_ record: Record, _ damage: Damage?) throws {
         let name = try #require(try Files.target(ofLink: "\(store.path)/.moult/current"))
         let generation = "\(store.path)/.moult/\(name)"

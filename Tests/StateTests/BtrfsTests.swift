@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A store in a btrfs subvolume, where `stat` returns a device number that differs from the kernel's table of locks.
-@Suite(.enabled(if: Btrfs.isAvailable, "needs root, mkfs.btrfs and a kernel with btrfs"))
+@Suite(.tags(.thorough), .enabled(if: Btrfs.isAvailable, "needs root, mkfs.btrfs and a kernel with btrfs"))
 struct BtrfsTests {
     let disk: Btrfs
     let store: ReleasesStore

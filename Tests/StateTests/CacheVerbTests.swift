@@ -211,7 +211,7 @@ import Testing
 
     /// The command is killed at the first calls that rename, remove or sync a file. The result is the old file with its rows, or a
     /// complete new file.
-    @Test(arguments: ["renameat2", "unlinkat", "fsync"])
+    @Test(.tags(.thorough), arguments: ["renameat2", "unlinkat", "fsync"])
     func `a kill leaves the old cache or the new one intact`(_ call: String) throws {
         var killed = 0
         for (journal, number) in ["WAL", "DELETE"].flatMap({ journal in (1...4).map { (journal, $0) } }) {

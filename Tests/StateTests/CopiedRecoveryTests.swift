@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// An interrupted update is recovered in a copy of the store as in the original.
-@Suite struct CopiedRecoveryTests {
+@Suite(.tags(.thorough, .slow)) struct CopiedRecoveryTests {
     static let points: [(call: String, number: Int)] = [
         ("fsync", 4), ("fsync", 7), ("fsync", 9), ("fsync", 11), ("fsync", 14), ("renameat2", 1), ("renameat2", 2),
         ("renameat2", 4), ("renameat2", 5), ("renameat2", 6), ("linkat", 1), ("unlinkat", 3), ("unlinkat", 6),

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Sealed files are identified by digests; inode, size and times only save reading a file again.
-@Suite struct CopiedSealTests {
+@Suite(.tags(.thorough)) struct CopiedSealTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch
     let original: CopiedStore

@@ -32,7 +32,7 @@ import Testing
         )
     }
 
-    @Test func `the proof page has the counts of the matrix`() throws {
+    @Test(.tags(.thorough)) func `the proof page has the counts of the matrix`() throws {
         let (ways, states) = (CopyWay.allCases.count, CopiedStore.State.allCases.count)
         // The matrix also has three read-only commands.
         let commands = Self.writing.count + 3
@@ -45,7 +45,7 @@ import Testing
             ))
     }
 
-    @Test(arguments: CopiedStore.State.allCases)
+    @Test(.tags(.thorough), arguments: CopiedStore.State.allCases)
     func `every command works on every copy as on the original`(state: CopiedStore.State) throws {
         let (releases, scratch) = (try CopiedStore.Releases(), try Scratch())
         let original = try CopiedStore.make(state, at: scratch.path("original"), releases)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A damaged history stops no command, and `moult recover` repairs it.
-@Suite struct DamagedHistoryTests {
+@Suite(.tags(.thorough)) struct DamagedHistoryTests {
     /// The kinds of damage, and the number of lines of the history that remain readable.
     static let damages = [
         ("echo garbage >> $L", 2), ("printf '{\"time\":\"20' >> $L", 2), ("sed -i '1s/done/what/' $L", 1),

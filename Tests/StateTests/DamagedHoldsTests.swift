@@ -6,7 +6,7 @@ import Testing
 
 /// If the record of holds cannot be read, every release counts as on hold, and the suggested command rebuilds the
 /// record.
-@Suite struct DamagedHoldsTests {
+@Suite(.tags(.thorough)) struct DamagedHoldsTests {
     static let damages = [
         "rm $H", ": > $H", "echo garbage > $H", "head -c 40 $H > x; cp x $H", "echo '{\"format\":1}' > $H",
         "echo '{\"format\":9,\"holds\":[]}' > $H", "rm $H; mkdir $H", "rm $H; mkdir $H; touch $H/file",

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Damage in a store is repaired by the command that is advised for it.
-@Suite struct DamagedReleaseTests {
+@Suite(.tags(.thorough)) struct DamagedReleaseTests {
     private let scratch: Scratch
 
     init() throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import MoultSQLite
 
 /// The exit status of each verb for a store with a damaged database matches `moult help exit-codes`.
-@Suite struct ExitStatusTests {
+@Suite(.tags(.thorough, .slow)) struct ExitStatusTests {
     let scratch: Scratch
     var path: String { scratch.path("store") }
 

@@ -66,7 +66,10 @@ import Testing
             default: ["do": "move", "from": "behind/private.db", "path": "stolen.db"]
             }
         let directory = try plant(change)
-        for words in [["sql", "SELECT 1"], ["recover"], ["recover", "--undo"], ["clean"]] {
+        let read = try moult(["sql", "SELECT 1"])
+        #expect(read.status == 0, "\(read)")
+        #expect(read.errors.contains("is unfinished"), "\(read)")
+        for words in [["recover"], ["recover", "--undo"], ["clean"]] {
             let ended = try moult(words)
             #expect(ended.status == 6, "\(words): \(ended)")
             #expect(ended.errors.contains("the unfinished update in \(directory) cannot be"), "\(words): \(ended)")

@@ -134,7 +134,7 @@ import Testing
         #expect(Set(fired.keys) == Set(calls.map(\.0)) && fired.values.reduce(0, +) > 8, "\(fired)")
     }
 
-    @Test func `after a kill a release is both rolled back and on hold, or neither`() throws {
+    @Test(.tags(.thorough)) func `after a kill a release is both rolled back and on hold, or neither`() throws {
         try kill("moult recover -q", prepare: "moult hold -q 7.0.0 --reason other") { store, note in
             let holds = try store.version() == "1.0.0" ? ["7.0.0: other", "2.0.0: bad totals"] : ["7.0.0: other"]
             #expect(try store.holds() == holds, note)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Files that killed updates and clean-ups leave behind, and files that may be removed.
-@Suite struct LeftoverTests {
+@Suite(.tags(.thorough, .slow)) struct LeftoverTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch
     private var path: String { scratch.path("store") }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A file that another program puts at the path of a database after a crash is not lost by the recovery.
-@Suite struct NewcomerTests {
+@Suite(.tags(.slow)) struct NewcomerTests {
     private static let points: [(call: String, number: Int)] = [
         ("renameat2", 2), ("renameat2", 3), ("renameat2", 4), ("renameat2", 5), ("renameat2", 6), ("symlinkat", 1),
         ("symlinkat", 2),
@@ -67,7 +67,7 @@ import Testing
         return try store.kill(at: point, arguments) ? store : nil
     }
 
-    @Test(arguments: Operation.allCases, Event.allCases)
+    @Test(.tags(.thorough), arguments: Operation.allCases, Event.allCases)
     func `a file that another program puts in place before recovery is kept`(operation: Operation, event: Event) throws
     {
         var tried = 0

@@ -35,7 +35,7 @@ import Testing
         ]
     }
 
-    @Test func `no command hangs on a pipe in place of a file`() throws {
+    @Test(.tags(.thorough)) func `no command hangs on a pipe in place of a file`() throws {
         for file in Self.files {
             let copy = CopiedStore(path: scratch.path("copy"))
             try CopyWay.archive.copy(store.path, to: copy.path)

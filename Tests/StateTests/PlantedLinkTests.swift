@@ -6,7 +6,7 @@ import Testing
 
 /// Links in place of internal directories lead to files of other users. No command may remove, change or move these
 /// files.
-@Suite struct PlantedLinkTests {
+@Suite(.tags(.thorough)) struct PlantedLinkTests {
     private let scratch: Scratch
     private let releases: CopiedStore.Releases
     private let store: CopiedStore

@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 
 /// In place of a directory on the way to an output, another user plants a link to a directory of root. No command writes there.
-@Suite(.serialized, .enabled(if: geteuid() == 0, "only root may become another user")) struct PlantedOutputTests {
+@Suite(.tags(.thorough), .serialized, .enabled(if: geteuid() == 0, "only root may become another user"))
+struct PlantedOutputTests {
     private let scratch: Scratch
     private var victim: String { scratch.path("victim") }
 

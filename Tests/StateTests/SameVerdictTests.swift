@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Every command reports the same faults of a store, and advises a command that repairs them.
-@Suite struct SameVerdictTests {
+@Suite(.tags(.thorough)) struct SameVerdictTests {
     let scratch: Scratch
     let releases: CopiedStore.Releases
     let store: CopiedStore

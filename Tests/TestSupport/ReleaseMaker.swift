@@ -124,10 +124,7 @@ package struct ReleaseMaker {
         let path = "\(directory)/\(name)"
         try Files.remove(path)
         switch format {
-        case .zst:
-            try Shell.must(["tar", "-cf", "\(work)/x.tar"] + files, in: work)
-            try Shell.must(["zstd", "-q", "-f", "\(work)/x.tar", "-o", path])
-        case .xz, .gz, .tar: try Shell.must(["tar", "-caf", path] + files, in: work)
+        case .zst, .xz, .gz, .tar: try Shell.must(["bsdtar", "-caf", path] + files, in: work)
         case .zip: try Shell.must(["zip", "-q", path] + files, in: work)
         case .frames: return try framed(files, work, name, path)
         }

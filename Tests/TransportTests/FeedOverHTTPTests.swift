@@ -140,6 +140,7 @@ import Testing
 
     /// Every fault in every file: the result is the correct release, or an error that leaves the store unchanged.
     @Test(
+        .tags(.thorough),
         arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", "test-1.0.0.tar.zst"],
         [FaultyProxy.Fault.cut, .stall, .truncate, .corrupt, .long, .endless, .refuse])
     func `a faulty server leaves the old release or the new one`(_ file: String, _ fault: FaultyProxy.Fault) throws {

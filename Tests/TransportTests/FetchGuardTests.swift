@@ -44,7 +44,9 @@ import Testing
         }
         """
 
-    @Test func `a transfer process can neither write files nor start programs nor read other files`() throws {
+    @Test(.tags(.thorough)) func `a transfer process can neither write files nor start programs nor read other files`()
+        throws
+    {
         let scratch = try Scratch()
         let library = scratch.path("attack.so")
         try Files.writeNew(Array(Self.attacker.utf8), to: scratch.path("attack.c"))

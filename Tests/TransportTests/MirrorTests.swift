@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A feed with several locations: of different kinds, in groups, failing and busy.
-@Suite(.serialized) struct MirrorTests {
+@Suite(.tags(.thorough), .serialized) struct MirrorTests {
     private let bench: RegistryBench
     private let directory: String
 

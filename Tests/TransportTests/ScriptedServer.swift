@@ -19,6 +19,8 @@ final class ScriptedServer {
         case retryAfter(String, times: Int)
         /// Redirects each request to the same path, with a prefix.
         case redirect(to: String)
+        /// Responds to each request with 304.
+        case notModified
         /// Responds to requests without credentials with 401.
         case wantsPassword
 
@@ -29,6 +31,7 @@ final class ScriptedServer {
             case .endlessHeader: ["header", "", ""]
             case .retryAfter(let seconds, let times): ["later", seconds, "\(times)"]
             case .redirect(let prefix): ["redirect", prefix, ""]
+            case .notModified: ["same", "", ""]
             case .wantsPassword: ["password", "", ""]
             }
         }
@@ -78,6 +81,10 @@ final class ScriptedServer {
                 if behaviour == "redirect":
                     self.send_response(302)
                     self.send_header("Location", first + self.path)
+                    self.end_headers()
+                    return
+                if behaviour == "same":
+                    self.send_response(304)
                     self.end_headers()
                     return
                 if behaviour == "password" and not self.headers.get("Authorization"):

@@ -681,18 +681,6 @@ static const char *known_kind(const json *j, const json_node *node) {
     return NULL;
 }
 
-/* Returns whether two databases are opened on one connection: they are in the same group, or both have no group. */
-static int are_together(const moult_database *one, const moult_database *other) {
-    return one->group && other->group ? !strcmp(one->group, other->group) : one->group == other->group;
-}
-
-/* Returns whether the connection of a database already has a main database. */
-static int has_main(const moult_lease *lease, const moult_database *of) {
-    for (const moult_database *one = lease->databases; one < of; one++)
-        if (are_together(one, of) && !strcmp(one->kind, "user")) return 1;
-    return 0;
-}
-
 static int read_database(const moult_lease *lease, const json *j, const json_node *key, const char *cache_root,
                          moult_database *to, moult_error *error) {
     const json_node *part = key + 1, *attach = json_get(j, part, "attach");
@@ -709,28 +697,55 @@ static int read_database(const moult_lease *lease, const json *j, const json_nod
     }
     to->writable = strcmp(to->kind, "reference") != 0;
     if (group && !(to->group = plain(j, group, "attach.group", "_-", 64, error))) return -1;
-    if (!strcmp(to->kind, "user") && !has_main(lease, to)) to->schema = strdup("main");
-    else if (!(to->schema = plain(j, alias ? alias : key, "attach.as", "_-", 64, error))) return -1;
+    if (!(to->schema = plain(j, alias ? alias : key, "attach.as", "_-", 64, error))) return -1;
     file = file_name(j, part, to->writable && json_get(j, part, "path") ? "path" : "member", error);
     if (!file) return -1;
     if (to->writable) to->path = writable_path(lease, to->kind, file, cache_root);
     else to->path = text_of("%s/.moult/generations/%s/%s", lease->store, lease->generation, file);
     free(file);
     if (to->path) to->uri = uri_of(to->path, to->writable ? "?mode=rw" : "?mode=ro&immutable=1");
-    return to->schema && to->uri ? 0 : (because(error, ENOMEM), -1);
+    return to->uri ? 0 : (because(error, ENOMEM), -1);
 }
 
-/* Compares the schema names of two databases as SQLite does, ignoring case. On one connection, they must differ. */
+static int compare_groups(const moult_database *one, const moult_database *other) {
+    return strcmp(one->group ? one->group : "", other->group ? other->group : "");
+}
+
+/* Compares the connections of two databases, then their positions in the manifest. */
+static int compare_positions(const void *left, const void *right) {
+    const moult_database *one = *(moult_database *const *)left, *other = *(moult_database *const *)right;
+    int order = compare_groups(one, other);
+    return order ? order : (one > other) - (one < other);
+}
+
+/* Compares the connections of two databases, then their schema names as SQLite does, ignoring case. On one connection, they must
+ * differ. */
 static int compare_schemas(const void *left, const void *right) {
-    const moult_database *one = *(const moult_database *const *)left, *other = *(const moult_database *const *)right;
-    int order = strcmp(one->group ? one->group : "", other->group ? other->group : "");
+    const moult_database *one = *(moult_database *const *)left, *other = *(moult_database *const *)right;
+    int order = compare_groups(one, other);
     return order ? order : strcasecmp(one->schema, other->schema);
 }
 
+/* Makes the first user database of each connection its main database. */
+static int name_mains(moult_database **all, size_t count, moult_error *error) {
+    qsort(all, count, sizeof *all, compare_positions);
+    for (size_t i = 0, has_main = 0; i < count; i++) {
+        if (i == 0 || compare_groups(all[i - 1], all[i])) has_main = 0;
+        if (has_main || strcmp(all[i]->kind, "user")) continue;
+        has_main = 1;
+        char *schema = strdup("main");
+        if (!schema) return because(error, ENOMEM), -1;
+        free((void *)all[i]->schema);
+        all[i]->schema = schema;
+    }
+    return 0;
+}
+
 static int check_schemas(const moult_lease *lease, moult_error *error) {
-    const moult_database **all = (const moult_database **)malloc(lease->count * sizeof *all);
+    moult_database **all = (moult_database **)malloc(lease->count * sizeof *all);
     if (!all) return because(error, ENOMEM), -1;
     for (size_t i = 0; i < lease->count; i++) all[i] = &lease->databases[i];
+    if (name_mains(all, lease->count, error)) return free(all), -1;
     qsort(all, lease->count, sizeof *all, compare_schemas);
     const char *wrong = NULL;
     for (size_t i = 0; i < lease->count && !wrong; i++) {

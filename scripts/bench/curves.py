@@ -1,5 +1,7 @@
 """Measures how times grow with databases, releases, and the contents of stores and feeds; draws and checks the curves."""
-import fcntl, json, os, signal, sqlite3, statistics
+import fcntl, json, os, signal, statistics
+
+from harness import releases
 
 import chart
 from data import database, larger
@@ -87,15 +89,9 @@ def packed(directory, count=1):
     names = [f"food{number}" for number in range(count)]
     for name in names:
         if not os.path.exists(f"{work}/{directory}/{name}.db"):
-            connection = sqlite3.connect(f"{work}/{directory}/{name}.db")
-            connection.executescript(f"CREATE TABLE {name}(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO {name} VALUES(1, 'bread');")
-            connection.close()
-    draft = {"manifest": 1, "product": "org.example.bench", "version": "1.0.0", "sequence": NEWEST,
-             "databases": {name: {"kind": "reference", "source": f"{name}.db"} for name in names}}
-    with open(f"{work}/{directory}/draft.json", "w") as file:
-        json.dump(draft, file)
-    shell(f"{moult} pack -q {directory}/draft.json -o {directory} --level 1")
-    return f"{directory}/bench-1.0.0.json"
+            releases.database(f"{work}/{directory}/{name}.db", f"CREATE TABLE {name}(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO {name} VALUES(1, 'bread');")
+    draft = releases.draft("org.example.bench", "1.0.0", NEWEST, {name: {"kind": "reference", "source": f"{name}.db"} for name in names})
+    return os.path.relpath(releases.pack(moult, f"{work}/{directory}", draft, "."), work)
 
 
 def renamed(manifest, version, sequence):
@@ -175,16 +171,13 @@ def generations():
         ("apply with nothing to do", f"{moult} apply -q newest.json --store kept", "flat")])
     manifest = packed("generations")
     shell(init("kept"))
-    with open(f"{work}/kept/moult.json") as file:
-        settings = json.load(file)
-    with open(f"{work}/kept/moult.json", "w") as file:
-        json.dump(settings | {"keep": 1000}, file)
-    releases = [renamed(manifest, f"0.{number}.0", number + 1) for number in range(sizes[-1])]
+    releases.set_settings(f"{work}/kept", keep=1000)
+    made = [renamed(manifest, f"0.{number}.0", number + 1) for number in range(sizes[-1])]
     done = 0
     for size in sizes:
-        shell("\n".join(f"{moult} apply -q {path} --store kept" for path in releases[done:size]))
+        shell("\n".join(f"{moult} apply -q {path} --store kept" for path in made[done:size]))
         done = size
-        curve.lines["apply with nothing to do"] = f"{moult} apply -q {releases[size - 1]} --store kept"
+        curve.lines["apply with nothing to do"] = f"{moult} apply -q {made[size - 1]} --store kept"
         curve.measure()
     return curve
 

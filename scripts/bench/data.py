@@ -1,6 +1,7 @@
 """Makes databases, and releases of them."""
-import glob, json, os, random, sqlite3
+import os, random, sqlite3
 
+from harness import releases
 from measure import moult, shell, work
 
 
@@ -46,12 +47,10 @@ def evolve(path, share):
 
 def pack(directory, version, sequence, level, arguments="", out="out", **fields):
     """Packs `food.db` of a directory; returns the path of the manifest, relative to the working directory."""
-    draft = {"manifest": 1, "product": "org.example.bench", "version": version, "sequence": sequence,
-             "databases": {"food": {"kind": "reference", "source": "food.db"} | fields}}
-    with open(f"{work}/{directory}/draft-{version}.json", "w") as file:
-        json.dump(draft, file)
-    shell(f"{moult} pack -q {directory}/draft-{version}.json -o {directory}/{out} --level {level} {arguments}")
-    return os.path.relpath(glob.glob(f"{work}/{directory}/{out}/*{version}.json")[0], work)
+    draft = releases.draft("org.example.bench", version, sequence, {"food": {"kind": "reference", "source": "food.db"} | fields})
+    # The options name files relative to the working directory.
+    options = [os.path.abspath(f"{work}/{word}") if os.path.exists(f"{work}/{word}") else word for word in arguments.split()]
+    return os.path.relpath(releases.pack(moult, f"{work}/{directory}", draft, out, *options, level=level, name=f"draft-{version}.json"), work)
 
 
 def make_empty(options=""):

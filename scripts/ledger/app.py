@@ -4,7 +4,8 @@
 """
 import os, pickle, random, sqlite3, sys
 
-from catalogue import WORDS
+sys.path[1:1] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+from catalogue import BESIDE, WORDS
 
 ODD = ["'text'", "'007'", "9e999", "-9e999", "NULL", "9223372036854775807", "-9223372036854775808", "X'00FF10'", "X''", "''",
        "CAST(X'C4E4FF' AS TEXT)", "CAST(X'610062' AS TEXT)", "0.1", "1e15", "'1e3'", "' 5'", "3.0", "-0.0", "'ÄÖ'", "9007199254740993", "1", "'7'"]
@@ -23,7 +24,7 @@ def tables(connection):
     found = {}
     for name, sql in rows:
         name = name.decode()
-        if name.startswith(("sqlite_", "moult_")) or name in virtual or any(name.startswith(v + "_") for v in virtual):
+        if name == BESIDE.table or name.startswith(("sqlite_", "moult_")) or name in virtual or any(name.startswith(v + "_") for v in virtual):
             continue
         found[name] = [(row[1].decode(), row[2].decode(), bool(row[5])) for row in connection.execute(f"PRAGMA table_info({name})")]
     return found

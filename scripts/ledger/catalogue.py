@@ -3,7 +3,10 @@
 The number of a family determines its releases, so a story contains only that number. The real command packs a release when a
 story first needs it, into a directory named by its content.
 """
-import functools, hashlib, json, os, random, shutil, sqlite3, subprocess, tempfile
+import functools, hashlib, json, os, random, shutil, sqlite3, tempfile
+
+from harness import releases
+from harness.companions import Insert
 
 PRODUCT = "org.example.ledger"
 RELEASES = 12
@@ -11,6 +14,11 @@ RELEASES = 12
 WORDS = ["flour", "rice", "salt", "Salt", "SALT", "lentils", "saffron", "ÄPFEL", "007", "x"]
 KEYS = ["integer"] * 3 + ["auto"] * 2 + ["text"] * 3 + ["nocase", "without", "none", "none"]
 TYPES = ["", "TEXT", "INTEGER", "NUMERIC", "REAL", "BLOB"]
+
+
+# The rows of companions, in each database that apps write to. Every release preserves them.
+BESIDE = Insert("beside", n="?1", t="'beside ' || ?1")
+BESIDE_TABLE = "CREATE TABLE beside(n INTEGER PRIMARY KEY, t TEXT);"
 
 
 # A table is {"name", "key", "columns": [{"name", "type", "more"}], "more": [constraints]}; the column k is always its key.
@@ -63,6 +71,10 @@ class Family:
             made["databases"] = {name: db for name, db in made["databases"].items() if name not in self.without}
             for name, db in made["databases"].items():
                 self.thin(name, db)
+                if db["kind"] in ("user", "shared"):
+                    db["beside"] = BESIDE_TABLE
+                if db["kind"] == "shared":
+                    db["preserve"] = db["preserve"] + [{"table": BESIDE.table}]
             self.releases.append(made)
         self.all = sorted({name for release in self.releases for name in release["databases"]})
 
@@ -315,8 +327,8 @@ def family(number, without=()):
 def script(db):
     """Returns the SQL that creates the shipped database."""
     if db["kind"] == "user":
-        return db["base"] + "\n" + "\n".join(db["migrations"])
-    lines = [table_sql(t) + ";" for t in db["tables"]]
+        return "\n".join([db["base"], *filter(None, [db.get("beside")]), *db["migrations"]])
+    lines = [*filter(None, [db.get("beside")]), *(table_sql(t) + ";" for t in db["tables"])]
     # Triggers belong to the app: shipped rows do not fire them, and the full-text index is rebuilt.
     for table in db["tables"]:
         have = {"k"} | {c["name"] for c in table["columns"]}
@@ -362,7 +374,7 @@ def draft(release):
             if db.get("shrinks"):
                 budget[f"{name}.note"] = {"shrink": "100%"}
         entries[name] = entry
-    text = {"manifest": 1, "product": PRODUCT, "version": release["version"], "sequence": release["sequence"], "databases": entries}
+    text = releases.draft(PRODUCT, release["version"], release["sequence"], entries)
     if budget:
         text["budget"] = budget
     files["draft.json"] = json.dumps(text, indent=1)
@@ -407,18 +419,15 @@ class Catalogue:
         final = os.path.join(self.directory, digest)
         if not os.path.exists(final):
             work = tempfile.mkdtemp(prefix="making-", dir=self.directory)
+            releases.write(work, files)
             for name, text in files.items():
-                os.makedirs(os.path.dirname(os.path.join(work, name)), exist_ok=True)
-                with open(os.path.join(work, name), "w") as out:
-                    out.write(text)
                 if name.endswith(".sql") and "/" not in name:
-                    connection = sqlite3.connect(os.path.join(work, name[:-4] + ".db"))
-                    connection.executescript(text)
-                    connection.close()
-            ended = subprocess.run([self.moult, "pack", "-q", "--level", "1", "draft.json", "-o", "out"], cwd=work, capture_output=True, text=True)
-            if ended.returncode:
+                    releases.database(os.path.join(work, name[:-4] + ".db"), text)
+            try:
+                releases.pack(self.moult, work, json.loads(files["draft.json"]), "out")
+            except SystemExit as refused:
                 shutil.rmtree(work)
-                raise PackRefused(f"exit {ended.returncode}: {ended.stderr.strip()}")
+                raise PackRefused(str(refused)) from None
             try:
                 os.rename(work, final)
             except OSError:

@@ -1,6 +1,9 @@
 """Stories about a single file that `moult replace` replaces and restores, with an oracle that predicts its content."""
 import json, os, random, shutil, sqlite3, subprocess, sys
 
+from harness import files, releases
+from harness.tools import struck
+
 from app import ODD
 from content import Text, exact
 from world import Failed, World
@@ -45,29 +48,18 @@ def snapshot(path):
     "damaged" if SQLite finds damage."""
     if not os.path.exists(path):
         return None
-    copy = path + ".look"
-    os.mkdir(copy)
-    try:
-        for end in ("", "-wal", "-journal"):
-            if os.path.exists(path + end):
-                shutil.copy(path + end, os.path.join(copy, "it" + end))
-        app = sqlite3.connect(os.path.join(copy, "it"), isolation_level=None)
+    with files.opened(path) as app:
         app.text_factory = Text
-        try:
-            if [row[0] for row in app.execute("PRAGMA integrity_check")] != [b"ok"]:
-                return "damaged"
-            names = [bytes(row[0]).decode() for row in app.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-            found = {}
-            for name in sorted(names):
-                if not name.startswith(("sqlite_", "moult_")):
-                    rows = app.execute(f"SELECT * FROM {name}")
-                    columns = [part[0] for part in rows.description]
-                    found[name] = sorted(tuple(zip(columns, map(exact, row))) for row in rows)
-            return found
-        finally:
-            app.close()
-    finally:
-        shutil.rmtree(copy)
+        if not files.is_sound(app):
+            return "damaged"
+        names = [bytes(row[0]).decode() for row in app.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        found = {}
+        for name in sorted(names):
+            if not name.startswith(("sqlite_", "moult_")):
+                rows = app.execute(f"SELECT * FROM {name}")
+                columns = [part[0] for part in rows.description]
+                found[name] = sorted(tuple(zip(columns, map(exact, row))) for row in rows)
+        return found
 
 
 def numbered(content):
@@ -104,9 +96,7 @@ class FileWorld(World):
             more = f", c{number % 3} DEFAULT 'd'" if number % 2 else ""
             sql = (f"CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', {number});"
                    f"CREATE TABLE note(id INTEGER PRIMARY KEY, n, v{more});")
-            connection = sqlite3.connect(path)
-            connection.executescript(sql)
-            connection.close()
+            releases.database(path, sql)
             self.log.append(f"sqlite3 \"$W/new{number}.db\" \"{sql}\"")
         return path
 
@@ -269,7 +259,7 @@ class FileWorld(World):
         return self.strike(op, ["-a", "ENOSPC", "-g"])
 
     def strike(self, op, how):
-        if self.options.strike is None or self.open:
+        if self.options.tools.strike is None or self.open:
             return False
         command, report, old = op["cmd"], os.path.join(self.directory, "strike"), self.content
         target = self.before() if command["op"] == "undo" else None
@@ -279,10 +269,8 @@ class FileWorld(World):
         copies = [self.copies + [old]] if command["op"] == "replace" else [self.copies]
         # If the command was complete before the kill, the file has the new content; otherwise it has the old content, and
         # there may be a copy of it.
-        self.command(*self.words(command), before=[self.options.strike, "-o", report, *how, "-n", str(op["at"]), "--"])
-        with open(report) as file:
-            facts = dict(word.split("=") for word in file.read().split())
-        if facts["struck"] == "0":
+        self.command(*self.words(command), before=[self.options.tools.strike, "-o", report, *how, "-n", str(op["at"]), "--"])
+        if not struck(report)["struck"]:
             self.counts["strikes that missed"] += 1
             return self.settled(op, None, None, [new], copies, [target])
         self.counts["strikes"] += 1

@@ -7,7 +7,7 @@ ROWS = {
     "rows rejected": "rows of the app in moult_rejected", "shipped rows rejected": "shipped rows in moult_rejected",
     "sets in quarantine": "sets in quarantine", "rows in quarantine": "rows counted in quarantine", "files adopted": "files adopted",
     "rows adopted": "rows in adopted generations", "restored": "restores from quarantine", "exports": "exports from quarantine",
-    "rows written meanwhile": "rows committed by the app while a command ran", "rows written before recovery": "rows committed by the app after a kill, before recovery",
+    "rows written meanwhile": "rows committed by the app while a command ran", "rows written beside commands": "rows committed by companions of commands", "rows written before recovery": "rows committed by the app after a kill, before recovery",
     "strikes": "commands killed or failed at a system call", "refused": "commands that were refused", "busy": "commands that ended with 75",
     "loose": "operations after which the place of some rows was left open",
 }
@@ -21,12 +21,18 @@ def operations(totals):
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
+def share(totals):
+    """Returns the share of the commands during which another process committed."""
+    return totals["commands beside a commit"] / max(1, totals["commands"])
+
+
 def table(totals, seconds):
     lines = [f"{count:9} {name}" for name, count in operations(totals).items()]
     lines.append("")
     lines += [f"{totals[name]:9} {name[4:]}s by the app" for name in APP]
     lines += [f"{totals[name]:9} {text}" for name, text in ROWS.items()]
     lines += [f"{count:9}   {name[7:]}" for name, count in sorted(totals.items()) if name.startswith("loose: ")]
+    lines.append(f"{totals['commands beside a commit']:9} commands during which another process committed: {share(totals):.0%}")
     total = totals["operations"]
     lines.append(f"{total:9} operations, {totals['commands']} commands, in {seconds:.0f} s: {total / max(seconds, 0.1):.0f} operations a second")
     return "\n".join(lines)

@@ -9,7 +9,9 @@ def shell(verdict, moult):
     lines += [f"MOULT=${{MOULT:-{os.path.basename(moult)}}}", "W=$(mktemp -d -p /dev/shm) && R=$W/releases && S=$W/store && mkdir $R", ""]
     if any("$STRIKE" in line for line in verdict.log):
         # The numbers of the calls come from a run in memory.
-        lines.insert(-1, "STRIKE=${STRIKE:?built with: cc -O2 -o strike scripts/proof/strike.c}")
+        lines.insert(-1, "STRIKE=${STRIKE:?built with: cc -O2 -o strike scripts/harness/strike.c}")
+    if any("$COMPANION" in line for line in verdict.log):
+        lines.insert(-1, "COMPANION=${COMPANION:?built with: cc -O2 -o companion scripts/harness/companion.c -lsqlite3}")
     for index, directory in sorted(verdict.releases.items()):
         version = f"{index + 1}.0.0"
         lines.append(f"mkdir -p $R/{version} && cd $R/{version}")

@@ -55,7 +55,7 @@ def shrink(verdict, catalogue, options, directory, most=250):
                     if fails(smaller):
                         changed = True
                         break
-            for field in ("crash", "take", "accept", "torn", "deep"):
+            for field in ("crash", "take", "accept", "torn", "deep", "beside"):
                 if field in best.story["ops"][at]:
                     smaller = smaller_of(best.story)
                     del smaller["ops"][at][field]

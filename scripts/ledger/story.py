@@ -1,6 +1,7 @@
 """Makes stories: story K of seed S always has the same operations, whatever the command does."""
 import random
 
+import beside
 import onefile
 from catalogue import RELEASES, family
 
@@ -78,7 +79,7 @@ def story(seed, number, families=FAMILIES):
                 # Two open databases: both are replaced, or neither.
                 ops[-1]["db"] = shared[0]
                 ops.append({"op": "open", "db": shared[1], "how": rng.choices(["idle", "write"], [12, 1])[0]})
-            if rng.random() < 0.8:
+            if rng.random() < 0.95:
                 op, at = update(rng, drafts, at)
                 ops.append(op)
         elif kind == "reset":
@@ -145,13 +146,22 @@ def story(seed, number, families=FAMILIES):
                 ops.append({"op": "plain", "db": rng.choice(new), "like": to, "seed": rng.randrange(10**6), "n": rng.randint(1, 5)})
                 ops.append({"op": "apply", "to": to})
                 at = to
-    made = {"seed": seed, "story": number, "family": chosen, "without": [], "ops": ops[:40]}
+    made = {"seed": seed, "story": number, "family": chosen, "without": [], "ops": with_companions(ops[:40], seed, number)}
     settings = {}
     if rng.random() < 0.25:
         settings |= {"keep": rng.choice([1, 2]), "minimumAge": 0}
     if rng.random() < 0.1:
         settings["quarantineLimit"] = rng.choice([0, 20000])
     return made | ({"settings": settings} if settings else {})
+
+
+def with_companions(ops, seed, number):
+    """Gives most commands an app that writes at the same time."""
+    rng = random.Random(f"beside {seed} {number}")
+    for op in ops:
+        if op["op"] in beside.OPERATIONS and rng.random() < 0.95:
+            op["beside"] = {"kind": rng.randrange(10**6), "pick": rng.randrange(10**6)}
+    return ops
 
 
 WEIGHTS = {

@@ -1,8 +1,13 @@
 """Runs a story with the real command and SQLite, and compares each result with the prediction of the oracle."""
-import base64, collections, hashlib, json, os, pickle, random, re, shutil, signal, sqlite3, stat, subprocess, sys, time
+import base64, collections, hashlib, json, os, pickle, random, shutil, signal, sqlite3, stat, subprocess, sys, time
+
+from harness import files, releases
+from harness.files import digest
+from harness.tools import struck as report_of
 
 from app import Writer, connect, own_schema
-from catalogue import PRODUCT, PackRefused
+from beside import Beside
+from catalogue import BESIDE, PRODUCT, PackRefused
 from content import Content, line, shown
 from oracle import BUSY, DONE, REFUSED, CHANGES, File, Kept, Oracle, Outcome, State, explore
 
@@ -30,6 +35,7 @@ CHECKS = {
     "owner": "owner and mode of a file stay the same",
     "mode": "the journal mode stays the same",
     "unchanged": "a refused command, or one that only reads, changes no byte",
+    "app": "no app that writes beside a command fails",
     "lost": "every row of the app is in some place with its values",
     "returned": "no deleted row is in a database again",
     "status": "moult status agrees with the files",
@@ -92,7 +98,7 @@ class World:
         self.open, self.copies, self.owners, self.modes = {}, {}, {}, {}
         self.last = None
         self.names = 0
-        self.strikes = 0
+        self.companions, self.beside, self.ranges, self.is_recovering = 0, None, [], False
         self.environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": directory, "TMPDIR": directory}
         self.outfile, self.errfile = os.path.join(directory, "out"), os.path.join(directory, "err")
 
@@ -105,10 +111,17 @@ class World:
 
     def moult(self, *words, before=(), note=""):
         # The output of a command that may be killed goes to a file, because writes to it count as calls.
-        into = ' > "$W/out" 2> "$W/err"' if note else ""
-        self.log.append(f"{note}$MOULT {self.shell(words)} --store \"$S\"{into}; echo \"exit $?\"" + ('; cat "$W/report"' if note else ""))
-        self.counts["commands"] += 1
-        return self.spawn([*before, self.catalogue.moult, *words, "--store", self.store])
+        if self.beside and self.beside.app:
+            before = [*self.beside.app.around_command, *before]
+            note = note or "".join(word + " " for word in self.beside.app.around_command)
+        into = ' > "$W/out" 2> "$W/err"' if "$STRIKE" in note else ""
+        self.log.append(f"{note}$MOULT {self.shell(words)} --store \"$S\"{into}; echo \"exit $?\"" + ('; cat "$W/report"' if into else ""))
+        begun = time.monotonic_ns()
+        ended = self.spawn([*before, self.catalogue.moult, *words, "--store", self.store])
+        self.ranges.append((begun, time.monotonic_ns()))
+        if self.beside and not self.is_recovering:
+            self.beside.end()
+        return ended
 
     def shell(self, words):
         shown = []
@@ -123,7 +136,7 @@ class World:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         actions = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0), (os.POSIX_SPAWN_OPEN, 1, self.outfile, flags, 0o600),
                    (os.POSIX_SPAWN_OPEN, 2, self.errfile, flags, 0o600)]
-        pid = os.posix_spawn(argv[0], argv, self.environment, file_actions=actions)
+        pid = os.posix_spawnp(argv[0], argv, self.environment, file_actions=actions)
         signal.alarm(120)
         try:
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -141,19 +154,34 @@ class World:
     def begin(self):
         os.makedirs(self.directory, exist_ok=True)
         self.spawn([self.catalogue.moult, "init", "-q", self.store, "--product", PRODUCT])
-        settings = os.path.join(self.store, "moult.json")
-        with open(settings) as file:
-            made = json.load(file)
-        with open(settings, "w") as out:
-            json.dump(made | {"keep": 30} | self.story.get("settings", {}), out)
+        releases.set_settings(self.store, **{"keep": 30} | self.story.get("settings", {}))
 
     def tell(self, op):
         """Runs one operation; raises Failed if a check fails."""
         self.counts["operations"] += 1
         name = op["op"]
         self.log.append(f"# {json.dumps(op)}")
-        done = getattr(self, "do_" + name)(op)
+        self.ranges, self.wrote_meanwhile = [], False
+        self.beside = Beside(self, op["beside"]) if "beside" in op else None
+        try:
+            done = getattr(self, "do_" + name)(op)
+            if self.beside:
+                self.beside.end()
+                self.judge(self.beside.faults(), op)
+                self.refresh(self.beside.path)
+        finally:
+            if self.beside:
+                self.beside.kill()
+            self.counts["commands"] += len(self.ranges)
+            self.counts["commands beside a commit"] += sum(
+                self.wrote_meanwhile or bool(self.beside and self.beside.committed_between(*range)) for range in self.ranges)
         self.counts[f"op {name}{' skipped' if done is False else ''}"] += 1
+
+    def refresh(self, path):
+        """Reads a file that a companion has written to; everything else in it was compared before."""
+        file = self.state.files.get(path)
+        if file and file.content is not None and os.path.exists(self.full(path)):
+            self.state.files[path] = file.but(content=self.read(self.full(path)).content or file.content, wal=self.is_wal(path))
 
     def end(self):
         self.close_all()
@@ -564,8 +592,10 @@ class World:
 
     def conclude(self, op, ended, outcomes):
         there = self.look()
-        first = None
         tried = []
+        if self.beside and self.beside.app:
+            # A command may find the database in use.
+            outcomes = [*outcomes, Outcome({BUSY}, self.state, same=True)]
         for outcome in outcomes:
             everything = self.compare(outcome, op, ended, there)
             found = [(check, text) for check, text in everything if check in self.checks]
@@ -592,28 +622,28 @@ class World:
         """Makes the app write at some moment during a command."""
         path, file = self.file_of(op["write"])
         inner = self.usable(op["cmd"])
-        if not path or self.open or self.options.strike is None:
+        if not path or self.open or self.options.tools.strike is None:
             return False
-        report, program = os.path.join(self.directory, "strike"), self.beside(path, op["write"]["seed"])
+        report, program = os.path.join(self.directory, "strike"), self.writer(path, op["write"]["seed"])
         moment = ["-n", str(op["at"]), *(["-c", op["call"]] if "call" in op else [])]
-        before = [self.options.strike, "-o", report, "-a", "run", *moment, "-x", program, "--"]
+        before = [self.options.tools.strike, "-o", report, "-a", "run", *moment, "-x", program, "--"]
         outcomes = list(getattr(self.oracle, inner["op"])(self.state, inner))
         ended = self.moult(*self.words(inner), before=before, note=f"$STRIKE -o $W/report -a run {' '.join(moment)} -x '{self.shell([program])}' -- ")
-        with open(report) as found:
-            facts = dict(word.split("=") for word in found.read().split())
-        ended.status = int(facts["ending"])
-        if facts["struck"] == "0":
+        facts = report_of(report)
+        ended.status = facts["ending"]
+        if not facts["struck"]:
             self.counts["strikes that missed"] += 1
             self.conclude(inner, ended, outcomes)
             return
         self.struck = True
         try:
-            self.counts["rows written meanwhile"] += self.acknowledge()
+            self.counts["rows written meanwhile"] += (wrote := self.acknowledge())
+            self.wrote_meanwhile = wrote > 0
             self.conclude(inner, ended, [Outcome({DONE, REFUSED, BUSY, 1}, None, loose="the app wrote meanwhile")])
         finally:
             self.struck = False
 
-    def beside(self, path, seed):
+    def writer(self, path, seed):
         """Returns the command line of a program that writes rows, and reports the rows that it has committed."""
         out = os.path.join(self.directory, "committed")
         if os.path.exists(out):
@@ -633,20 +663,23 @@ class World:
 
     def strike(self, op, how):
         inner = self.usable(op["cmd"])
-        if self.open or self.options.strike is None or inner["op"] == "reset" and self.state.installed is None:
+        if self.open or self.options.tools.strike is None or inner["op"] == "reset" and self.state.installed is None:
             return False
         if inner["op"] == "rollback" and isinstance(inner.get("to"), str):
             return False
         report = os.path.join(self.directory, "strike")
-        before = [self.options.strike, "-o", report, *how, "-n", str(op["at"]), "--"]
+        before = [self.options.tools.strike, "-o", report, *how, "-n", str(op["at"]), "--"]
         outcomes = list(getattr(self.oracle, inner["op"])(self.state, inner))
+        self.is_recovering = True
         ended = self.moult(*self.words(inner), before=before, note=f"$STRIKE -o $W/report {' '.join(how)} -n {op['at']} -- ")
-        with open(report) as file:
-            facts = dict(word.split("=") for word in file.read().split())
-        ending = int(facts["ending"])
-        if facts["struck"] == "0":
+        facts = report_of(report)
+        ending = facts["ending"]
+        if not facts["struck"]:
             ended.status = ending
             self.counts["strikes that missed"] += 1
+            self.is_recovering = False
+            if self.beside:
+                self.beside.end()
             self.conclude(inner, ended, outcomes)
             return
         self.counts["strikes"] += 1
@@ -654,13 +687,21 @@ class World:
             self.counts["exit 6 on a full disk"] += 1
         wrote = 0
         if "write" in op and self.file_of(op["write"])[0]:
-            program = self.beside(self.file_of(op["write"])[0], op["write"]["seed"])
+            program = self.writer(self.file_of(op["write"])[0], op["write"]["seed"])
             self.log.append(self.shell([program]).strip('"'))
             subprocess.run(program, shell=True, stderr=subprocess.DEVNULL)
             wrote = self.acknowledge()
             self.counts["rows written before recovery"] += wrote
         if op.get("undo"):
             self.moult("recover", "--undo", "-q")
+        if self.beside and self.beside.app:
+            # The app goes on while the command is recovered.
+            busy = self.moult("recover", "-q")
+            if busy.status not in (DONE, BUSY):
+                self.judge([("exit", f"beside an app, recover exited with {busy.status}: {busy.err.strip()[:400]}")], op)
+            self.beside.end()
+            wrote += len(self.beside.rows)
+        self.is_recovering = False
         settled = self.moult("recover", "-q")
         if settled.status not in (0,):
             self.judge([("exit", f"after a strike at call {op['at']} ({facts['at']}) of {inner['op']}, recover exited with {settled.status}: "
@@ -911,9 +952,7 @@ class World:
         for suffix in ("",) + SIDECARS:
             if os.path.exists(scratch + suffix):
                 os.remove(scratch + suffix)
-        for suffix in ("", "-wal", "-journal"):
-            if os.path.exists(full + suffix):
-                shutil.copyfile(full + suffix, scratch + suffix)
+        files.copy(full, scratch)
         if not os.path.exists(scratch):
             found = File(None)
             found.fault, found.facts = "no file", None
@@ -931,7 +970,7 @@ class World:
                 relative = os.path.relpath(full, self.store)
                 if name.endswith("-shm") or os.path.islink(full):
                     continue
-                if relative in self.open or relative.split("-wal")[0] in self.open:
+                if any(relative.startswith(path) for path in [*self.open, self.beside and self.beside.path] if path):
                     continue
                 found[relative] = digest(full)
         return found
@@ -957,6 +996,10 @@ class World:
         found += self.compare_kept(outcome, there)
         found += self.compare_adopted(outcome, there)
         found += [("tag", f"{path} exists") for path in there.tags]
+        if self.beside and self.beside.app:
+            # Rows that the operation removes are still expected here, except those of the companion.
+            mine = tuple(f"row {number} of " for number in self.beside.rows)
+            found += [(check, text) for check, text in self.accounted(there) if check == "lost" and text.startswith(mine)]
         if there.transactions:
             found.append(("left", f"left over in transactions: {there.transactions}"))
         if not self.struck and not outcome.same and ended.status == DONE and op["op"] in ("apply", "rollback"):
@@ -994,7 +1037,7 @@ class World:
                 faults.append(("owner", name + f"uid {found.facts.st_uid} mode {stat.S_IMODE(found.facts.st_mode):o}, was {uid} {mode:o}"))
         if "mode" in self.checks:
             wal = self.is_wal(path)
-            if wanted.wal is not None and wal != wanted.wal:
+            if wanted.wal is not None and wal != wanted.wal and not (self.beside and self.beside.may_have(path, wal)):
                 faults.append(("mode", name + f"journal mode is {'wal' if wal else 'delete'}, was {'wal' if wanted.wal else 'delete'}"))
         return faults
 
@@ -1213,6 +1256,11 @@ class World:
             self.counts[f"loose: {outcome.loose}"] += 1
             if ended.status in (REFUSED, BUSY, 1) and not self.struck:
                 return
+        elif self.beside and self.beside.app:
+            for name, kept in outcome.matched.items():
+                if kept.file.content is None:
+                    continue
+                kept.file = kept.file.but(content=self.read_set(there.sets[name], kept.path)[1].content)
         refused = ended.status == REFUSED
         self.counts["refused" if refused else "busy" if ended.status == BUSY else "commands that were done"] += 1
         state = outcome.state.copy() if outcome.state else self.state.copy()
@@ -1332,11 +1380,6 @@ def exit_differs(found):
     return any(check == "exit" for check, _ in found)
 
 
-def digest(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
-
-
 def rest(path, size):
     """Returns the content of a file up to a size, without SQLite's header."""
     with open(path, "rb") as file:
@@ -1430,10 +1473,10 @@ def rejected_faults(content, wanted, expected):
 def count_faults(wanted, told):
     found = []
     for table, (least, most) in wanted.items():
-        if not least <= (told or {}).get(table, 0) <= most:
+        if table != BESIDE.table and not least <= (told or {}).get(table, 0) <= most:
             found.append(f"{(told or {}).get(table, 0)} rows of {table} are counted, expected {least if least == most else f'{least} to {most}'}")
     for table, count in (told or {}).items():
-        if count and table not in wanted:
+        if count and table not in wanted and table != BESIDE.table:
             found.append(f"{count} rows of {table} are counted, expected none")
     return found
 

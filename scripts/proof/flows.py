@@ -7,7 +7,8 @@ import json, os, sqlite3, subprocess
 from dataclasses import dataclass
 from typing import Callable
 
-import releases, rows
+from harness import rows
+from harness.releases import set_settings
 
 NOTIFY = os.path.join(os.path.dirname(__file__), "../../Examples/steps/notify")
 
@@ -37,6 +38,8 @@ class Flow:
     rows: int = 0
     # Caches, whose rows may be lost.
     caches: tuple = ("thumbs.db",)
+    # The paths at which the flow creates a database, so that apps may create their own files there first.
+    creates: tuple = ()
 
 
 def install(name):
@@ -83,21 +86,12 @@ def writes(file, *statements, wal=False):
     return lambda world: write(os.path.join(world.store, file), *statements, wal=wal)
 
 
-def set_settings(world, **settings):
-    """Writes settings to a store's moult.json."""
-    path = os.path.join(world.store, "moult.json")
-    with open(path) as file:
-        known = json.load(file)
-    with open(path, "w") as out:
-        json.dump(known | settings, out)
-
-
 def following(feed, name):
     """Returns a function that installs a release, and configures a feed with a newer release."""
     def begin(world):
         install(name)(world)
         releases = world.tools.releases
-        set_settings(world, feed={"url": releases.feeds[feed]}, keys={"trusted": [{"key": releases.key}]})
+        set_settings(world.store, feed={"url": releases.feeds[feed]}, keys={"trusted": [{"key": releases.key}]})
     return begin
 
 
@@ -106,7 +100,7 @@ def telling(world):
     install("plain-1.0.0")(world)
     hooks = os.path.join(world.store, "hooks")
     os.mkdir(hooks)
-    set_settings(world, steps={"example.notify": {
+    set_settings(world.store, steps={"example.notify": {
         "executable": NOTIFY, "after": "verify", "with": {"directory": hooks}, "writable": [hooks]}})
     world.must("steps", "trust", "example.notify", "-q")
 
@@ -316,7 +310,7 @@ UPDATE = {"version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)]),
 
 FLOWS = [
     Flow("first install", lambda world: None, ["apply", "{plain-1.0.0}"],
-         {"version": (None, "1.0.0"), FOOD: (None, [("1.0.0",)]), "user.db: SELECT count(*) FROM note": (None, [(0,)])}),
+         {"version": (None, "1.0.0"), FOOD: (None, [("1.0.0",)]), "user.db: SELECT count(*) FROM note": (None, [(0,)])}, creates=("user.db",)),
     Flow("update", with_rows("plain-1.0.0", "user.db", *NOTES), ["apply", "{plain-2.0.0}"], UPDATE),
     Flow("update, tar.zst", with_rows("plain-1.0.0", "user.db", *NOTES), ["apply", "{plain-2.0.0+tar}"], UPDATE),
     Flow("rollback", rolled_forward, ["rollback", "--reason", "proof"],

@@ -1,11 +1,11 @@
 """Reads the contents of a store without using moult, and without changing the store."""
-import collections, hashlib, json, os, re, shutil, sqlite3, stat, tempfile
+import collections, hashlib, json, os, re, sqlite3, stat
 
-import rows
+from harness import rows
+from harness.files import digest, opened
 
 # The names of transactions, with which the names of sets in quarantine begin.
 UPDATE = re.compile(r"\d{14}-[0-9a-f]{8}")
-SIDECARS = ("-wal", "-journal")
 
 
 def sealed(store):
@@ -14,7 +14,7 @@ def sealed(store):
     for name in names(store):
         path = os.path.join(store, name)
         if os.path.islink(path):
-            found[name] = hashlib.sha256(open(path, "rb").read()).hexdigest()
+            found[name] = digest(path)
     return found
 
 
@@ -39,13 +39,7 @@ def names(store):
 def content(path):
     """Returns the health and a digest of schema and rows, or a digest of the file if it is not a database; also the journal
     mode."""
-    with tempfile.TemporaryDirectory() as scratch:
-        copy = os.path.join(scratch, "x.db")
-        shutil.copyfile(path, copy)
-        for suffix in SIDECARS:
-            if os.path.exists(path + suffix):
-                shutil.copyfile(path + suffix, copy + suffix)
-        connection = sqlite3.connect(copy)
+    with opened(path) as connection:
         try:
             connection.text_factory = bytes
             mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
@@ -55,23 +49,14 @@ def content(path):
             rows = [(sql, sorted(connection.execute(f"SELECT * FROM \"{name.decode()}\"").fetchall(), key=repr))
                     for name, sql in tables]
         except sqlite3.DatabaseError:
-            return "no database: " + hashlib.sha256(open(path, "rb").read()).hexdigest(), None
-        finally:
-            connection.close()
+            return "no database: " + digest(path), None
     return f"{health} {version} " + hashlib.sha256(repr(rows).encode()).hexdigest(), mode
 
 
 def query(path, sql):
     """Returns rows of a database, read from a copy of the files at the path that apps use."""
-    with tempfile.TemporaryDirectory() as scratch:
-        for suffix in ("",) + SIDECARS:
-            if os.path.exists(path + suffix):
-                shutil.copyfile(path + suffix, os.path.join(scratch, "x.db" + suffix))
-        connection = sqlite3.connect(os.path.join(scratch, "x.db"))
-        try:
-            return connection.execute(sql).fetchall()
-        finally:
-            connection.close()
+    with opened(path) as connection:
+        return connection.execute(sql).fetchall()
 
 
 def version(store):
@@ -167,8 +152,8 @@ def everything(store):
         for name in below + plain + ["."]:
             path = os.path.join(directory, name)
             facts = os.lstat(path)
-            digest = hashlib.sha256(open(path, "rb").read()).hexdigest() if stat.S_ISREG(facts.st_mode) else ""
-            found[path] = (facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, digest)
+            content = digest(path) if stat.S_ISREG(facts.st_mode) else ""
+            found[path] = (facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, content)
     return found
 
 

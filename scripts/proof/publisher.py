@@ -4,12 +4,13 @@ to `FLOWS`.
 Before the flow, between any two calls, after the strike and after the command has run again, two stores that trust the
 publisher's key follow the feed: a new store, and a store that has installed the older release.
 """
-import hashlib, json, os, re, shutil, sqlite3, subprocess, sys, tempfile
+import hashlib, json, os, re, shutil, subprocess, sys, tempfile
 from dataclasses import dataclass
 from typing import Callable
 
-import places
-from trial import KILLED, Missed, Wrong, with_log
+from harness import files
+from harness.tools import Runner, Wrong
+from trial import KILLED, Missed, how
 
 # The exit statuses after which the new content is public, or the old content. After 6, files of the new content are missing.
 NEW, OLD = {0, 6}, {1, 3, 75}
@@ -42,35 +43,11 @@ class Flow:
     varies: bool = False
 
 
-class Place:
+class Place(Runner):
     """A directory with a publisher's files."""
-
-    def __init__(self, tools, directory):
-        self.tools, self.directory, self.log = tools, directory, []
-        self.environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": tools.scratch, "TMPDIR": tools.scratch}
 
     def path(self, *names):
         return os.path.join(self.directory, *names)
-
-    def run(self, *command, before=(), **environment):
-        ended = subprocess.run([*before, self.tools.moult, *command], env=self.environment | environment, cwd=self.directory,
-                               text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
-        self.log.append(f"{' '.join(command)}: {ended.returncode} {ended.stderr.strip()}")
-        return ended.returncode
-
-    def must(self, *command, **environment):
-        if status := self.run(*command, **environment):
-            raise Wrong(f"moult {' '.join(command)} exited with {status}: {self.log[-1]}")
-
-    def strike(self, command, *how):
-        with tempfile.NamedTemporaryFile(dir=self.tools.scratch, mode="r") as report:
-            if self.run(*command, before=[self.tools.strike, "-o", report.name, *how, "--"]):
-                raise SystemExit("strike: " + self.log[-1])
-            *calls, last = report.read().splitlines()
-        found = dict(word.split("=") for word in last.split())
-        if int(found["struck"]):
-            self.log.append(f"  struck at {found['at']} {found['paths']}, ended with {found['ending']}")
-        return {name: value if name in ("at", "paths") else int(value) for name, value in found.items()}, calls
 
     def content(self, directory):
         """Returns a digest of all files that readers can find; they ignore names that begin with a dot."""
@@ -128,7 +105,7 @@ def follow(place, store, directory="public"):
         with open(os.path.join(copy, "store/.moult/current/manifest.json")) as file:
             return json.load(file)["version"]
     finally:
-        places.remove(copy)
+        files.remove(copy)
 
 
 def publishing(*versions):
@@ -286,17 +263,10 @@ def rows_of(place, directory):
     """Returns the rows that an app would find in the file, read from a copy; None if the file is missing."""
     if not os.path.exists(place.path(directory, "app.db")):
         return None
-    with tempfile.TemporaryDirectory(dir=place.tools.scratch) as copy:
-        for end in ("", "-wal", "-shm", "-journal"):
-            if os.path.exists(place.path(directory, "app.db" + end)):
-                shutil.copy(place.path(directory, "app.db" + end), copy)
-        app = sqlite3.connect(os.path.join(copy, "app.db"))
-        try:
-            if app.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-                raise Wrong("the file is damaged")
-            return app.execute("SELECT item, cents FROM price").fetchall(), app.execute("SELECT id, text FROM note").fetchall()
-        finally:
-            app.close()
+    with files.opened(place.path(directory, "app.db")) as app:
+        if not files.is_sound(app):
+            raise Wrong("the file is damaged")
+        return app.execute("SELECT item, cents FROM price").fetchall(), app.execute("SELECT id, text FROM note").fetchall()
 
 
 PRICES = {"old": [("bread", 320)], "new": [("bread", 350), ("milk", 150)]}
@@ -320,7 +290,7 @@ def one_file(end):
                     break
             else:
                 raise Wrong(f"after the undo, the file has {rows_of(place, below)}")
-            places.remove(copy)
+            files.remove(copy)
     return read
 
 
@@ -376,17 +346,16 @@ class Baseline:
         self.after, self.names = self.flow.public(world, self.flow.output), world.names(self.flow.output)
         if self.after == self.before:
             raise Wrong(f"{self.flow.name} changes no public file")
-        places.remove(world.directory)
+        files.remove(world.directory)
 
     def count(self, flow, kind, tools, place):
         """Returns the calls of the command on this file system, with their kinds and paths."""
         if kind not in self.counts:
             world = self.fresh(tools, place)
-            found, calls = world.strike(flow.command, "-l")
+            self.counts[kind] = found = world.strike(flow.command, "-l")
             if found["ending"]:
                 raise Wrong(f"{flow.name} exits with {found['ending']} without any fault: {world.log}")
-            self.counts[kind] = found | {"list": calls}
-            places.remove(world.directory)
+            files.remove(world.directory)
         return self.counts[kind]
 
     def between(self, tools, place):
@@ -407,7 +376,7 @@ class Baseline:
                 self.flow.read(world, f"shots/{shot}", False)
             except Wrong as error:
                 raise Wrong(f"a reader between two calls, at call {shot}: {error}") from error
-        places.remove(world.directory)
+        files.remove(world.directory)
 
     def points(self, fault, counted):
         """Returns the calls to strike at: all, except most calls of trial installations. Power is cut at every third call."""
@@ -427,8 +396,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     world = baseline.fresh(tools, place)
     try:
         place.sync()
-        how = ["-a", fault.action, "-n", str(number)] + ["-g"] * fault.goes_on + (["-m", place.path] if fault.cuts else [])
-        struck, _ = world.strike(flow.command, *how)
+        struck = world.strike(flow.command, *how(fault, number, place))
         if not struck["struck"]:
             raise Missed(f"{flow.name} has no call {number}")
         if fault.cuts:
@@ -463,7 +431,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     except Missed:
         raise
     except Exception as error:
-        raise with_log(error, world, tools) from error
+        raise world.wrong(error) from error
     finally:
         if not tools.keep:
-            places.remove(world.directory)
+            files.remove(world.directory)

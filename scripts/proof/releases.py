@@ -1,20 +1,10 @@
 """The releases that the flows install: most are packed by moult, one is made with tar and zstd."""
-import functools, hashlib, http.server, json, os, random, shutil, sqlite3, subprocess, threading
+import hashlib, json, os, random
 
-from rows import read
+from harness.releases import database, draft, pack, run, serve, write
+from harness.rows import read
 
 PRODUCT = "org.example.proof"
-
-
-def database(path, script, rows=()):
-    """Creates a database in rollback mode; `rows` has pairs of a statement and its parameters."""
-    if os.path.exists(path):
-        os.remove(path)
-    with sqlite3.connect(path) as connection:
-        connection.executescript(script)
-        for statement, values in rows:
-            connection.executemany(statement, values)
-    connection.close()
 
 
 def reference(name, version, kibibytes=8):
@@ -60,19 +50,6 @@ def shelf(version):
 
 def pantry(version):
     return PANTRY, [("INSERT INTO food VALUES(?, ?, 0)", [(i, f"{version} {i}") for i in range(1, 80)])]
-
-
-class Silent(http.server.SimpleHTTPRequestHandler):
-    """Serves files to clients that may be killed at any moment, and logs nothing."""
-
-    def log_message(self, *_):
-        pass
-
-    def copyfile(self, source, output):
-        try:
-            shutil.copyfileobj(source, output)
-        except ConnectionError:
-            pass
 
 
 class Releases:
@@ -162,9 +139,7 @@ class Releases:
         public = os.path.join(self.directory, f"feed-{name}")
         for member in members:
             run(self.moult, "publish", "-q", public, self.manifest(member), "--key", os.path.join(self.directory, "proof.key"))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Silent, directory=public))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_port}/feed.json"
+        return serve(public)
 
     @property
     def key(self):
@@ -178,19 +153,13 @@ class Releases:
     def pack(self, name, version, sequence, databases, files, options=(), **top):
         work = os.path.join(self.directory, f"{name}.draft")
         os.makedirs(work)
-        for path, text in files.items():
-            os.makedirs(os.path.dirname(os.path.join(work, path)), exist_ok=True)
-            with open(os.path.join(work, path), "w") as out:
-                out.write(text)
+        write(work, files)
         entries = {}
         for key, (kind, (script, rows), more) in databases.items():
             database(os.path.join(work, f"{key}.db"), script, rows)
             self.shipped.update(read(os.path.join(work, f"{key}.db"))[0])
             entries[key] = {"kind": kind, "source": f"{key}.db", **more}
-        with open(os.path.join(work, "draft.json"), "w") as out:
-            json.dump({"manifest": 1, "product": PRODUCT, "version": version, "sequence": sequence,
-                       "databases": entries, **top}, out)
-        run(self.moult, "pack", "-q", "--level", "1", *options, "draft.json", "-o", os.path.join(self.directory, name), cwd=work)
+        pack(self.moult, work, draft(PRODUCT, version, sequence, entries, **top), os.path.join(self.directory, name), *options)
 
     def stream(self, name):
         """Makes the same release with a bundle from other tools, which has no frames and is unpacked as a stream."""
@@ -208,8 +177,3 @@ class Releases:
         with open(self.manifest(name + "+tar"), "w") as out:
             json.dump(manifest, out)
 
-
-def run(*words, cwd=None):
-    ended = subprocess.run(words, cwd=cwd, capture_output=True, text=True)
-    if ended.returncode:
-        raise SystemExit(f"{' '.join(words)} exited with {ended.returncode}: {ended.stderr}")

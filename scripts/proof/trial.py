@@ -1,23 +1,15 @@
 """One trial: a flow on a new store is struck at one of its calls, and then all conditions for the result are
 checked."""
-import os, subprocess, tempfile
+import os, tempfile
 from dataclasses import dataclass
 
-import flows, look, places, rows
+import beside, flows, look
+from harness import files, rows
+from harness.tools import Runner, Wrong
 
 KILLED = -9
 # The exit statuses after which the store has the new content, or the old content. After 6 or a kill, it has one of them.
 NEW, OLD = {0}, {1, 3, 5, 75}
-
-
-class Wrong(Exception):
-    """A condition that does not hold."""
-
-
-def with_log(error, world, tools):
-    """Returns the error with the output of all commands."""
-    text = f"{error}\n    " + "\n    ".join(world.log)
-    return Wrong(text.replace(world.directory + "/", "").replace(tools.scratch + "/", ""))
 
 
 class Missed(Exception):
@@ -39,6 +31,10 @@ class Fault:
     writes: bool = False
     # The operator tries to undo the update, which is completed if it is too late to undo it.
     undoes: bool = False
+    # Apps write to the databases during the command, and during the recovery or the undo.
+    beside: bool = False
+    # The recovery or the undo is delayed before one of its calls, until an app has committed.
+    delays: bool = False
 
 
 FAULTS = [
@@ -52,21 +48,24 @@ FAULTS = [
     Fault("EIO from then on", "EIO", goes_on=True),
     Fault("ENOSPC once", "ENOSPC", "room"),
     Fault("ENOSPC from then on", "ENOSPC", "room", goes_on=True),
+    Fault("delay, beside apps", "delay", beside=True),
+    Fault("kill, beside apps", "kill", beside=True),
+    Fault("kill, then undo, beside apps", "kill", beside=True, undoes=True),
+    Fault("kill, delayed recovery, beside apps", "kill", beside=True, delays=True),
+    Fault("kill, delayed undo, beside apps", "kill", beside=True, undoes=True, delays=True),
     Fault("power cut, ext4", "kill", cuts="ext4"),
     Fault("power cut, XFS", "kill", cuts="xfs"),
 ]
 
 
-class World:
+class World(Runner):
     """An empty store, and the commands that are run on it."""
 
     def __init__(self, tools, place):
-        self.tools, self.place = tools, place
-        self.directory = tempfile.mkdtemp(dir=place.path)
-        self.store = os.path.join(self.directory, "store")
-        self.environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": tools.scratch, "TMPDIR": tools.scratch,
-                            "MOULT_STORE": self.store}
-        self.log = []
+        self.place = place
+        directory = tempfile.mkdtemp(dir=place.path)
+        self.store = os.path.join(directory, "store")
+        super().__init__(tools, directory, MOULT_STORE=self.store)
         self.must("init", self.store, "--product", tools.releases.product, "-q")
 
     def manifest(self, name):
@@ -78,31 +77,13 @@ class World:
     def named(self, name):
         return self.tools.releases.feeds[name[5:]] if name.startswith("feed ") else self.manifest(name)
 
-    def run(self, *command, before=()):
-        ended = subprocess.run([*before, self.tools.moult, *self.words(command)], env=self.environment, text=True,
-                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
-        self.log.append(f"{' '.join(command)}: {ended.returncode} {ended.stderr.strip()}")
-        return ended.returncode
-
-    def must(self, *command):
-        status = self.run(*command)
-        if status:
-            raise Wrong(f"moult {' '.join(command)} exited with {status}")
-
-    def strike(self, command, action=None, number=0, goes_on=False, cuts=False):
-        """Runs a command and strikes it; returns the report of `strike`, whose `ending` is the command's."""
-        with tempfile.NamedTemporaryFile(dir=self.tools.scratch, mode="r") as report:
-            how = ["-a", action, "-n", str(number)] if action else []
-            how += ["-g"] * goes_on + (["-m", self.place.path] if cuts else [])
-            if self.run(*command, before=[self.tools.strike, "-o", report.name, *how, "--"]):
-                raise SystemExit("strike: " + self.log[-1])
-            found = dict(word.split("=") for word in report.read().split())
-        if int(found["struck"]):
-            self.log.append(f"  struck at call {number}, {found['at']} {found['paths']}, ended with {found['ending']}")
-        return {name: value if name in ("at", "paths") else int(value) for name, value in found.items()}
-
     def remove(self):
-        places.remove(self.directory)
+        files.remove(self.directory)
+
+
+def how(fault, number, place):
+    """Returns the options of `strike` for a fault."""
+    return ["-a", fault.action, "-n", number] + ["-g"] * fault.goes_on + (["-m", place.path] if fault.cuts else [])
 
 
 class Baseline:
@@ -175,9 +156,12 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     try:
         flow.begin(world)
         place.sync()
-        struck = world.strike(flow.command, fault.action, number, fault.goes_on, bool(fault.cuts))
+        apps = world.apps = beside.apps(world, flow, number) if fault.beside else None
+        struck = world.strike(flow.command, *how(fault, number, place), *(beside.watching(apps) if apps else ()))
         if not struck["struck"]:
             raise Missed(f"{flow.name} has no call {number}")
+        if apps:
+            return beside.check(flow, baseline, world, fault, number, apps, struck["ending"])
         if fault.cuts:
             place.restart()
         ending = struck["ending"]
@@ -194,8 +178,10 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     except Missed:
         raise
     except Exception as error:
-        raise with_log(error, world, tools) from error
+        raise world.wrong(error) from error
     finally:
+        if world.apps:
+            world.apps.kill()
         if not tools.keep:
             world.remove()
 
@@ -229,15 +215,7 @@ def check_rows_before_recovery(world, baseline):
 
 def check_rows(ledger, world, when="after the recovery"):
     """Checks that every row of the app is in a database, in moult_rejected, in a complete set in quarantine or in 0+adopted."""
-    found = rows.settled(world.store)
-    faults = [f"{name} in quarantine is not complete: {fault}" for name in rows.quarantined(world.store)
-              if (fault := rows.fault(world.store, name))]
-    missing, doubled = ledger.missing(found), ledger.doubled(found)
-    if missing:
-        faults.insert(0, f"rows are lost: {rows.text(missing)}")
-    if doubled:
-        faults.insert(0, f"rows are duplicated: {rows.text(doubled)}")
-    if faults:
+    if faults := ledger.faults(world.store):
         raise Wrong(f"{when}, {'; '.join(faults)}")
 
 
@@ -254,7 +232,7 @@ def check_exit_status(world, baseline, ending):
 
 def kill_recovery(world, number):
     """Kills the recovery as well; if it makes fewer calls than this number, it has completed."""
-    if not world.strike(["recover", "-q"], "kill", number)["struck"]:
+    if not world.strike(["recover", "-q"], "-a", "kill", "-n", number)["struck"]:
         raise Missed("the recovery makes fewer calls")
 
 
@@ -313,6 +291,12 @@ def check_recovery_after_writes(flow, baseline, world, fault, number):
     ledger = baseline.ledger.with_rows(flows.write_between(world))
     undo(world, fault)
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
+    return check_release(flow, baseline, world, ledger)
+
+
+def check_release(flow, baseline, world, ledger):
+    """Checks that no row is lost in a recovered store to which apps have written, that its release is old or new, and that the
+    command can run again; returns which release it is."""
     check_rows(ledger, world)
     found = look.version(world.store), look.sealed(world.store)
     outcome = next((name for name, end in baseline.ends.items() if found == (end.version, end.sealed)), None)

@@ -1,5 +1,8 @@
 """Servers on free ports of this machine, their logs, and releases for them to serve."""
-import os, pathlib, shlex, socket, subprocess, time
+import os, pathlib, shlex, socket, subprocess, sys, time
+
+sys.path[1:1] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+from harness import releases
 
 NGINX = "/usr/sbin/nginx"
 
@@ -90,18 +93,14 @@ class Publisher:
 
     def pack(self, version, sequence, kilobytes):
         """Packs a release; returns the path of its manifest."""
-        import sqlite3
         folder = self.work / version
         folder.mkdir()
-        connection = sqlite3.connect(folder / "data.db", isolation_level=None)
-        connection.executescript(
+        releases.database(
+            str(folder / "data.db"),
             f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; CREATE TABLE data(id INTEGER PRIMARY KEY, noise BLOB);"
             f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {max(1, kilobytes // 4)}) "
             f"INSERT INTO data SELECT i, randomblob(4000) FROM n;")
-        connection.close()
-        (folder / "draft.json").write_text(
-            f'{{"manifest": 1, "product": "org.example.data", "version": "{version}", "sequence": {sequence},'
-            f' "databases": {{"data": {{"kind": "reference", "source": "data.db"}}}}}}')
-        self.run("pack", "-q", folder / "draft.json", "-o", "releases")
+        draft = releases.draft("org.example.data", version, sequence, {"data": {"kind": "reference", "source": "data.db"}})
+        releases.pack(self.moult, str(folder), draft, str(self.work / "releases"), level=None)
         (folder / "data.db").unlink()
         return self.work / "releases" / f"data-{version}.json"

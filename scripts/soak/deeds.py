@@ -1,6 +1,8 @@
 """Random operations on the store, and the conditions that must hold after each of them."""
 import collections, json, os, random, shutil, sqlite3, subprocess, time
 
+from harness import releases
+
 from publisher import PRODUCT
 
 # The allowed exit statuses of an undisturbed and of a disturbed command: 0 done, 1 and 3 not started, 5 undone, 6 to be
@@ -29,12 +31,8 @@ class Deeds:
 
     def begin(self):
         subprocess.run([self.moult, "init", "-q", self.store, "--product", PRODUCT], check=True)
-        path = os.path.join(self.store, "moult.json")
-        settings = json.load(open(path))
         # Old files must not fill the small disk.
-        settings |= {"minimumAge": 0, "quarantineLimit": 100_000, "feed": {"url": self.publisher.address}}
-        with open(path, "w") as out:
-            json.dump(settings, out)
+        releases.set_settings(self.store, minimumAge=0, quarantineLimit=100_000, feed={"url": self.publisher.address})
         self.run(QUIET, "apply", "-q", self.publisher.next())
         with sqlite3.connect(os.path.join(self.store, "pantry.db")) as pantry:
             pantry.execute("PRAGMA journal_mode = WAL")

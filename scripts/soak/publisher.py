@@ -1,16 +1,15 @@
 """Makes any number of releases, and serves them with a web server that sometimes fails, as real servers do."""
-import functools, http.server, json, os, random, sqlite3, subprocess, threading
+import os, random
+
+from harness import releases
 
 PRODUCT = "org.example.soak"
 # The faults of a response; a repeated entry occurs more often.
 FAULTS = ["none"] * 4 + ["refuse", "cut", "corrupt", "nothing"]
 
 
-class Spoiling(http.server.SimpleHTTPRequestHandler):
+class Spoiling(releases.Handler):
     """Serves files, some of them damaged."""
-
-    def log_message(self, *_):
-        pass
 
     def copyfile(self, source, output):
         content, fault = source.read(), random.choice(FAULTS)
@@ -37,12 +36,10 @@ class Publisher:
         self.feed = os.path.join(directory, "public")
         os.makedirs(self.feed)
         self.run("keygen", "-q", "--no-password", os.path.join(directory, "soak"))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Spoiling, directory=self.feed))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.address = f"http://127.0.0.1:{server.server_port}/feed.json"
+        self.address = releases.serve(self.feed, Spoiling)
 
     def run(self, *words):
-        subprocess.run([self.moult, *words], check=True, capture_output=True, text=True)
+        releases.run(self.moult, *words)
 
     def next(self):
         """Makes the next release: every shipped row has the number of the release, and the cache sometimes has a new schema."""
@@ -62,16 +59,10 @@ class Publisher:
         }
         kinds = {"food": "reference", "codes": "reference", "pantry": "shared", "user": "user", "thumbs": "cache"}
         for name, script in scripts.items():
-            connection = sqlite3.connect(os.path.join(work, f"{name}.db"))
-            connection.executescript(script)
-            connection.close()
+            releases.database(os.path.join(work, f"{name}.db"), script)
         databases = {name: {"kind": kind, "source": f"{name}.db"} for name, kind in kinds.items()}
         databases["pantry"] |= {"preserve": [{"table": "food", "where": "mine = 1"}], "replace": "live"}
-        draft = {"manifest": 1, "product": PRODUCT, "version": f"{number}.0.0", "sequence": number, "databases": databases}
-        with open(os.path.join(work, "draft.json"), "w") as out:
-            json.dump(draft, out)
-        self.run("pack", "-q", "--level", "1", os.path.join(work, "draft.json"), "-o", self.directory)
-        return os.path.join(self.directory, f"soak-{number}.0.0.json")
+        return releases.pack(self.moult, work, releases.draft(PRODUCT, f"{number}.0.0", number, databases), self.directory)
 
     def publish(self, manifest):
         self.run("publish", "-q", self.feed, manifest, "--key", os.path.join(self.directory, "soak.key"))

@@ -71,6 +71,9 @@ int moult_terminal_columns(int fd);
 typedef struct stat moult_stat;
 typedef struct statvfs moult_statvfs;
 int moult_fstat_call(int fd, moult_stat *out);
+// The next byte at or after the offset that is not in a hole, and the start of the next hole.
+off_t moult_seek_data(int fd, off_t offset);
+off_t moult_seek_hole(int fd, off_t offset);
 int moult_has_file_size_limit(void);
 int moult_statvfs_call(const char *path, moult_statvfs *out);
 int moult_flock_call(int fd, int operation);
@@ -119,7 +122,6 @@ int moult_is_single_threaded(void);
 int moult_landlock_version(void);
 int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes);
 int moult_landlock_allow(int ruleset, int file, uint64_t access);
-int moult_open_path(const char *path);
 
 // Returns whether the kernel can filter system calls.
 int moult_has_seccomp(void);

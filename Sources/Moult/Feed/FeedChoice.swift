@@ -71,6 +71,7 @@ package struct FeedChoice: Sendable {
         let wanted = feed.releases.filter { release in
             isOurs(release) && (policy.takesOlder || installed.map { $0.precedes(release.version) } ?? true)
         }
+        var search = WaySearch(installed, among: feed.releases.filter(isOurs)) { try obstacle(to: $0).why == nil }
         for release in wanted.sorted(by: { $1.version.precedes($0.version) }) {
             let (why, note) = try obstacle(to: release)
             if let why {
@@ -79,7 +80,7 @@ package struct FeedChoice: Sendable {
             }
             // The newest available release is already installed.
             if release.version == installed { return result }
-            guard let way = try way(to: release) else {
+            guard let way = try search.way(to: release) else {
                 result.skipped.append(
                     Skipped(
                         version: release.version,
@@ -124,34 +125,6 @@ package struct FeedChoice: Sendable {
         let place = try machine.rolloutPosition(for: release.version, of: feed.product)
         let text = "it is rolled out to \(release.rollout) % of machines, and this machine is included from \(place) %"
         return place < Double(release.rollout) ? (nil, text) : (text, nil)
-    }
-
-    /// Returns the shortest path from the installed release, in which each release accepts the one before it.
-    ///
-    /// The search runs backwards, because most releases can be reached directly. `requires.from` applies only if a release is
-    /// installed.
-    private func way(to target: Feed.Release) throws -> [Feed.Release]? {
-        guard let installed else { return [target] }
-        var reached: Set<Int> = [target.sequence]
-        var ways = [[target]]
-        while !ways.isEmpty {
-            var longer: [[Feed.Release]] = []
-            for way in ways {
-                guard let range = way[0].requires.from, !range.contains(installed) else { return way }
-                for release in feed.releases
-                where isOurs(release) && installed.precedes(release.version)
-                    && release.version.precedes(way[0].version) && range.contains(release.version)
-                    && !reached.contains(release.sequence)
-                {
-                    guard try obstacle(to: release).why == nil else { continue }
-                    reached.insert(release.sequence)
-                    longer.append([release] + way)
-                }
-            }
-            // Among paths of equal length, the one that starts with the newest release is preferred.
-            ways = longer.sorted { $1[0].version.precedes($0[0].version) }
-        }
-        return nil
     }
 }
 

@@ -100,6 +100,7 @@ extension Orchestrator {
         warning {
             try ReplayGuard.note(plan, transaction)
             try transaction.journal.end("committed")
+            try Removable.keepDisplaced(by: plan, transaction)
             result.kept = try QuarantineShelf(layout: layout, settings: prepared.store.settings).sets(of: plan.id)
             try record(plan, stopwatch, failure: nil, result)
             isRecorded = true
@@ -119,8 +120,12 @@ extension Orchestrator {
                 result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation)
             }
             // Recovery of an update that was not recorded reads the replaced generation.
-            if isRecorded { result.collected = try Collector(layout: layout, settings: settings).collect() }
-            result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
+            let shelf = QuarantineShelf(layout: layout, settings: settings)
+            if isRecorded {
+                result.collected = try Collector(layout: layout, settings: settings).collect(by: plan.id)
+                if !result.collected.removed.isEmpty { result.kept = try shelf.sets(of: plan.id) }
+            }
+            result.quarantine = try shelf.enforceLimit()
             result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
         }
         return result

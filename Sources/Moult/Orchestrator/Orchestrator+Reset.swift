@@ -2,6 +2,7 @@ package import MoultBasics
 package import MoultEngine
 internal import MoultFiles
 package import MoultSQLite
+internal import MoultSandbox
 internal import MoultStore
 internal import StepKit
 
@@ -98,8 +99,9 @@ extension Orchestrator {
         let result = Swift.Result { () throws -> (Salvage.Report, found: Bool) in
             try Files.makeDirectory(scratch, mode: 0o700)
             let found = "\(scratch)/\(QuarantineRecord.salvaged)"
-            let report = try Salvage.run(
-                file, template: template.flatMap { try Files.facts($0) == nil ? nil : $0 }, to: found, scratch: scratch)
+            let report = try Validator.available().salvage(
+                file, name: label.database, template: template.flatMap { try Files.facts($0) == nil ? nil : $0 },
+                to: found, scratch: scratch, stop: watcher.stopIfAsked)
             if report.mayBeRepeated {
                 throw MoultError(
                     .system, what: what, why: report.note,

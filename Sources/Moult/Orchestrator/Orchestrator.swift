@@ -216,23 +216,23 @@ package struct Orchestrator: Sendable {
         return results
     }
 
-    /// Finishes or undoes an interrupted update unless another process is doing so, for readers that are about to open the
-    /// databases. Does nothing in a store that another user can change; readers find a complete release there without recovery.
+    /// Finishes or undoes an interrupted update unless another process is doing so, for readers in an app that are about to open
+    /// the databases. Leaves the update for `apply` or `recover` if its recovery would run a program or change a file outside the
+    /// directory of the store, or if another user can change the store: readers find a complete release without recovery.
     package func recoverIfIdle() throws {
         guard try isUnfinished(), try Custody(layout).allowsRecovery(), let lock = try StoreLock.takeIfFree(layout)
         else {
             return
         }
         defer { withExtendedLifetime(lock) {} }
-        // Consumers are not asked to close their databases because of a reader: the reader may be part of a consumer, which
-        // would then wait for itself.
-        _ = try recovery(snapshot(), mayRelease: false).recover()
+        let recovery = try recovery(snapshot(), isForReader: true)
+        if try recovery.isContained() { _ = try recovery.recover() }
     }
 
-    private func recovery(_ store: StoreSnapshot, mayRelease: Bool = true) throws -> CrashRecovery {
+    private func recovery(_ store: StoreSnapshot, isForReader: Bool = false) throws -> CrashRecovery {
         CrashRecovery(
             store: store, steps: try steps(store), tell: watcher.tell, consumers: try allConsumers(store),
-            forceAfter: consumers.forceAfter, mayRelease: mayRelease)
+            forceAfter: consumers.forceAfter, isForReader: isForReader)
     }
 
     func allConsumers(_ store: StoreSnapshot) throws -> [Consumer] {
@@ -247,11 +247,13 @@ package struct Orchestrator: Sendable {
         func clean(_ store: StoreSnapshot, _ recovered: [CrashRecovery.Result]) throws -> Result {
             let settings = try store.settings
             let shelf = QuarantineShelf(layout: layout, settings: settings)
-            let collected = try Collector(layout: layout, settings: settings).collect(keep: keep, dry: dry)
+            let id = Planner.newID()
+            let collected = try Collector(layout: layout, settings: settings).collect(keep: keep, dry: dry, by: id)
+            let kept = try shelf.sets(of: id)
             let quarantine = try quarantineDays.map {
                 try shelf.clean(olderThan: $0, includingUserData: includingUserData, dry: dry)
             }
-            return Result(recovered: recovered, collected: collected, quarantine: quarantine ?? .init())
+            return Result(recovered: recovered, collected: collected, quarantine: quarantine ?? .init(), kept: kept)
         }
         return try dry ? clean(snapshot(), []) : locked(wait, clean)
     }

@@ -47,9 +47,11 @@ package struct Status: Sendable {
     package let app: Version?
     package let follow: Policy.Follow
     package let holds: Holds
-    /// The feed that the store follows, and the pinned keys.
+    /// The feed that the store follows, and the IDs of the pinned keys.
     package let feed: String?
     package let trusted: [String]
+    /// The pinned keys themselves: anyone can make another key with the same ID.
+    package let trustedKeys: [String]
     /// The key list that replaced the pinned keys.
     package let keyList: KeyListFacts?
     package let current: Kept?
@@ -84,7 +86,8 @@ package struct Status: Sendable {
         (product, app, follow) = (settings.product, settings.app, settings.follow)
         holds = try store.holds
         feed = settings.feed?.url.description
-        trusted = settings.keys?.entries.map(\.key.id.description) ?? []
+        let keys = settings.keys?.entries.map(\.key) ?? []
+        (trusted, trustedKeys) = (keys.map(\.id.description), keys.map(\.base64))
         do { keyList = try KeyListFacts(settings, layout) } catch {
             // A user who may not read these lists still gets the remaining facts.
             if !Files.isDenied(error) { throw error }

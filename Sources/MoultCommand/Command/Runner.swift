@@ -15,8 +15,14 @@ package struct Runner {
     private let environment: Environment
     private let console: Console
     private let steps: StepSet
+    /// Whether this process may end while SQLite does not return.
+    private let endsStuckSQL: Bool
 
-    package init(commands: [Command], environment: Environment, console: Console, steps: StepSet = .builtIn) {
+    package init(
+        commands: [Command], environment: Environment, console: Console, steps: StepSet = .builtIn,
+        endsStuckSQL: Bool = false
+    ) {
+        self.endsStuckSQL = endsStuckSQL
         self.commands = commands
         self.environment = environment
         self.console = console
@@ -40,6 +46,7 @@ package struct Runner {
             output.completing = { [words = line.storeWords, verbsOfStores] in
                 AdvisedCommands.naming(store: words, in: verbsOfStores, $0)
             }
+            if endsStuckSQL { StuckSQL.watch(reportingTo: output) }
             status = try perform(line, output: output)
         } catch {
             // Findings are printed before the error that ended the command.

@@ -137,6 +137,9 @@ package struct Output: Sendable {
         }
     }
 
+    /// Prints a warning that is not about the result on standard error, in every format.
+    package func remark(_ text: String) { diagnose("moult: \("warning:", .warning) \(completing(text))") }
+
     private func diagnose(_ text: StyledText) {
         var page = Page(for: console.errNow)
         page.diagnostic(text)

@@ -19,6 +19,7 @@ extension StatusReport {
                 .compact(["name": .string($0.name), "expires": .optional($0.expires?.description)])
             },
             "trusted": status.trusted.isEmpty ? nil : .array(status.trusted.map { .string($0) }),
+            "trustedKeys": status.trustedKeys.isEmpty ? nil : .array(status.trustedKeys.map { .string($0) }),
             "unfinished": .array(status.unfinished.updates.map { .string($0) }),
             "workers": .array(status.unfinished.workers.map { .size(Int($0.pid)) }),
             "databases": .array(status.databases.map(\.json)),

@@ -22,6 +22,7 @@ enum AttachVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let lease = try Store(at: call.store()).heldLease()
+        try call.reportUnfinished()
         let items = try lease.databases(of: call.value(SQLVerb.group)).map { database, schema, path in
             let access: Access = database.kind.isSealed ? .immutable : .readWrite
             return (database: database, schema: schema, path: path, uri: try access.uri(for: path))

@@ -30,6 +30,7 @@ enum CheckVerb {
     static func run(_ call: Call) throws -> ExitCode {
         var status = try call.orchestrator().check(call.feedRequest(), plans: true)
         status.obstacle = status.obstacle.map(call.pasted)
+        try call.reportUnfinished()
         let words = ["moult", "apply"] + call.feedWords + call.requestWords + call.storeWords
         call.output.print(FeedReport(status: status, storeWords: call.storeWords, install: words))
         return status.newest == nil ? .done : .changes

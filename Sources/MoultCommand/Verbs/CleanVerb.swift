@@ -46,7 +46,10 @@ enum CleanVerb {
         let result = try call.orchestrator(call.recoveryWatcher).clean(
             keep: call.number(keep), quarantineDays: call.number(quarantine), includingUserData: call.has(userData),
             dry: dry, wait: call.wait)
-        call.output.print(CleanReport(collected: result.collected, quarantine: result.quarantine, dry: dry))
+        call.output.print(
+            CleanReport(
+                collected: result.collected, quarantine: result.quarantine, changed: result.kept, dry: dry,
+                storeWords: call.storeWords))
         return .done
     }
 }
@@ -54,12 +57,16 @@ enum CleanVerb {
 private struct CleanReport: Report {
     let collected: Collector.Report
     let quarantine: QuarantineShelf.Report
+    /// The changed files of removed generations.
+    let changed: [QuarantineShelf.Set]
     let dry: Bool
+    let storeWords: [String]
 
     private var freed: Int { collected.freed + quarantine.removed.reduce(0) { $0 + $1.size } }
 
     func write(to page: inout Page) {
         page.collected(collected, dry: dry)
+        for set in changed { page.wrapped(StyledText(set.keptText(storeWords))) }
         for set in quarantine.removed {
             page.wrapped("\("-", .removed) \(set.directory)\(dry ? " would be removed" : " was removed")")
         }
@@ -75,16 +82,17 @@ private struct CleanReport: Report {
     }
 
     var json: JSON {
-        [
+        .compact([
             "dryRun": .bool(dry), "removed": .array(collected.removed.map { .string($0) }),
             "kept": .array(
                 collected.kept.map { ["generation": .string($0.generation), "why": .string($0.why)] }),
+            "changed": changed.isEmpty ? nil : .array(changed.map { .string($0.id) }),
             "quarantine": [
                 "removed": .array(quarantine.removed.map { .string($0.directory) }),
                 "kept": .array(
                     quarantine.kept.map { ["set": .string($0.set.directory), "why": .string($0.why)] }),
             ],
             "freed": .size(freed),
-        ]
+        ])
     }
 }

@@ -51,13 +51,19 @@ enum DeltaVerb {
         let threads = Threads.cores
         let (made, old, new): (Manifest.Content, Manifest.Content, Manifest.Content)
         do {
-            (made, old, new) = try whileUnchanged([base, result]) {
-                let made = try PatchMaker(threads: threads, memory: call.number(memory).map { $0 << 20 }) {
-                    try Interruption.check()
-                    bar.show(Progress("patch", done: $0, of: $1))
-                }.make(from: base, to: result, as: temporary)
-                return (made, try content(base), try content(result))
+            // The patch is made from copies, because a program may truncate the files, and mapped pages beyond the end of a file
+            // cannot be read.
+            let copies = ["\(temporary).old", "\(temporary).new"]
+            for copy in copies { try Files.remove(copy) }
+            defer { for copy in copies { try? Files.remove(copy) } }
+            try whileUnchanged([base, result]) {
+                for (file, copy) in zip([base, result], copies) { try Files.copy(file, to: copy, mode: 0o600) }
             }
+            made = try PatchMaker(threads: threads, memory: call.number(memory).map { $0 << 20 }) {
+                try Interruption.check()
+                bar.show(Progress("patch", done: $0, of: $1))
+            }.make(from: copies[0], to: copies[1], as: temporary, mode: mode(before, after))
+            (old, new) = (try content(copies[0]), try content(copies[1]))
             try Files.syncFile(temporary)
             try Files.rename(temporary, to: path)
             try Files.syncDirectory(Files.directory(of: path))
@@ -77,6 +83,14 @@ enum DeltaVerb {
             )
         }
         return .done
+    }
+
+    /// Returns the mode of the patch, which has parts of both files.
+    private static func mode(_ before: Subject, _ after: Subject) throws -> UInt32 {
+        let bundles = [before, after].compactMap { subject in
+            subject.manifest?.bundle.map { "\(Files.directory(of: subject.path))/\($0.file)" }
+        }
+        return try Files.mode(ofFileFrom: [before.path, after.path] + bundles)
     }
 
     /// Refuses to overwrite anything but an older patch, so that a typo cannot destroy a database.

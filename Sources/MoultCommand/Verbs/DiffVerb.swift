@@ -65,6 +65,7 @@ enum DiffVerb {
                 "diff needs OLD and NEW", why: "a single argument is compared with a store, and no store was found")
         }
         return try call.sandboxed(what) { scratch in
+            if second == nil { try call.reportUnfinished() }
             let page = "\(scratch)/\(page)"
             guard let file = call.value(html), let bytes = try Files.read(page, limit: 1 << 30) else { return }
             try call.save(bytes, asPage: file, mode: Files.facts(page)?.mode ?? 0o600)
@@ -84,10 +85,8 @@ enum DiffVerb {
         let diff = try call.compare(before, after, only: call.values(database), options)
         if let file {
             let bytes = Array(DiffPage(diff).html.utf8)
-            // The page contains rows, so only users who can read all databases can read the page.
-            let mode = try (before.parts + after.parts).compactMap(\.path).reduce(UInt32(0o666)) { mode, path in
-                try mode & ((Files.factsThroughLinks(path)?.mode ?? 0) | 0o600)
-            }
+            // The page contains rows of the databases.
+            let mode = try Files.mode(ofFileFrom: (before.parts + after.parts).compactMap(\.path))
             if let scratch = SandboxedReexec.scratch {
                 // A sandboxed process cannot change modes, so the file gets its mode when it is created.
                 let file = try Descriptor("\(scratch)/\(page)", .create, mode: mode)

@@ -30,6 +30,7 @@ enum HistoryVerb {
         let layout = try call.layout()
         // Without this, a directory that is not a store would appear to have an empty history.
         let settings = try Settings.read(layout)
+        try call.reportUnfinished()
         let reader = try HistoryReader(layout)
         var left = call.number(number) ?? 20
         func next() throws -> [History.Entry] {

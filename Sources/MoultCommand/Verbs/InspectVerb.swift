@@ -32,7 +32,11 @@ enum InspectVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        try call.sandboxed("inspect \(call.value(subject) ?? call.store())") { try inspect(call) }
+        try call.sandboxed("inspect \(call.value(subject) ?? call.store())") { _ in
+            if call.value(subject) == nil { try call.reportUnfinished() }
+        } body: {
+            try inspect(call)
+        }
     }
 
     private static func inspect(_ call: Call) throws -> ExitCode {

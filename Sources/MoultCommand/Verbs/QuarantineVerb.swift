@@ -57,12 +57,14 @@ enum QuarantineVerb {
         }
         guard let name = call.value(set) else {
             showAll(try orchestrator.quarantine(), call)
+            try call.reportUnfinished()
             return .done
         }
         let set = try orchestrator.quarantined(name)
         if let file = call.value(export) {
             try OutputFile.requireDirectory(of: file)
             try orchestrator.export(set, to: file)
+            try call.reportUnfinished()
             call.output.print(json: ["set": .string(set.id), "file": .string(file)]) {
                 $0.line("\(set.id) was copied to \(file)")
             }

@@ -12,8 +12,9 @@ enum RecoverVerb {
         "recover", .operators, "finish or undo an interrupted update",
         discussion: [
             """
-            Every command that writes to the store first finishes or undoes an interrupted update. This command also \
-            repairs the history and the record of holds, and still tries when other commands have given up after three \
+            Every command that writes to the store first finishes or undoes an interrupted update, and names the programs \
+            that this runs and the files outside the store that it changes. Commands that only read leave the update as it \
+            is. This command also repairs the history and the record of holds, and still tries when other commands have given up after three \
             attempts. If the update had not changed anything, its staged files are removed. Otherwise the update is \
             finished, because apps may already have read the new data; use --undo if it cannot be finished.
             """
@@ -53,6 +54,16 @@ enum RecoverVerb {
 }
 
 extension Call {
+    /// Says on standard error that an update is unfinished. For verbs that only read, and leave it as it is.
+    func reportUnfinished() throws {
+        let sentences: [String]
+        do {
+            let unfinished = try orchestrator().unfinished()
+            sentences = unfinished.workers.isEmpty ? unfinished.sentences : []
+        } catch { sentences = ["an update is unfinished (\((error as? MoultError)?.what ?? "\(error)"))"] }
+        for sentence in sentences { output.remark("\(sentence); finish or undo it with: moult recover") }
+    }
+
     /// The watcher of short verbs that write, which reports only recovered updates and warnings.
     var recoveryWatcher: Watcher {
         Watcher(tell: { [output, storeWords] event in

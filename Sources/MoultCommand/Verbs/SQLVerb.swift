@@ -40,7 +40,8 @@ enum SQLVerb {
         if call.has(csv), call.output.format == .json {
             throw call.wrongUsage("--csv and --json cannot be used together")
         }
-        let store = try Store(at: call.store()).openConnection(group: call.value(group))
+        let store = try Store(at: call.store()).openConnection(group: call.value(group), recovering: mayWrite)
+        try call.reportUnfinished()
         let connection = store.connection
         if !mayWrite {
             try connection.execute("PRAGMA query_only = 1")

@@ -22,6 +22,7 @@ enum WhoVerb {
         let store = try call.snapshot()
         // Throws if the store is missing.
         _ = try store.settings
+        try call.reportUnfinished()
         call.output.print(WhoReport(root: store.layout.root, holders: try Holders(of: store)))
         return .done
     }

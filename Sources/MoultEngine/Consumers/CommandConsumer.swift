@@ -14,6 +14,11 @@ extension CommandConsumer: ConsumerChannel {
         try Self.run(words, call)
     }
 
+    /// Throws if another user can change a program of the consumer.
+    func check(in directory: String) throws {
+        for words in [release, reload].compactMap(\.self) { try PathCustody.check(program: words, in: directory) }
+    }
+
     static func run(_ words: [String], _ call: ConsumerCall) throws {
         let ended = try Subprocess.run(
             words, in: call.directory, environment: call.message.environment,

@@ -16,11 +16,7 @@ package struct Removable {
     /// Removes everything. The record of a set is removed last, so that a crash leaves no content without a record; so is the
     /// directory by which the staged files of an update are recognized.
     func remove() throws {
-        let last = [QuarantineRecord.fileName, Transaction.waitingName]
-        if try Files.facts(path)?.kind == .directory {
-            for name in try Files.list(path) where !last.contains(name) { try Files.removeTree("\(path)/\(name)") }
-        }
-        try Files.removeTree(path)
+        try Files.removeTree(path, last: [QuarantineRecord.fileName, Transaction.waitingName])
     }
 
     /// The value that is recorded instead of the inode of a staged file that recovery recreates: a file at that path is then
@@ -108,7 +104,18 @@ package struct Removable {
             let isReplaced = try !isUnknown || Self.hasNewContent(path, transaction, state.plan)
             try Self.secure(path, transaction, state, isReplaced: isReplaced)
         }
+        if let plan = state.plan { try Self.keepDisplaced(by: plan, transaction, state.decided ?? [:]) }
         self.init(transaction.directory)
+    }
+
+    /// Keeps the files that a program has changed in a damaged generation, which the repaired one has replaced.
+    package static func keepDisplaced(by plan: Plan, _ transaction: Transaction, _ inodes: [String: UInt64] = [:])
+        throws
+    {
+        guard try Files.facts(transaction.generation)?.kind == .directory,
+            try transaction.hasCreated(transaction.layout.generation(plan.to.generation), inodes)
+        else { return }
+        try ChangedGeneration(in: transaction.generation, transaction.layout).keep(by: transaction.id)
     }
 
     /// A staged copy of a database, or one of its sidecars, which recovery will create again.
@@ -246,8 +253,9 @@ package struct Removable {
         self.init(layout.generation(generation))
     }
 
-    /// Moves the tree to the trash directory in one step before deleting it.
-    func remove(by trash: Transaction) throws {
+    /// Moves the tree to the trash directory in one step before deleting it. Files that a program has changed are kept by `id`.
+    func remove(by trash: Transaction, keepingChangesBy id: String) throws {
+        try ChangedGeneration(in: path, trash.layout).keep(by: id)
         try Files.removeTree(trash.directory)
         try Files.setMode(path, 0o700)
         try Files.rename(path, to: trash.directory)

@@ -25,8 +25,8 @@ package struct Collector {
     }
 
     /// Removes the oldest generations beyond `keep`, and those with a damaged manifest. Requires the store's lock. With `dry`,
-    /// only reports them.
-    package func collect(keep: Int? = nil, dry: Bool = false) throws -> Report {
+    /// only reports them. Files in them that a program has changed are kept in quarantine, in sets of the update `id`.
+    package func collect(keep: Int? = nil, dry: Bool = false, by id: String = Planner.newID()) throws -> Report {
         var report = Report()
         let current = try Generation.currentName(layout)
         let keep = max(1, keep ?? settings.keep)
@@ -57,7 +57,7 @@ package struct Collector {
                         why: "in use by \(holders.isEmpty ? "another process" : holders.joined(separator: ", "))"))
             } else {
                 report.freed += try Generation.size(candidate.name, layout)
-                if !dry { try remove(candidate.name) }
+                if !dry { try remove(candidate.name, by: id) }
                 report.removed.append(candidate.name)
             }
         }
@@ -94,8 +94,8 @@ package struct Collector {
 
     /// Moves a generation to a trash directory in one step, then deletes it: a crash in between leaves garbage among the
     /// transactions, and not half a generation.
-    private func remove(_ name: String) throws {
-        try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout))
+    private func remove(_ name: String, by id: String) throws {
+        try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout), keepingChangesBy: id)
         try LeaseFile.remove(name, layout)
         try LinkedFiles(layout).refresh()
     }

@@ -12,15 +12,16 @@ package struct CrashRecovery {
     let tell: @Sendable (Event) -> Void
     let consumers: [Consumer]
     let forceAfter: Int?
-    /// Whether consumers may be asked to release their databases if that is needed to finish an update.
-    let mayRelease: Bool
+    /// Whether recovery is made for a reader. It then stays in the directory of the store, and asks no consumer to release its
+    /// databases: the reader may be part of a consumer, which would then wait for itself.
+    let isForReader: Bool
 
     package init(
         store: StoreSnapshot, steps: StepSet, tell: @escaping @Sendable (Event) -> Void, consumers: [Consumer],
-        forceAfter: Int?, mayRelease: Bool
+        forceAfter: Int?, isForReader: Bool
     ) {
         (self.store, self.steps, self.tell) = (store, steps, tell)
-        (self.consumers, self.forceAfter, self.mayRelease) = (consumers, forceAfter, mayRelease)
+        (self.consumers, self.forceAfter, self.isForReader) = (consumers, forceAfter, isForReader)
     }
 
     var layout: StoreLayout { store.layout }
@@ -49,7 +50,9 @@ package struct CrashRecovery {
 
     /// Removes files that killed commands left behind and that no unfinished update needs.
     private func sweep() throws {
-        try QuarantineShelf(layout: layout, settings: store.settings).sweep(
+        var settings = try store.settings
+        if isForReader { settings.cacheRoot = nil }
+        try QuarantineShelf(layout: layout, settings: settings).sweep(
             except: Transaction.unfinished(layout).map(\.id))
         for file in [
             layout.settings, layout.links, layout.checks, layout.holds, layout.history, ReplayGuard.path(layout),
@@ -62,6 +65,7 @@ package struct CrashRecovery {
     private func recover(_ transaction: Transaction, ignoringLimit: Bool, back: Bool) throws -> Result {
         let state = try transaction.journal.read()
         try JournalCheck(transaction: transaction, cacheRoot: store.settings.cacheRoot).check(state)
+        if let plan = state.plan, let sentence = try reach(plan, transaction).sentence { tell(.warning(sentence)) }
         func complete(_ ending: Result.Ending) throws -> Result {
             var result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
@@ -73,6 +77,7 @@ package struct CrashRecovery {
                 // This comes before the history, because an update counts as over once the history has it.
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 if ending != .cleaned {
+                    try Removable.keepDisplaced(by: plan, transaction, state.decided ?? [:])
                     let shelf = QuarantineShelf(layout: layout, settings: try store.settings)
                     result.kept = try shelf.sets(of: plan.id)
                 }
@@ -91,6 +96,8 @@ package struct CrashRecovery {
             if let plan = state.plan, !steps.others(of: plan).isEmpty { cleanSteps(transaction, plan) }
             return try complete(.cleaned)
         }
+        OpenDecision.begin()
+        defer { OpenDecision.end() }
         if state.isOver { return try complete(state.undoing == nil ? .finished : .undone) }
         if state.attempts >= Self.maxAttempts, !ignoringLimit { throw tooManyAttempts(plan, state.attempts) }
         let isForward = state.undoing == nil && !back
@@ -100,7 +107,7 @@ package struct CrashRecovery {
                 transaction, plan, inodes, digests: state.isCopied ? state.digests : nil, isForward: isForward)
             // If an app has a writable file open, this throws a busy error, which does not count as a failed attempt.
             if isForward {
-                if mayRelease { try calls(transaction, plan, state).release() }
+                if !isForReader { try calls(transaction, plan, state).release() }
                 try holdAgain(transaction, applier, state)
             }
             if back, state.undoing == nil { try applier.performer.requireRevocable() }

@@ -56,6 +56,8 @@ package struct Pipeline {
             }
             throw error
         }
+        OpenDecision.begin()
+        defer { OpenDecision.end() }
         watcher.tell(.decided)
         try Applier(
             transaction: transaction, plan: plan, steps: steps, context: prepared.context, performer: performer,

@@ -329,9 +329,13 @@ package struct Planner {
         if generation == installed?.name { plan.effects = Self.withoutRepetition(plan.effects) }
         plan.steps = notes.all
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
+        for case .command(let command) in (consumers.filter { plan.call($0) != nil }.map(\.means)) {
+            try command.check(in: layout.root)
+        }
         plan.warnings += try PlanWarnings.of(manifest, in: context)
         plan.warnings += PlanWarnings.of(consumers, manifest, installed?.manifest)
         if purpose != .reset {
+            plan.warnings += try ChangedGeneration.warnings(layout)
             let beside = incoming.path.map { "\(Files.directory(of: $0))/\(Feed.fileName)" }
             plan.warnings += PlanWarnings.withdrawal(of: manifest, in: ["\(layout.feed)/\(Feed.fileName)", beside])
         }

@@ -12,6 +12,9 @@ package struct Guard: Sendable {
     package enum Reading: Sendable, Equatable {
         /// Allows reading every file and executing every program.
         case everything
+        /// Allows reading every file, but in the directories in which running programs keep pipes and temporary files only those at
+        /// or below these paths: a process that opens a pipe takes data from the program that it is for.
+        case persistent(also: [String])
         /// Allows reading files at or below these paths, but not executing them.
         case only([String])
     }

@@ -43,19 +43,33 @@ struct LandlockRules {
     /// Returns a descriptor of the ruleset; the caller must close it.
     func ruleset(_ profile: Profile, _ reading: Guard.Reading, _ writing: [String]) throws -> Int32 {
         // If the process may read and execute everything, Landlock need not check these actions.
-        let handled = reading == .everything ? changes : changes.union([.execute, .read])
+        let handled =
+            switch reading {
+            case .everything: changes
+            case .persistent: changes.union(.readFile)
+            case .only: changes.union([.execute, .read])
+            }
         let ruleset = moult_landlock_create(
             handled.rawValue, version >= 4 ? ports(profile) : 0, version >= 6 ? scopes(profile) : 0)
         guard ruleset >= 0 else { throw Errno(moult_errno()).error("cannot create Landlock rules") }
-        func allow(_ rights: Rights, at path: String) throws {
-            try self.allow(rights.intersection(handled), at: path, ruleset)
+        func allow(_ rights: Rights, at path: String, isResolved: Bool = false) throws {
+            try self.allow(rights.intersection(handled), at: path, ruleset, isResolved)
         }
         do {
-            if case .only(let paths) = reading { for path in paths { try allow(.read, at: path) } }
+            switch reading {
+            case .everything: break
+            case .persistent(let also):
+                // The directories, or the paths, may not exist.
+                for path in try Self.persistent() + also where try Files.factsThroughLinks(path) != nil {
+                    try allow(.readFile, at: path)
+                }
+            case .only(let paths): for path in paths { try allow(.read, at: path) }
+            }
             let named: Rights = profile.sockets == .none || profile == .fetch ? [] : .sockets
-            for path in writing { try allow([.execute, .read, .write, named], at: path) }
+            // The caller has resolved these paths; a link that was put there since leads elsewhere.
+            for path in writing { try allow([.execute, .read, .write, named], at: path, isResolved: true) }
             // Programs write unwanted output to /dev/null.
-            if reading == .everything { try allow([.writeFile, .truncate, .ioctl], at: "/dev/null") }
+            if case .only = reading {} else { try allow([.writeFile, .truncate, .ioctl], at: "/dev/null") }
             return ruleset
         } catch {
             MoultLibc.close(ruleset)
@@ -74,13 +88,28 @@ struct LandlockRules {
         profile.sockets == .all && profile != .fetch ? 2 : 3
     }
 
-    private func allow(_ rights: Rights, at path: String, _ ruleset: Int32) throws {
-        let place = moult_open_path(path)
-        guard place >= 0 else { throw Errno(moult_errno()).error("cannot open \(path)") }
-        defer { MoultLibc.close(place) }
-        let isDirectory = try Files.factsThroughLinks(path)?.kind == .directory
-        let rights = isDirectory ? rights : rights.intersection(.ofFiles)
-        guard moult_landlock_allow(ruleset, place, rights.rawValue) == 0 else {
+    /// Returns the directories and devices in which no running program keeps pipes, because other directories exist for these.
+    private static func persistent() throws -> [String] {
+        func entries(_ directory: String, except names: Set<String>) throws -> [String] {
+            try Files.list(directory).filter { !names.contains($0) }.map {
+                "\(directory == "/" ? "" : directory)/\($0)"
+            }
+            .filter { try Files.facts($0).map { [.file, .directory].contains($0.kind) } ?? false }
+        }
+        return try entries("/", except: ["dev", "run", "tmp", "var"]) + entries("/var", except: ["lock", "run", "tmp"])
+            + ["null", "zero", "full", "random", "urandom"].map { "/dev/\($0)" }
+    }
+
+    private func allow(_ rights: Rights, at path: String, _ ruleset: Int32, _ isResolved: Bool) throws {
+        let flags = SystemFeatures.pathOnly | (isResolved ? O_NOFOLLOW : 0)
+        let place = Descriptor(
+            owning: try wrapped("cannot open \(path)") { () throws(Errno) in
+                try Syscall.answer(moult_openat(AT_FDCWD, path, flags | O_CLOEXEC, 0))
+            }, path)
+        let kind = try place.facts().kind
+        if kind == .link { throw Errno.loop.error("cannot allow a process to write to \(path)") }
+        let rights = kind == .directory ? rights : rights.intersection(.ofFiles)
+        guard moult_landlock_allow(ruleset, place.number, rights.rawValue) == 0 else {
             throw Errno(moult_errno()).error("cannot create a Landlock rule for \(path)")
         }
     }

@@ -57,7 +57,7 @@ extension Profile {
 
     /// Creating and moving files where Landlock allows it.
     private static let changes = """
-        creat mkdir mkdirat rmdir rename renameat renameat2 link linkat symlink symlinkat fallocate splice tee vmsplice
+        mkdir mkdirat rmdir rename renameat renameat2 link linkat symlink symlinkat fallocate splice tee vmsplice
         memfd_create
         """
 
@@ -130,17 +130,26 @@ extension Profile {
     ]
 
     /// Returns the rules for opening a file. If Landlock does not check truncation, O_TRUNC requires write access, which
-    /// Landlock does check.
+    /// Landlock does check. A program cannot create a file that runs with the rights of its owner or group.
     private func opening(_ landlock: Int) -> [SystemCallRule] {
-        if landlock >= 3 { return Self.plain("open openat openat2") }
         let truncates = 0x200
-        return [("open", 1), ("openat", 2)].flatMap { name, flags in
-            [
-                SystemCallRule(name, .init(flags, is: 0, in: truncates)),
-                SystemCallRule(name, .init(flags, is: 1, in: 3)),
-                SystemCallRule(name, .init(flags, is: 2, in: 3)),
-            ]
+        // O_CREAT, and the part of O_TMPFILE that is not O_DIRECTORY.
+        let creates = 0x40_0040
+        let (setID, noSetID) = (0o6000, 0)
+        let ways = landlock >= 3 ? [(0, 0)] : [(0, truncates), (1, 3), (2, 3)]
+        if isAlone, landlock >= 3 { return Self.plain("open openat openat2") }
+        let rules = [("open", 1), ("openat", 2)].flatMap { name, flags in
+            ways.flatMap { value, mask in
+                isAlone
+                    ? [SystemCallRule(name, .init(flags, is: value, in: mask))]
+                    : [
+                        SystemCallRule(name, .init(flags, is: value, in: mask | creates)),
+                        SystemCallRule(
+                            name, .init(flags, is: value, in: mask), .init(flags + 1, is: noSetID, in: setID)),
+                    ]
+            }
         }
+        return isAlone ? rules : rules + [.init("creat", .init(1, is: noSetID, in: setID))]
     }
 
     private func sockets(_ sockets: Sockets) -> [SystemCallRule] {

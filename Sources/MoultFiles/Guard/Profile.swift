@@ -44,11 +44,12 @@ extension Profile {
 
     /// Returns the calls that fail with ENOSYS, because libraries use an alternative if the kernel lacks them.
     ///
-    /// clone3 and openat2 take their arguments in memory, which a filter cannot inspect. The numbers without names here are
+    /// clone3 and openat2 take their arguments in memory, which a filter cannot inspect: with openat2, a program could create a
+    /// file that runs with the rights of its owner. The numbers without names here are
     /// newer than libseccomp's list, and the same on all processors: statmount, listmount, the three of lsm_*, mseal,
     /// getxattrat, listxattrat, file_getattr, listns.
-    package static func notImplemented(landlock: Int) -> [Int] {
-        let names = ["clone3", "cachestat"] + (landlock < 3 ? ["openat2"] : [])
+    package func notImplemented(landlock: Int) -> [Int] {
+        let names = ["clone3", "cachestat"] + (landlock < 3 || !isAlone ? ["openat2"] : [])
         return names.compactMap(SystemCallRule.number(of:)) + [457, 458, 459, 460, 461, 462, 464, 465, 468, 470]
     }
 }

@@ -29,7 +29,7 @@ package enum Filter {
         defer { seccomp_release(context) }
         // The filter cannot check calls of another architecture, because their numbers are different.
         try check(seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, moult_seccomp_kill()), "the architecture")
-        for number in Profile.notImplemented(landlock: landlock) {
+        for number in profile.notImplemented(landlock: landlock) {
             try check(
                 seccomp_rule_add_array(context, moult_seccomp_error(UInt16(ENOSYS)), Int32(number), 0, nil), "\(number)"
             )

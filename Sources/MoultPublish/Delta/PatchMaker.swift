@@ -23,9 +23,12 @@ package struct PatchMaker {
     /// The lowest allowed value of `memory`.
     package static let minMemory = PatchMemory.minimum
 
-    /// Writes the patch to a new file, and verifies it by applying it; `old` is nil for a patch without an old file.
-    package func make(from old: String?, to new: String, as path: String) throws -> Manifest.Content {
-        let target = SharedFile(try Descriptor(path, .create, mode: 0o644))
+    /// Writes the patch to a new file, and verifies it by applying it; `old` is nil for a patch without an old file. The files are
+    /// mapped into memory: no other program may truncate them.
+    package func make(
+        from old: String?, to new: String, as path: String, mode: UInt32 = 0o644
+    ) throws -> Manifest.Content {
+        let target = SharedFile(try Descriptor(path, .create, mode: mode))
         let total = try Files.factsThroughLinks(new)?.size ?? 0
         let progress = progress
         try PatchWriter(from: old.map { try Descriptor($0, .read) }, to: Descriptor(new, .read))

@@ -18,6 +18,20 @@ struct TableComparison {
     func diff(
         _ oldConnection: Connection, _ newConnection: Connection, samples: Int, areUTF8: Bool, canReadRecords: Bool
     ) throws -> TableDiff {
+        do {
+            return try compareRows(
+                oldConnection, newConnection, samples: samples, areUTF8: areUTF8, canReadRecords: canReadRecords)
+        } catch {
+            // Other tables can still be compared.
+            guard let need = AppNeed(error) else { throw error }
+            let presence: TableDiff.Presence = old == nil ? .added : new == nil ? .removed : .both
+            return TableDiff(name: name, presence: presence, method: .unread("it needs the app's \(need)"))
+        }
+    }
+
+    private func compareRows(
+        _ oldConnection: Connection, _ newConnection: Connection, samples: Int, areUTF8: Bool, canReadRecords: Bool
+    ) throws -> TableDiff {
         guard let old, let new, old.obstacle == nil, new.obstacle == nil else {
             return try counted(oldConnection, newConnection)
         }
@@ -159,7 +173,7 @@ struct TableComparison {
         func rows(_ table: TableFacts?, _ connection: Connection) throws -> Int {
             guard let table else { return 0 }
             return try (table.parts.isEmpty ? [table] : table.parts).reduce(0) {
-                $0 + Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier($1.name))"))
+                $0 + (try connection.rowCount($1.name))
             }
         }
         diff.rowsBefore = try rows(old, oldConnection)

@@ -25,14 +25,17 @@ struct TableFacts {
     static func all(of connection: Connection) throws -> [SQLName: TableFacts] {
         var tables: [SQLName: TableFacts] = [:]
         let (roots, parts) = (try RootPages(of: connection), try connection.partsOfIndexesWithoutText())
-        let list = try connection.query("PRAGMA main.table_list").filter { $0[0].text == "main" }
-        let withRowID = Set(list.filter { $0[4] == .integer(0) }.map { SQLName($0[1].text ?? "") })
-        for row in list {
-            guard let name = row[1].text, !name.hasPrefix("sqlite_"),
-                let type = row[2].text, type == "table" || type == "virtual"
-            else { continue }
+        let list = try connection.listedTables()
+        let withRowID = Set(list.filter { !$0.isWithoutRowID }.compactMap { $0.name.map { SQLName($0) } })
+        for table in list where table.type == "table" || table.type == "virtual" {
+            guard let name = table.name else {
+                let facts = TableFacts(undecodable: table.shown, isVirtual: table.type == "virtual")
+                tables[SQLName(table.shown)] = facts
+                continue
+            }
+            if name.hasBytePrefix("sqlite_") { continue }
             var facts = try TableFacts(
-                name, isVirtual: type == "virtual", hasRowID: withRowID.contains(SQLName(name)), connection)
+                name, isVirtual: table.type == "virtual", hasRowID: withRowID.contains(SQLName(name)), connection)
             facts.rootPage = roots[name]
             facts.parts = try parts[SQLName(name), default: []].map {
                 try TableFacts($0, isVirtual: false, hasRowID: withRowID.contains(SQLName($0)), connection)
@@ -40,6 +43,10 @@ struct TableFacts {
             tables[SQLName(name)] = facts
         }
         return tables
+    }
+
+    private init(undecodable shown: String, isVirtual: Bool) {
+        (name, self.isVirtual, obstacle) = (shown, isVirtual, "its name is not valid UTF-8")
     }
 
     func part(_ name: SQLName) -> TableFacts? { parts.first { SQLName($0.name) == name } }
@@ -56,11 +63,25 @@ struct TableFacts {
     }
 
     private mutating func read(_ connection: Connection, hasRowID: Bool) throws {
-        let rows = try connection.query("PRAGMA main.table_xinfo(\(quoteIdentifier(name)))")
+        let pragma = "PRAGMA main.table_xinfo(\(quoteIdentifier(name)))"
+        let areDecodable = try connection.withOnlyStatement(pragma, []) { row in
+            while try row.step() {
+                if try row.withText(1, { String(validating: $0, as: UTF8.self) }) == nil { return false }
+            }
+            return true
+        }
+        if !areDecodable {
+            obstacle = "the name of a column is not valid UTF-8"
+            return
+        }
+        let rows = try connection.query(pragma)
         let stored = rows.filter { $0[6] == .integer(0) }
         columns = stored.map { $0[1].text ?? "" }
         primaryKey = stored.filter { $0[5].integer > 0 }.sorted { $0[5].integer < $1[5].integer }
             .map { $0[1].text ?? "" }
+        if !hasRowID, !isVirtual, let collation = try connection.missingCollations(of: name).first {
+            obstacle = "its rows are in the order of the app's collation \"\(collation)\""
+        }
         let taken = Set(rows.map { SQLName($0[1].text ?? "") })
         guard hasRowID, let free = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains(SQLName($0)) }) else {
             return

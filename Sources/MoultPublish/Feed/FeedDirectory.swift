@@ -24,9 +24,13 @@ struct FeedDirectory {
     }
 
     /// Returns the current feed; nil before the first.
-    func feed() throws -> (feed: Feed, digest: String)? {
+    func feed() throws -> (feed: Feed, digest: String)? { try feedBytes().map(parsed) }
+
+    /// Returns the current feed as it was signed.
+    func feedBytes() throws -> [UInt8]? { try Files.read(file(Feed.fileName), limit: Feed.largest) }
+
+    func parsed(_ bytes: [UInt8]) throws -> (feed: Feed, digest: String) {
         let name = file(Feed.fileName)
-        guard let bytes = try Files.read(name, limit: Feed.largest) else { return nil }
         do {
             return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex)
         } catch let error as MoultError where [.feed, .json].contains(error.code) {
@@ -69,8 +73,10 @@ struct FeedDirectory {
     /// A public file must not be replaced by different content: caches and partial downloads rely on that.
     func stage(_ source: String, sha256: String, size: Int, in ready: String) throws -> Bool {
         let name = Files.name(of: source)
-        if try Files.factsThroughLinks(file(name)) != nil {
+        if let facts = try Files.factsThroughLinks(file(name)) {
             try Self.verify(file(name), sha256, size)
+            // `moult pack` may have made it from a private file, and now it is published.
+            if facts.mode & 0o044 != 0o044 { try Files.seal(file(name), mode: 0o644) }
             return false
         }
         let copy = "\(ready)/\(name)"

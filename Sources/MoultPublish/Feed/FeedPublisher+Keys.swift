@@ -15,16 +15,21 @@ extension FeedPublisher {
         }
     }
 
-    /// Throws if the current feed was changed after it was signed: a new signature would also cover what someone without a key has
-    /// put into the directory. `digest` is that of the feed that was read. Returns whether a known key has signed the feed; without
-    /// a key list, a feed that none of the given keys has signed yet is accepted.
-    func isSignedByKnownKey(_ digest: String, _ list: KeyList?) throws -> Bool {
+    /// Throws unless a known key has signed these bytes of the current feed: a new signature would also cover what someone without a
+    /// key has put into the directory. Without a key list, a feed without signatures is accepted.
+    func requireKnownSignature(_ bytes: [UInt8], _ list: KeyList?) throws {
+        if try !isSigned(bytes, list) {
+            // A key that may not publish is the better reason.
+            _ = try SigningKeys(options.keys, before: list, next: nil, repeats: options.changesKeys)
+            throw unproven(list)
+        }
+        if list == nil { try requireKnownKey() }
+    }
+
+    /// Returns whether a known key has signed these bytes; without a key list, also if none of the given keys has signed them.
+    private func isSigned(_ bytes: [UInt8], _ list: KeyList?) throws -> Bool {
         let path = directory.file(Feed.fileName)
         let keys = try options.keys.map(\.publicKey) + keysOfKnownLists(list)
-        guard let bytes = try Files.read(path, limit: Feed.largest), try SHA256.digest(of: bytes).hex == digest else {
-            throw refusal(
-                "\(path) has changed while it was read", "another program writes to the directory", "Publish again.")
-        }
         // A file that is not a signature belongs to no key.
         let known = try SignatureFiles.beside(path).filter { name, file in
             (try? Signature(file: file, named: name)).map { signature in keys.contains { $0.id == signature.keyID } }
@@ -40,7 +45,7 @@ extension FeedPublisher {
             "Restore the feed and its signatures from a copy that you trust, then publish again.")
     }
 
-    func unproven(_ list: KeyList?) -> MoultError {
+    private func unproven(_ list: KeyList?) -> MoultError {
         refusal(
             "\(directory.file(Feed.fileName)) was not signed with any of these keys",
             "a key list in the feed's directory does not prove which keys are the publisher's, because another user may have "
@@ -66,7 +71,7 @@ extension FeedPublisher {
 
     /// Throws unless stores know one of the keys. Without a key list, stores trust the keys in their settings, and those keys
     /// signed the current feed.
-    func requireKnownKey() throws {
+    private func requireKnownKey() throws {
         let path = directory.file(Feed.fileName)
         // A file that cannot be read as a signature says nothing about a key.
         let signers = Set(try SignatureFiles.beside(path).compactMap { try? Signature(file: $1, named: $0).keyID })

@@ -7,10 +7,12 @@ internal import StepKit
 package struct FeedPublisher {
     let directory: FeedDirectory
     let options: PublishOptions
+    /// Whether the directory is a copy of a feed without its bundles and patches.
+    private let lacksBundles: Bool
 
-    package init(_ directory: String, _ options: PublishOptions) {
+    package init(_ directory: String, _ options: PublishOptions, lacksBundles: Bool = false) {
         self.directory = FeedDirectory(path: directory)
-        self.options = options
+        (self.options, self.lacksBundles) = (options, lacksBundles)
     }
 
     /// Adds releases by their sealed manifests, applies the changes, and renews the feed. If anything fails before the new feed
@@ -32,13 +34,14 @@ package struct FeedPublisher {
         // Creating the work directory completes or undoes the work of a killed command.
         let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
         defer { work.remove() }
-        let before = try directory.feed()
-        let earlier = try before == nil && options.serial == nil ? directory.signedReleases(except: manifests) : []
-        try requireSigningKey(before != nil)
+        let current = try directory.feedBytes()
+        let earlier = try current == nil && options.serial == nil ? directory.signedReleases(except: manifests) : []
+        try requireSigningKey(current != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
         let list = try KeyDirectory(path: directory.path).newest()
-        let isProven = try before.map { try isSignedByKnownKey($0.digest, list) } ?? true
-        if before != nil, list == nil { try requireKnownKey() }
+        // Nothing in the feed is parsed before its signature was verified, unless it has none.
+        if let current { try requireKnownSignature(current, list) }
+        let before = try current.map(directory.parsed)
         let unsigned = try list == nil && !options.keys.isEmpty ? directory.unsignedReleases(before?.feed) : []
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
@@ -56,7 +59,10 @@ package struct FeedPublisher {
         for release in releases where try add(release, to: &feed) { added.append(release) }
         for change in options.changes { try make(change, in: &feed) }
         let dropped = try drop(from: &feed, publishing: releases)
-        try installForTrial(added, over: isProven ? before?.feed.releases ?? [] : [])
+        let faults = try FeedFaults(directory, lacksBundles: lacksBundles)
+        let new = Set(releases.map(\.manifest.version))
+        try faults.refuse(feed.releases.filter { !new.contains($0.version) })
+        try installForTrial(added, over: before?.feed.releases ?? [])
         try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)
         guard text.count <= Feed.largest else {
@@ -69,7 +75,6 @@ package struct FeedPublisher {
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
         let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
         try signing.verify(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
-        if !isProven { throw unproven(list) }
         let own = try releases.map { try $0.signatures(in: directory, by: signing) }
         let renewed =
             try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing, after: list)

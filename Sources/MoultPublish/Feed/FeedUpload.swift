@@ -37,6 +37,8 @@ package struct FeedUpload {
     }
 
     private func copy(_ file: FeedFile) throws {
+        // The shell runs the program that the command begins with.
+        try PathCustody.check(program: command.split(whereSeparator: \.isWhitespace).map { String($0) })
         let ended = try Subprocess.run(
             ["sh", "-c", command],
             environment: [

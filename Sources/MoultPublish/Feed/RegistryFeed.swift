@@ -29,7 +29,7 @@ package struct RegistryFeed {
                 options.changesKeys || releases.contains { $0.manifest.version.ranksWith(release.version) }
             })
             if options.tryInstall != nil { for release in releases { try copy.pullBases(of: release) } }
-            var report = try FeedPublisher(scratch.path, options).publish(manifests)
+            var report = try FeedPublisher(scratch.path, options, lacksBundles: true).publish(manifests)
             report.feed = "\(repository)"
             try push(
                 copy, releases, report, isCurrent: { try currentDigest() == before })

@@ -21,30 +21,39 @@ struct ReleaseRetention {
             // Older apps may not be able to use the newest release.
             for (_, same) in Dictionary(grouping: own, by: { $0.requires.app?.description }) { same.last.map(keep) }
         }
+        var channels = Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel).mapValues(Channel.init)
         while let release = pending.popLast() {
-            releases.filter { $0.withdrawn == nil && $0.leads(to: release) }.untilReachable().forEach(keep)
+            guard let range = release.requires.from else { continue }
+            let names: Set<String> = [release.channel, Feed.Release.defaultChannel]
+            // A store with an older release can install this one first, whichever release it has.
+            let start = names.compactMap { channels[$0]?.forEveryStore.newest(in: range, before: release.version) }
+                .max { $0.precedes($1) }
+            for name in names { channels[name]?.take(in: range, from: start, before: release.version).forEach(keep) }
         }
         return releases.filter { kept.contains($0.sequence) || $0.withdrawn != nil }
     }
 }
 
 extension Feed.Release {
-    /// Returns whether the other release requires a range of installed versions, and a store with this older release can be
-    /// updated to it.
-    fileprivate func leads(to release: Feed.Release) -> Bool {
-        guard let range = release.requires.from, sequence < release.sequence else { return false }
-        return (channel == release.channel || channel == Self.defaultChannel) && range.contains(version)
-    }
-
     /// Whether every store can install the release, whichever release is installed.
     fileprivate var isForEveryStore: Bool {
         rollout == 100 && requires.from == nil && requires.app == nil && requires.moult == nil
     }
 }
 
-extension [Feed.Release] {
-    /// Returns the newest of these releases, down to the newest one that every store can install: stores never need older ones.
-    fileprivate func untilReachable() -> ArraySlice<Feed.Release> {
-        suffix(from: lastIndex { $0.isForEveryStore } ?? startIndex)
+/// The releases of a channel, of which those that are kept are taken.
+private struct Channel {
+    private let releases: [Feed.Release]
+    private var index: VersionIndex
+    let forEveryStore: VersionIndex
+
+    init(_ releases: [Feed.Release]) {
+        self.releases = releases
+        index = VersionIndex(releases.map(\.version))
+        forEveryStore = VersionIndex(releases.filter(\.isForEveryStore).map(\.version))
+    }
+
+    mutating func take(in range: VersionRange, from start: Version?, before limit: Version) -> [Feed.Release] {
+        index.take(in: range, from: start, before: limit).map { releases[$0] }
     }
 }

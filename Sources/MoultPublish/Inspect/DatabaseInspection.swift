@@ -80,7 +80,7 @@ extension DatabaseInspection {
             }
             try counting(facts.name)
             do {
-                table.rows = Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier(facts.name))"))
+                table.rows = try connection.rowCount(facts.name)
             } catch {
                 // FTS4 cannot count the rows of an index that stores no text. The details of damage are in the findings.
                 guard let error = error.sqlite, error.resultCode.primary == .corrupt || !facts.parts.isEmpty else {

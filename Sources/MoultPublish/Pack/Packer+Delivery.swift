@@ -12,8 +12,9 @@ extension Packer {
             && SHA256.digest(ofFileAt: there) != SHA256.digest(ofFileAt: "\(ready)/\(file)")
     }
 
-    /// Moves a finished release to the output directory, as a set. Existing files with the same content stay.
-    func deliver(_ manifest: Manifest, named name: String, by work: WorkDirectory) throws {
+    /// Moves a finished release to the output directory, as a set. Existing files with the same content stay. `mode` is that of all files
+    /// but the manifest, which has no rows.
+    func deliver(_ manifest: Manifest, named name: String, mode: UInt32, by work: WorkDirectory) throws {
         let (ready, path) = (try work.ready, "\(options.output)/\(name)")
         let files = Self.files(of: manifest)
         func isThere(_ file: String) throws -> Bool {
@@ -36,7 +37,8 @@ extension Packer {
             // Signatures of the older manifest are removed: with them, stores would refuse the new one.
             set.stale = try Self.files(of: older).subtracting(files).sorted() + SignatureFiles.beside(path).map(\.0)
         }
-        for file in set.first + [name] { try Files.seal("\(ready)/\(file)", mode: 0o644) }
+        for file in set.first { try Files.seal("\(ready)/\(file)", mode: mode) }
+        try Files.seal("\(ready)/\(name)", mode: 0o644)
         try work.deliver(set)
     }
 

@@ -44,9 +44,10 @@ package struct Packer {
         let work = try WorkDirectory(in: options.output, named: ".moult-pack")
         defer { work.remove() }
         let outputStaging = work.path
+        let mode = try Files.mode(ofFileFrom: Self.sources(of: manifest, in: directory))
         try take(&manifest, draftPath, outputStaging)
         try refuseDirty(substitution)
-        var report = try write(manifest, work)
+        var report = try write(manifest, work, mode: mode)
         report.reasonForSequence = reason
         return report
     }
@@ -102,6 +103,18 @@ package struct Packer {
         return Timestamp(seconds: seconds)
     }
 
+    /// Returns the paths of the databases and migrations that become part of the release as they are.
+    private static func sources(of manifest: Manifest, in directory: String) -> [String] {
+        manifest.databases.flatMap { database in
+            let files = database.migrations.map(\.member)
+            switch database.source ?? .file(database.member) {
+            case .file(let name): return [name] + files
+            case .script: return files
+            }
+        }
+        .map { $0.isAbsolutePath ? $0 : "\(directory)/\($0)" }
+    }
+
     private func take(_ manifest: inout Manifest, _ draft: String, _ outputStaging: String) throws {
         let directory = Files.directory(of: draft)
         for index in manifest.databases.indices {
@@ -146,7 +159,7 @@ package struct Packer {
             now: "Commit or stash them, or use --allow-dirty.")
     }
 
-    private func write(_ sealed: Manifest, _ work: WorkDirectory) throws -> PackReport {
+    private func write(_ sealed: Manifest, _ work: WorkDirectory, mode: UInt32) throws -> PackReport {
         let outputStaging = work.path
         var manifest = sealed
         manifest.sqlite = SQLiteVersion.linkedSource
@@ -200,7 +213,7 @@ package struct Packer {
                 from: $0, to: "\(ready)/\(stem).json", at: "\(options.output)/\(stem).json", manifest,
                 by: options.compare)
         }
-        try deliver(manifest, named: "\(stem).json", by: work)
+        try deliver(manifest, named: "\(stem).json", mode: mode, by: work)
         return PackReport(
             manifest: "\(options.output)/\(stem).json", bundle: manifest.bundle.map { "\(options.output)/\($0.file)" },
             bundleSize: manifest.bundle?.size ?? 0, contentSize: members.reduce(0) { $0 + $1.size },

@@ -19,8 +19,7 @@ package struct AppNeed: Equatable, Sendable, CustomStringConvertible {
     init?(message: String) {
         let beginnings: [(String, Kind)] = [
             ("no such collation sequence: ", .collation), ("unknown function: ", .function),
-            ("no such function: ", .function), ("unsafe use of ", .function),
-            ("not authorized to use function: ", .function), ("no such module: ", .module),
+            ("no such function: ", .function), ("no such module: ", .module),
             ("no such tokenizer: ", .tokenizer), ("unknown tokenizer: ", .tokenizer),
         ]
         for (beginning, kind) in beginnings {

@@ -9,6 +9,10 @@ extension Connection {
         schema: String = "main", limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false
     ) throws -> [String] {
         var findings = isQuicklySound ? [] : try quickCheck(schema: schema, limit: limit, deadline: deadline)
+        // The scans find tables by their names.
+        if try findings.isEmpty && hasUndecodableNames(in: schema) {
+            return try integrityCheck(schema: schema, limit: limit, deadline: deadline)
+        }
         if findings.isEmpty { findings = try collect(deadline) { try compareIndexes(schema, &$0) } }
         if findings.isEmpty { return [] }
         let known = try integrityCheck(schema: schema, limit: limit, deadline: deadline)

@@ -68,8 +68,9 @@ extension Connection {
     /// Checks each table separately as far as possible, and the structure of the whole file except what needs the app.
     private func checkInParts(full: Bool, limit: Int, _ soundness: inout Soundness) throws {
         var unordered: Set<String> = []
-        for row in try query("PRAGMA main.table_list") {
-            guard case .text(let table) = row[1], row[2] == .text("table") || row[2] == .text("shadow") else {
+        for listed in try listedTables() where listed.type == "table" || listed.type == "shadow" {
+            guard let table = listed.name else {
+                soundness.notChecked.append("table \(listed.shown): its name is not valid UTF-8")
                 continue
             }
             do {
@@ -114,8 +115,12 @@ extension Connection {
             guard error.sqlite?.resultCode.primary == .error else { throw error }
         }
         var soundness = Soundness()
-        for row in try query("PRAGMA main.table_list") {
-            guard case .text(let table) = row[1], row[2] == .text("table") else { continue }
+        for listed in try listedTables() where listed.type == "table" {
+            guard let table = listed.name else {
+                soundness.notChecked.append(
+                    "the references of table \(listed.shown): its name is not valid UTF-8")
+                continue
+            }
             do {
                 soundness.findings += try foreignKeyCheck(ofTable: table, limit: limit - soundness.findings.count)
             } catch {

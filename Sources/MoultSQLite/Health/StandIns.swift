@@ -34,7 +34,7 @@ extension Connection {
 
     /// Returns the collations of indexes that are not built into SQLite. (PRAGMA collation_list would also list collations that
     /// have been removed.)
-    private func missingCollations(of table: String? = nil) throws -> [String] {
+    package func missingCollations(of table: String? = nil) throws -> [String] {
         let used = try query(
             """
             SELECT DISTINCT x.coll FROM main.sqlite_schema AS s, pragma_index_list(s.name, 'main') AS l,
@@ -78,6 +78,9 @@ extension Connection {
     private static func needsStandIn(_ error: any Error) -> Bool {
         AppNeed(error)?.kind == .collation || error.sqlite?.message == "no query solution"
     }
+
+    /// Returns whether a statement failed because something that only the app has is missing.
+    static func needsApp(_ error: any Error) -> Bool { AppNeed(error) != nil || needsStandIn(error) }
 
     /// Returns the number of rows in a table, even if its indexes need collations that only the app has.
     package func rowCount(_ table: String, schema: String = "main") throws -> Int {

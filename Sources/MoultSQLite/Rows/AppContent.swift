@@ -69,8 +69,15 @@ package struct AppContent: Equatable, Sendable {
                 tables[SQLName(layout.name)] = try live.rowCount(layout.name)
                 continue
             }
-            try compare(
-                RowSearch.Side(layout, live, roots), RowSearch.Side(before, pristine, earlierRoots), selected[table])
+            do {
+                try compare(
+                    RowSearch.Side(layout, live, roots), RowSearch.Side(before, pristine, earlierRoots),
+                    selected[table])
+            } catch  where Connection.needsApp(error) {
+                // Only the app can compare such rows, so all of them count as changed, and are kept.
+                let count = try live.rowCount(layout.name)
+                if count > 0 { rows[SQLName(layout.name)] = count }
+            }
         }
         for table in now.virtual {
             let name = now.all[table].map { SQLName($0.name) } ?? table

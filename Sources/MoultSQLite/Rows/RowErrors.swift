@@ -34,7 +34,6 @@ extension SQLiteError {
             ("no such function: ", "the function"), ("unknown function: ", "the function"),
             ("no such collation sequence: ", "the collation"), ("no such module: ", "the module"),
             ("no such tokenizer: ", "the tokenizer"), ("unknown tokenizer: ", "the tokenizer"),
-            ("unsafe use of ", "the function"),
         ]
         for (prefix, kind) in kinds where message.hasPrefix(prefix) {
             return "\(kind) \(message.dropFirst(prefix.count))"

@@ -37,6 +37,7 @@ final class OwnedValue {
 extension Statement {
     /// Binds a parameter to a column of another statement's current row, with its storage class and all its bytes.
     func bind(_ row: borrowing Statement, _ column: Int32, at index: Int32) throws {
+        try connection.allowValues(of: Int(row.connection.valueLimit))
         let code = sqlite3_bind_value(pointer, index, sqlite3_column_value(row.pointer, column))
         guard code == SQLITE_OK else { throw failure(code) }
     }

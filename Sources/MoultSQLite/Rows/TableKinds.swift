@@ -60,7 +60,61 @@ struct TableKinds {
     private func names(_ type: String) -> [SQLName] { all.filter { $0.value.type == type }.keys.sorted() }
 }
 
+/// A table or view of a database.
+package struct ListedTable {
+    /// Nil if the name is not valid UTF-8.
+    package let name: String?
+    /// The name for messages, with escapes for invalid bytes.
+    package let shown: String
+    package let type: String
+    package let isWithoutRowID: Bool
+
+    fileprivate init(bytes: [UInt8], type: String, isWithoutRowID: Bool) {
+        (self.type, self.isWithoutRowID) = (type, isWithoutRowID)
+        name = String(validating: bytes, as: UTF8.self)
+        shown = name ?? Self.escaped(bytes[...])
+    }
+
+    private static func escaped(_ bytes: ArraySlice<UInt8>) -> String {
+        var (text, rest) = ("", bytes)
+        while let first = rest.first {
+            let valid = (1...4).lazy.compactMap { String(validating: rest.prefix($0), as: UTF8.self) }.first
+            text += valid ?? "\\x\(String(first, radix: 16))"
+            rest = rest.dropFirst(valid?.utf8.count ?? 1)
+        }
+        return text
+    }
+}
+
 extension Connection {
+    /// Returns whether a name or definition in the schema is not valid UTF-8. SQLite accepts that, but no `String` can hold it.
+    package func hasUndecodableNames(in schema: String = "main") throws -> Bool {
+        try withOnlyStatement("SELECT name, tbl_name, sql FROM \(quoteIdentifier(schema)).sqlite_schema", []) { row in
+            while try row.step() {
+                for column in Int32(0)..<3 {
+                    if try !row.isNull(column) && row.withText(column, { String(validating: $0, as: UTF8.self) == nil })
+                    {
+                        return true
+                    }
+                }
+            }
+            return false
+        }
+    }
+
+    /// Returns all tables and views as SQLite lists them.
+    package func listedTables() throws -> [ListedTable] {
+        var tables: [ListedTable] = []
+        try withOnlyStatement("PRAGMA main.table_list", []) { row in
+            while try row.step() {
+                guard try row.text(0) == "main" else { continue }
+                let (bytes, type) = (try row.withText(1) { Array($0) }, try row.text(2))
+                tables.append(ListedTable(bytes: bytes, type: type, isWithoutRowID: row.int64(4) == 1))
+            }
+        }
+        return tables
+    }
+
     /// Returns the number of rows in each table whose name is not valid UTF-8, by the name that messages show. A virtual table is
     /// listed without its rows.
     func rowCounts(of tables: [TableKinds.Undecodable]) throws -> [SQLName: Int] {

@@ -1,33 +1,42 @@
-import MoultBasics
+package import MoultBasics
 
 extension Salvage {
     /// An error while the new file was written, for instance because the disk is full. It is not a fault of the source.
-    struct TargetFailure: Error {
-        let error: MoultError
+    package struct TargetFailure: Error {
+        package let error: MoultError
+        package init(error: MoultError) { self.error = error }
+    }
+
+    /// What was salvaged from one copy.
+    package struct Reading: Sendable {
+        package var report: Report
+        /// Whether another way of reading the files may find more.
+        package var isDamaged: Bool
+
+        package init(report: Report, isDamaged: Bool) { (self.report, self.isDamaged) = (report, isDamaged) }
     }
 
     /// Reads one damaged file table by table, as far as SQLite can read it.
-    struct Reader {
+    package struct Reader {
         let source: Connection
         let target: Connection
 
         /// The time limit in seconds, because the file may be malicious.
         private static let deadline: Double = 300
 
-        init(_ path: String, into target: String) throws {
+        package init(_ path: String, into target: String) throws {
             source = try Connection(path: path, access: .readWrite)
             // The first read rolls back the copy's journal or recovers its WAL.
             _ = try source.int("PRAGMA schema_version")
             try source.raiseGuard(deadline: Self.deadline)
-            // A value may be as large as SQLite allows.
-            try source.setLimit(.length, to: .max)
             // A table whose schema cannot be parsed must not prevent reading the others.
             try source.set(.defensive, false)
             try source.set(.writableSchema, true)
             self.target = try Connection(path: target, access: .readWriteCreate)
+            try self.target.limitValues(to: source.valueLimit)
         }
 
-        func read() throws -> (report: Report, isDamaged: Bool) {
+        package func read() throws -> Reading {
             let schema = try Schema(of: source)
             var report = Report()
             var isDamaged = schema.note != nil
@@ -57,7 +66,7 @@ extension Salvage {
             try copySequences(&report)
             try target.close()
             try source.close()
-            return (report, isDamaged)
+            return Reading(report: report, isDamaged: isDamaged)
         }
 
         /// The result for one table.

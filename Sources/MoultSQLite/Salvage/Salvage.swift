@@ -8,8 +8,12 @@ import MoultLibc
 /// these files is damaged: with the sidecars, without them, and with the header of a valid file of the same kind.
 package enum Salvage {
     /// Salvages rows into the new file `target`, which exists afterwards only if rows were found. `scratch` is an empty directory
-    /// for copies, and `template` a valid file from which the database was created, if one exists.
-    package static func run(_ path: String, template: String?, to target: String, scratch: String) throws -> Report {
+    /// for copies, and `template` a valid file from which the database was created, if one exists. `read` salvages one copy into a
+    /// new file in `scratch`: the copy may be malicious, so a process that has more to lose than the result lets another do that.
+    package static func run(
+        _ path: String, template: String?, to target: String, scratch: String,
+        read: (_ copy: String, _ found: String) throws -> Reading = { try Reader($0, into: $1).read() }
+    ) throws -> Report {
         guard try Files.factsThroughLinks(path)?.kind == .file else {
             var report = Report()
             report.note = "no file at \(path)"
@@ -27,7 +31,8 @@ package enum Salvage {
             let found = "\(scratch)/found-\(number).db"
             do {
                 try prepare(copy)
-                let (report, isDamaged) = try Reader(copy, into: found).read()
+                let reading = try read(copy, found)
+                let (report, isDamaged) = (reading.report, reading.isDamaged)
                 try remove(copy)
                 guard value(report) > value(best) || best.tables.isEmpty else {
                     try remove(found)
@@ -55,7 +60,7 @@ package enum Salvage {
 
     /// Returns whether the cause of an error is outside the files, such as a full disk, an exhausted quota or too many open
     /// files.
-    static func isExternalFailure(_ error: any Error) -> Bool {
+    package static func isExternalFailure(_ error: any Error) -> Bool {
         if error is TargetFailure || error.sqlite?.resultCode.primary == .full { return true }
         let code = ((error as? MoultError)?.cause as? Errno)?.code
         return code.map { [ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM].contains($0) } ?? false

@@ -133,10 +133,12 @@ private struct SchemaReader {
     private func metadata(_ table: String, _ column: String) throws -> (collation: String, isAutoincrement: Bool) {
         var collation: UnsafePointer<CChar>?
         var isAutoincrement: Int32 = 0
-        try connection.check(
-            sqlite3_table_column_metadata(
-                connection.handle, schema, table, column, nil, &collation, nil, nil, &isAutoincrement),
-            doing: "read the schema of \(connection.path)")
+        let code = try sqlite3_table_column_metadata(
+            connection.handle, schema, table, column, nil, &collation, nil, nil, &isAutoincrement)
+        // SQLite does not find a column whose name is not valid UTF-8 by the text that represents it.
+        let isReplaced = [table, column].contains { $0.unicodeScalars.contains("\u{FFFD}") }
+        if code == SQLITE_ERROR, isReplaced { return ("binary", false) }
+        try connection.check(code, doing: "read the schema of \(connection.path)")
         return (collation.map { asciiLowercased(String(cString: $0)) } ?? "binary", isAutoincrement != 0)
     }
 

@@ -2,6 +2,7 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
+internal import MoultSQLite
 internal import Synchronization
 
 /// Starts the same program again, with the same command line, for a verb that opens possibly hostile databases. The new process
@@ -98,5 +99,6 @@ package enum SandboxedReexec {
                 memory: Validator.memory.map { 2 * $0 }, processor: 60 + sizes / 250_000,
                 fileSize: max(1 << 30, 4 * sizes))
         ).confineThisProcess()
+        SQLWatchdog.start()
     }
 }

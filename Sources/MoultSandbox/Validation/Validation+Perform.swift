@@ -22,28 +22,35 @@ extension Validation {
             path: path, access: isWritable ? .readWrite : .immutable, deadline: Double(processor))
         report.isOpen = true
         if wantsIdentity { report.identity = try .init(of: connection) }
-        report.findings = try findings(connection)
+        let soundness = try soundness(connection)
+        (report.findings, report.notChecked) = (soundness.findings, soundness.notChecked)
         for query in queries { report.answers.append(Self.answer(to: query, connection)) }
         try count(connection, &report.rows)
         try connection.close()
     }
 
-    private func findings(_ connection: Connection) throws -> [String] {
-        var findings: [String] = []
-        if isOfApp {
-            findings = try connection.soundness(full: depth == .full, limit: maxFindings).findings
-        } else if depth != .header {
+    private func soundness(_ connection: Connection) throws -> Soundness {
+        var soundness = Soundness()
+        if depth != .header {
             // The database is staged or read-only, so no other process writes to it, and no locks are needed.
             let access: Access = isWritable ? .readWrite : .immutable
-            let isSound = try DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)
-            if depth == .full {
-                findings = try connection.fullCheck(limit: maxFindings, isQuicklySound: isSound)
-            } else if !isSound {
-                findings = try connection.quickCheck(limit: maxFindings)
+            let isSound =
+                try !isOfApp
+                && DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)
+            if depth == .full || !isSound {
+                soundness = try connection.soundness(
+                    full: depth == .full, limit: maxFindings, isQuicklySound: isSound)
             }
         }
-        if wantsForeignKeys, findings.isEmpty { findings = try connection.foreignKeyCheck(limit: maxFindings) }
-        return findings
+        if wantsForeignKeys, soundness.findings.isEmpty {
+            do { soundness.findings = try connection.foreignKeyCheck(limit: maxFindings) } catch {
+                guard AppNeed(error) != nil else { throw error }
+                let references = try connection.references(limit: maxFindings)
+                soundness.findings = references.findings
+                soundness.notChecked += references.notChecked
+            }
+        }
+        return soundness
     }
 
     private static func answer(to query: String, _ connection: Connection) -> ValidationReport.Answer {

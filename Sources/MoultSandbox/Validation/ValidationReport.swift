@@ -33,6 +33,8 @@ package struct ValidationReport: Sendable, Equatable {
     package var identity: Identity?
     /// The faults of the database; empty if there are none, nil if unknown.
     package var findings: [String]?
+    /// The parts that could not be checked, each with the reason: they need something that only the app has.
+    package var notChecked: [String] = []
     package var answers: [Answer] = []
     package var rows: [Rows] = []
     /// Why the report is incomplete.
@@ -48,7 +50,9 @@ extension ValidationReport {
     var json: JSON {
         .compact([
             "isOpen": .bool(isOpen), "isWAL": .bool(isWAL), "identity": identity?.json,
-            "findings": findings.map { .array($0.map { .string($0) }) }, "answers": .array(answers.map(\.json)),
+            "findings": findings.map { .array($0.map { .string($0) }) },
+            "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
+            "answers": .array(answers.map(\.json)),
             "rows": .array(rows.map(\.json)), "failure": failure?.report,
         ])
     }
@@ -62,6 +66,7 @@ extension ValidationReport {
                 schema: fields.string("schema"))
         }
         findings = try fields.optionalStrings("findings")
+        notChecked = try fields.optionalStrings("notChecked") ?? []
         answers = try fields.objects("answers").map { fields in
             if let text = try fields.optionalString("text") { return .text(text) }
             return .none(try fields.string("why"))

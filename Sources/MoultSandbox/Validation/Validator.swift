@@ -1,6 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultSQLite
+package import MoultSQLite
 
 /// Validates untrusted databases in a separate process, where archives are read too (`ConfinedArchive`).
 ///
@@ -97,6 +97,16 @@ package enum Validator: Sendable, Equatable {
     /// Runs migrations on a copy; `scratch` and `stop` are as for `examine`.
     package func `try`(_ trial: MigrationRun, scratch: String, stop: () throws -> Void) throws -> TrialReport {
         try ask(trial, scratch: scratch, stop: stop)
+    }
+
+    /// Salvages the rows of a database as `Salvage.run` does; `stop` is as for `examine`.
+    package func salvage(
+        _ path: String, name: String, template: String?, to target: String, scratch: String, stop: () throws -> Void
+    ) throws -> Salvage.Report {
+        try Salvage.run(path, template: template, to: target, scratch: scratch) { copy, found in
+            let run = SalvageRun(name: name, copy: copy, target: found, processor: 300)
+            return try ask(run, scratch: "\(scratch)/exam", stop: stop).get()
+        }
     }
 
     private func ask<Asked: WorkerRequest>(

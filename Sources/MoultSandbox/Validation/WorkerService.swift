@@ -20,6 +20,7 @@ package enum WorkerService {
             switch words {
             case [Validation.verb]: try serve(Validation.self)
             case [MigrationRun.verb]: try serve(MigrationRun.self)
+            case [SalvageRun.verb]: try serve(SalvageRun.self)
             // Sent by older libraries, which expect only the reply.
             case ["examine-1"]: try serve(Validation.self, sendsReady: false)
             case ["try-1"]: try serve(MigrationRun.self, sendsReady: false)

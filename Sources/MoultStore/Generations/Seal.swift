@@ -62,7 +62,7 @@ package struct Seal: Sendable, Equatable {
     package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
 
     /// Returns this seal with the metadata that was recorded later for files with the same digests.
-    func withRecorded(_ records: [SealedFacts]) -> Seal {
+    package func withRecorded(_ records: [SealedFacts]) -> Seal {
         var seal = self
         for index in entries.indices {
             let sha256 = entries[index].sha256

@@ -58,7 +58,10 @@ package struct QuarantineShelf {
             let kept =
                 !hasMainFile
                 ? "sidecars that do not belong to the database any more are"
-                : record?.isLeftBehind == true ? "a file that was at the path of a database is" : "the old database is"
+                : record?.isLeftBehind == true
+                    ? "a file that was at the path of a database is"
+                    : record?.reason == .changed
+                        ? "the read-only file, which a program had changed, is" : "the old database is"
             return "\(what): \(kept) in quarantine"
                 + (rows == 0
                     ? ""

@@ -1,20 +1,12 @@
 internal import MoultBasics
-internal import MoultFiles
+package import MoultFiles
 internal import MoultLibc
 
 /// Checks which users can change a store, and so determine which programs run when a command uses it. A user who can write to
 /// `moult.json` can specify programs; a user who can write to `.moult`, or to a directory above it, can replace the files that
 /// moult has checked. If root used such a store, every such user could become root.
 package struct Custody {
-    /// A part of the store that another user can change.
-    package struct Fault: Sendable, Equatable {
-        package let path: String
-        package let why: String
-        /// The command that fixes the fault; nil if the operator must choose the remedy.
-        package let remedy: [String]?
-        /// The user who could run the command instead; nil if the file belongs to root.
-        package let owner: UInt32?
-    }
+    package typealias Fault = PathCustody.Fault
 
     private let layout: StoreLayout
 
@@ -25,7 +17,7 @@ package struct Custody {
 
     /// Throws if this process runs as root, another user can change the store, and root has not listed it as trusted.
     package func check() throws {
-        guard Self.isRoot, let fault = try storeFaults().first, try !isTrusted() else { return }
+        guard PathCustody.isRoot, let fault = try storeFaults().first, try !isTrusted() else { return }
         throw MoultError(
             .custody, .refused, what: "root does not use the store \(layout.root): \(fault.path) \(fault.why)",
             why: "a user who can change the store could make root run any program", now: advice(fault))
@@ -33,7 +25,9 @@ package struct Custody {
 
     /// Throws like `check` if another user can change the directory for caches.
     package func check(cacheRoot: String?) throws {
-        guard let cacheRoot, Self.isRoot, let fault = try cacheFaults(cacheRoot).first, try !isTrusted() else { return }
+        guard let cacheRoot, PathCustody.isRoot, let fault = try cacheFaults(cacheRoot).first, try !isTrusted() else {
+            return
+        }
         throw MoultError(
             .custody, .refused,
             what: "root does not use the directory for caches \(cacheRoot): \(fault.path) \(fault.why)",
@@ -44,7 +38,9 @@ package struct Custody {
 
     /// Throws if this process runs as root and another user determines which directory the path of a cache leads to.
     package static func check(cache path: String) throws {
-        guard isRoot, let fault = try faults(ofPath: Files.directory(of: Files.absolute(path))).first else { return }
+        guard PathCustody.isRoot,
+            let fault = try PathCustody.faults(ofPath: Files.directory(of: Files.absolute(path))).first
+        else { return }
         throw MoultError(
             .custody, .refused, what: "root does not create the cache \(path): \(fault.path) \(fault.why)",
             why: "a user who can change that path determines which file root replaces",
@@ -55,11 +51,12 @@ package struct Custody {
     /// Throws if this process runs as root and another user can change a saved plan; returns false if root has no such file. A
     /// file that appears after the check must not be used.
     package static func check(plan path: String) throws -> Bool {
-        guard isRoot else { return true }
+        guard PathCustody.isRoot else { return true }
         // The owner is read first: another user could remove a file while `faults` runs, and then create it again.
         guard let facts = try Files.factsThroughLinks(path) else { return false }
-        let first = facts.owner == 0 ? try fault(ofFile: path) : fault(path, facts, allowsSticky: false)
-        guard let fault = try first ?? faults(ofPath: Files.absolute(path)).first else { return true }
+        let first =
+            facts.owner == 0 ? try PathCustody.fault(ofFile: path) : PathCustody.fault(path, facts, allowsSticky: false)
+        guard let fault = try first ?? PathCustody.faults(ofPath: Files.absolute(path)).first else { return true }
         throw MoultError(
             .custody, .refused, what: "root does not apply the plan \(path): \(fault.path) \(fault.why)",
             why: "a user who can change the plan determines which release is installed, and with which options",
@@ -69,7 +66,8 @@ package struct Custody {
 
     /// Throws if another user could have written the settings that specify programs and keys.
     func checkSettings(allowsOtherOwner: Bool) throws {
-        guard let fault = try Self.fault(ofFile: layout.settings, allowsOtherOwner: allowsOtherOwner), try !isTrusted()
+        guard let fault = try PathCustody.fault(ofFile: layout.settings, allowsOtherOwner: allowsOtherOwner),
+            try !isTrusted()
         else { return }
         throw MoultError(
             .custody, .refused, what: "\(fault.path) \(fault.why)",
@@ -83,11 +81,11 @@ package struct Custody {
     /// user determines which content an undo restores. Nil if root has listed the store as trusted, and for root itself, for
     /// which `check` checks more.
     package func directoryFault() throws -> Fault? {
-        guard !Self.isRoot, let facts = try Files.facts(layout.root) else { return nil }
+        guard !PathCustody.isRoot, let facts = try Files.facts(layout.root) else { return nil }
         if facts.kind == .link {
             return Fault(path: layout.root, why: "is a symbolic link", remedy: ["rm", layout.root], owner: nil)
         }
-        return try isTrusted() ? nil : Self.fault(ofFile: layout.root)
+        return try isTrusted() ? nil : PathCustody.fault(ofFile: layout.root)
     }
 
     /// Returns whether a command that only reads may finish or undo an interrupted update. In a store that another user created
@@ -98,7 +96,7 @@ package struct Custody {
         let root = try Files.factsThroughLinks(layout.root)
         let isSticky = root.map { $0.mode & 0o1000 != 0 && [0, geteuid()].contains($0.owner) } ?? false
         return try !((isSticky ? [] : [layout.root]) + [layout.hidden, layout.transactions]).contains {
-            try Self.fault(ofFile: $0) != nil
+            try PathCustody.fault(ofFile: $0) != nil
         }
     }
 
@@ -133,12 +131,12 @@ package struct Custody {
 
     private func faults(of parts: [String], below paths: [String]) throws -> [Fault] {
         var faults: [Fault] = []
-        for fault in try paths.flatMap({ try Self.faults(ofPath: $0) })
+        for fault in try paths.flatMap({ try PathCustody.faults(ofPath: $0) })
         where !parts.contains(fault.path) && !faults.contains(fault) { faults.append(fault) }
         // A user who can add a file to these directories can do harm, so the sticky bit is not enough.
         for path in parts {
             guard let facts = try Files.facts(path) else { continue }
-            if let fault = Self.fault(path, facts, allowsSticky: false) { faults.append(fault) }
+            if let fault = PathCustody.fault(path, facts, allowsSticky: false) { faults.append(fault) }
         }
         return faults
     }
@@ -153,92 +151,12 @@ package struct Custody {
             + "\(Files.directory(of: Self.trustedStores)) && echo \(shellLine([layout.root])) >> \(Self.trustedStores)"
     }
 
-    // MARK: paths
-
-    /// Returns the faults of the directories and links on the way to a path: those that do not belong to root, or whose entries
-    /// other users can rename.
-    private static func faults(ofPath path: String) throws -> [Fault] {
-        var faults: [Fault] = []
-        var rest = path.pathParts().map(String.init)[...]
-        var here = ""
-        var links = 0
-        func inspect(_ place: String) throws -> FileFacts? {
-            guard let facts = try Files.facts(place.isEmpty ? "/" : place) else { return nil }
-            if let fault = fault(place.isEmpty ? "/" : place, facts, allowsSticky: true) { faults.append(fault) }
-            return facts
-        }
-        _ = try inspect("")
-        while let name = rest.popFirst() {
-            if name == "." { continue }
-            if name == ".." {
-                here = here.isEmpty ? "" : Files.directory(of: here)
-                if here == "/" { here = "" }
-                continue
-            }
-            let next = "\(here)/\(name)"
-            // A missing file will belong to root when it is created.
-            guard let facts = try inspect(next) else { break }
-            guard facts.kind == .link, let target = try Files.target(ofLink: next) else {
-                here = next
-                continue
-            }
-            links += 1
-            guard links <= 40 else { break }
-            if target.isAbsolutePath { here = "" }
-            rest = (target.pathParts().map(String.init) + rest)[...]
-        }
-        return faults
-    }
-
-    /// Returns the fault of a directory or link, if any. In a sticky directory, only the owner of a file or of the directory
-    /// can rename the file.
-    private static func fault(_ path: String, _ facts: FileFacts, allowsSticky: Bool) -> Fault? {
-        if facts.owner != 0 {
-            return Fault(
-                path: path, why: "belongs to user \(Files.userName(facts.owner))", remedy: nil, owner: facts.owner)
-        }
-        let isSticky = facts.kind == .directory && facts.mode & 0o1000 != 0
-        guard facts.kind != .link, facts.mode & 0o022 != 0, !(allowsSticky && isSticky) else { return nil }
-        let who = facts.mode & 0o002 != 0 ? "every user" : "its group"
-        return Fault(
-            path: path, why: "is writable by \(who)",
-            remedy: ["chmod", facts.kind == .directory && allowsSticky ? "+t" : "go-w", path], owner: nil)
-    }
-
-    /// Returns the fault of a file that belongs to neither root nor this user, or to which another user may write; nil
-    /// otherwise. A group whose only member is the user counts as the user.
-    private static func fault(ofFile path: String, allowsOtherOwner: Bool = false) throws -> Fault? {
-        if let link = try Files.facts(path), link.kind == .link, link.owner != 0, link.owner != geteuid() {
-            return Fault(
-                path: path, why: "is a link of user \(Files.userName(link.owner))", remedy: ["rm", path], owner: nil)
-        }
-        guard let facts = try Files.factsThroughLinks(path) else { return nil }
-        guard facts.owner == 0 || facts.owner == geteuid() || allowsOtherOwner else {
-            return Fault(
-                path: path, why: "belongs to user \(Files.userName(facts.owner))", remedy: nil, owner: facts.owner)
-        }
-        // The bits of the group are also the limit for all users in an access control list.
-        let isOnlyUser = try Files.isPrivateGroup(facts.group) && !Files.hasAccessList(path)
-        if facts.mode & (isOnlyUser ? 0o002 : 0o022) == 0 { return nil }
-        return Fault(
-            path: path, why: "is writable by other users", remedy: ["chmod", "go-w", path], owner: nil)
-    }
-
-    // MARK: identity
-
-    /// Whether this process has root's rights on this machine; root in a container without them counts as an ordinary user.
-    private static var isRoot: Bool {
-        guard geteuid() == 0 else { return false }
-        // If the file cannot be read, assume that this is root.
-        guard let bytes = try? Files.read("\(SystemFeatures.proc)/self/uid_map", limit: 4096) else { return true }
-        let first = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first ?? "0 0"
-        return first.split(separator: " ").prefix(2) == ["0", "0"]
-    }
+    // MARK: trust
 
     private func isTrusted() throws -> Bool {
         let list = Self.trustedStores
         guard let facts = try Files.facts(list) else { return false }
-        if let fault = Self.fault(list, facts, allowsSticky: false) {
+        if let fault = PathCustody.fault(list, facts, allowsSticky: false) {
             throw MoultError(
                 .custody, .refused, what: "\(list) \(fault.why)",
                 why: "only root may change the list of trusted stores",
@@ -251,7 +169,7 @@ package struct Custody {
         let resolved = try Files.resolved(layout.root)
         guard lines.contains(where: { $0.hasBytes(of: resolved) }) else { return false }
         // A link of another user could lead to the trusted store now, and to another store later.
-        return try Self.faults(ofPath: layout.root).allSatisfy {
+        return try PathCustody.faults(ofPath: layout.root).allSatisfy {
             resolved.hasBytes(of: $0.path) || resolved.isBelow($0.path)
         }
     }

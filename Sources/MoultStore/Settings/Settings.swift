@@ -127,7 +127,11 @@ package struct Settings: Sendable, Equatable {
                     "Create one with: \(shellLine(["moult", "init", layout.root])) --product NAME, or with the first release: moult apply --create RELEASE"
             )
         }
-        do { return try Settings(parsing: bytes, source: layout.settings) } catch var error as MoultError {
+        do {
+            let settings = try Settings(parsing: bytes, source: layout.settings)
+            try StepGrants.check(settings, in: layout)
+            return settings
+        } catch var error as MoultError {
             let aside = shellLine(["mv", layout.settings, try Files.firstFree("\(layout.settings).old")])
             error.now =
                 error.now

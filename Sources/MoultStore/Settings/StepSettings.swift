@@ -60,8 +60,9 @@ package struct StepSettings: Sendable, Equatable {
             Manifest.StepUse(step: name, when: before == nil ? .after : .before, phase: $0, with: parameters)
         }
         writable = try fields.optionalStrings("writable") ?? []
-        for path in writable where !path.isAbsolutePath || path.utf8.count < 2 {
-            throw fields.fail("writable", "must contain only absolute paths, not \"\(path)\"")
+        for path in writable
+        where !path.isAbsolutePath || path.utf8.count < 2 || path.pathParts().contains(where: { $0 == ".." }) {
+            throw fields.fail("writable", "must contain only absolute paths without \"..\", not \"\(path)\"")
         }
         switch fields.json("network") {
         case nil, false: network = .none

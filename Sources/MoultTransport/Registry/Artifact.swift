@@ -80,6 +80,7 @@ package struct Artifact: Sendable, Equatable {
         }
         self.kind = kind
         layers = []
+        var names: Set<String> = []
         for layer in try fields.objects("layers") {
             // Other programs may add layers of their own.
             guard let name = try layer.optionalTexts("annotations")?[Self.title] else { continue }
@@ -87,7 +88,7 @@ package struct Artifact: Sendable, Equatable {
             guard digest.hasPrefix("sha256:"), let sha256 = Digest(hex: digest.dropFirst(7)) else {
                 throw layer.fail("digest", "is not a SHA-256")
             }
-            if layers.contains(where: { $0.name == name }) {
+            guard names.insert(name).inserted else {
                 throw layer.fail("annotations", "have the title of an earlier layer")
             }
             layers.append(

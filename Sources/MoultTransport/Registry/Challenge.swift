@@ -5,7 +5,6 @@ struct Challenge: Equatable {
     let scheme: Scheme
     let realm: String
     let service: String?
-    let scope: String?
 
     /// Returns the first Bearer challenge of a response, or otherwise the first Basic one; nil if moult supports none of them.
     static func first(of lines: [String]) -> Challenge? {
@@ -21,7 +20,7 @@ struct Challenge: Equatable {
         default: return nil
         }
         let parameters = Self.parameters(line.dropFirst(word.count))
-        (realm, service, scope) = (parameters["realm"] ?? "", parameters["service"], parameters["scope"])
+        (realm, service) = (parameters["realm"] ?? "", parameters["service"])
         if scheme == .bearer, realm.isEmpty { return nil }
     }
 

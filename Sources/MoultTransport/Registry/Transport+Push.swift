@@ -78,6 +78,8 @@ extension Transport {
         struct State {
             /// The URL for the next chunk.
             var uploadURL: String?
+            /// Whether the registry that has named this URL is on the internet.
+            var isPublicOnly = false
             var done = 0
             var mayBeComplete = false
         }
@@ -113,14 +115,17 @@ extension Transport {
         let head = try ask(request, upload.purpose, until: until, IgnoredBody())
         if head.status == 201 { return false }
         guard head.status == 202 else { throw try refusal(head, upload.purpose, failed: upload.failed) }
-        (state.uploadURL, state.done) = (try next(head, upload), 0)
+        state.done = 0
+        try next(head, upload, &state)
         return true
     }
 
-    private func next(_ head: WebHead, _ upload: Upload) throws -> String {
+    private func next(_ head: WebHead, _ upload: Upload, _ state: inout Upload.State) throws {
         if let uploadURL = head.uploadURL {
             let scheme = uploadURL.prefix { $0 != ":" }.lowercased()
-            if scheme == upload.repository.root.prefix(while: { $0 != ":" }) { return uploadURL }
+            if scheme == upload.repository.root.prefix(while: { $0 != ":" }) {
+                return (state.uploadURL, state.isPublicOnly) = (uploadURL, !head.isLocal)
+            }
             throw MoultError(
                 .badAnswer, .refused, what: upload.failed,
                 why: "the registry returned an upload URL with the scheme \(scheme)",
@@ -144,6 +149,7 @@ extension Transport {
                 let join = uploadURL.contains("?") ? "&" : "?"
                 request = WebRequest(url: Address("\(uploadURL)\(join)digest=\(upload.digest)"), method: .put)
             }
+            request.isPublicOnly = state.isPublicOnly
             request.body = upload.part(state.done..<end)
             request.purpose = upload.failed
             state.mayBeComplete = isLast
@@ -155,7 +161,7 @@ extension Transport {
             }
             state.done = end
             try progress(end)
-            state.uploadURL = isLast ? nil : try next(head, upload)
+            if isLast { state.uploadURL = nil } else { try next(head, upload, &state) }
         }
     }
 
@@ -171,12 +177,13 @@ extension Transport {
     private func resume(_ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant) throws {
         guard let uploadURL = state.uploadURL, state.done > 0 else { return state.uploadURL = nil }
         var request = WebRequest(url: Address(uploadURL))
+        request.isPublicOnly = state.isPublicOnly
         request.purpose = upload.failed
         let head = try ask(request, upload.purpose, until: until, IgnoredBody())
         guard head.status == 204, head.sent == "0-\(state.done - 1)" else {
             (state.uploadURL, state.done) = (nil, 0)
             return
         }
-        state.uploadURL = try next(head, upload)
+        try next(head, upload, &state)
     }
 }

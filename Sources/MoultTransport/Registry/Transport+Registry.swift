@@ -16,7 +16,7 @@ extension Transport {
         let head = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
         // The status is also 401 if a token has expired.
         guard head.status == 401, let challenge = Challenge.first(of: head.challenges),
-            let authorization = try authorization(challenge, purpose, until),
+            let authorization = try authorization(challenge, by: head, purpose, until),
             authorization != request.authorization
         else { return head }
         request.authorization = authorization
@@ -27,13 +27,14 @@ extension Transport {
 
     /// Returns the Authorization header that answers a challenge; nil if the user does not have the credentials for it.
     private func authorization(
-        _ challenge: Challenge, _ purpose: Purpose, _ until: ContinuousClock.Instant
+        _ challenge: Challenge, by head: WebHead, _ purpose: Purpose, _ until: ContinuousClock.Instant
     ) throws -> String? {
         let known = try registries.credentials(for: purpose.repository, stop: stopIfAsked).credentials
         switch (challenge.scheme, known) {
         case (.basic, .password(let name, let password)): return Self.basic(name, password)
         case (.basic, _): return nil
-        case (.bearer, _): return try token(challenge, purpose, known, until).map { "Bearer \($0)" }
+        case (.bearer, _):
+            return try token(challenge, purpose, known, isPublicOnly: !head.isLocal, until).map { "Bearer \($0)" }
         }
     }
 
@@ -43,12 +44,13 @@ extension Transport {
 
     /// Requests a token, with the user's credentials if available.
     private func token(
-        _ challenge: Challenge, _ purpose: Purpose, _ known: RegistryCredentials?, _ until: ContinuousClock.Instant
+        _ challenge: Challenge, _ purpose: Purpose, _ known: RegistryCredentials?, isPublicOnly: Bool,
+        _ until: ContinuousClock.Instant
     ) throws -> String? {
         try checkRealm(challenge.realm, purpose.repository)
-        // The scope of a challenge may be narrower than later requests need.
-        let scope = challenge.scope.flatMap { !purpose.writes || $0.contains("push") ? $0 : nil } ?? purpose.scope
-        var parts = [("scope", scope)]
+        // Not the scope of the challenge: it may be narrower than later requests need, and the token would have all rights that a
+        // registry names there, with the user's password.
+        var parts = [("scope", purpose.scope)]
         if let service = challenge.service { parts.append(("service", service)) }
         var request: WebRequest
         if case .identity(let secret) = known {
@@ -60,6 +62,7 @@ extension Transport {
             let join = challenge.realm.contains("?") ? "&" : "?"
             request = WebRequest(url: Address("\(challenge.realm)\(join)\(Self.form(parts))"))
         }
+        request.isPublicOnly = isPublicOnly
         request.authority = challenge.realm
         if case .password(let name, let password) = known { request.authorization = Self.basic(name, password) }
         request.purpose = "cannot get a token for \(purpose.repository)"

@@ -27,9 +27,10 @@ package struct TrustedKeys: Sendable, Equatable {
             throw fields.fail("trusted", "must have at least \(threshold) keys, because \"threshold\" is \(threshold)")
         }
         // Compares the keys themselves, because the same key with another ID would count twice.
+        var known: [[UInt8]: KeyID] = [:]
         for (index, entry) in entries.enumerated() {
-            guard let same = entries[..<index].first(where: { $0.key.bytes == entry.key.bytes }) else { continue }
-            throw fields.fail("trusted[\(index)]", "is the same key as \(same.key.id)")
+            guard let same = known.updateValue(entry.key.id, forKey: entry.key.bytes) else { continue }
+            throw fields.fail("trusted[\(index)]", "is the same key as \(same)")
         }
     }
 

@@ -20,7 +20,7 @@ extension Feed {
         let keyList = try fields.optionalCount("keys")
         guard let expires = try fields.optionalTime("expires") else { throw fields.fail("expires", "is missing") }
         // Unknown fields of a newer feed are ignored, unless the feed lists them as critical.
-        let critical = try fields.optionalStrings("critical") ?? []
+        let critical = Set(try fields.critical())
         let created = try fields.optionalTime("created")
         guard fields.json("releases") != nil else { throw fields.fail("releases", "is missing") }
         self.init(
@@ -30,10 +30,10 @@ extension Feed {
         try requireDistinct(fields)
     }
 
-    fileprivate static func refuse(_ critical: [String], _ fields: Fields) throws {
-        guard !critical.isEmpty, let field = fields.unknown.first(where: { critical.contains($0.name) }) else { return }
+    fileprivate static func refuse(_ critical: Set<String>, _ fields: Fields) throws {
+        guard !critical.isEmpty, let name = fields.unknown.first(where: critical.contains) else { return }
         throw fields.fail(
-            field.name, "is not known to this version of moult, and the feed says that it is critical",
+            name, "is not known to this version of moult, and the feed says that it is critical",
             now: "Install a newer moult.")
     }
 
@@ -53,7 +53,7 @@ extension Feed {
 }
 
 extension Feed.Release {
-    fileprivate init(_ fields: Fields, critical: [String]) throws {
+    fileprivate init(_ fields: Fields, critical: Set<String>) throws {
         let text = try fields.string("version")
         guard let version = Version(text), text.utf8.count <= 128 else {
             throw fields.fail("version", "\"\(text)\" is not a SemVer version")
@@ -71,7 +71,7 @@ extension Feed.Release {
         }
         self.init(
             version: version, sequence: try fields.count("sequence"), channel: channel, manifest: manifest,
-            requires: try Self.requires(fields), rollout: rollout,
+            requires: try fields.requires(), rollout: rollout,
             withdrawn: try fields.optionalString("withdrawn"))
         patches = try fields.objects("patches").map { part in
             guard let from = Version(try part.string("from")) else { throw part.fail("from", "is not a version") }
@@ -80,16 +80,6 @@ extension Feed.Release {
             return Patch(from: from, file: file)
         }
         try Feed.refuse(critical, fields)
-    }
-
-    private static func requires(_ fields: Fields) throws -> Manifest.Requires {
-        guard let part = try fields.optionalObject("requires") else { return .init() }
-        func range(_ name: String) throws -> VersionRange? {
-            guard let text = try part.optionalString(name) else { return nil }
-            guard let range = VersionRange(text) else { throw part.fail(name, "\"\(text)\" is not a version range") }
-            return range
-        }
-        return Manifest.Requires(app: try range("app"), moult: try range("moult"), from: try range("from"))
     }
 }
 

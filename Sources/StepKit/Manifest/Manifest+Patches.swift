@@ -46,6 +46,20 @@ extension Manifest {
         return nil
     }
 
+    /// The contents of all members of the release.
+    var contents: [String: Content] {
+        var contents: [String: Content] = [:]
+        for database in databases {
+            contents[database.member] = Content(size: database.size, sha256: database.sha256)
+            for one in database.migrations { contents[one.member] = Content(size: one.size, sha256: one.sha256) }
+        }
+        return contents
+    }
+
+    /// The maximum number of patches; `moult pack` writes fewer. The search for the cheapest sequence takes time that grows faster
+    /// than their number.
+    static let mostPatches = 256
+
     /// Returns the content that a patch produces.
     package func result(of patch: Patch) -> Content? { patch.result ?? content(of: patch.member) }
 
@@ -55,15 +69,23 @@ extension Manifest {
     package func cheapestWay(
         to member: String, from bases: Set<Content>, cost: (Patch) -> Int?
     ) -> (patches: [Patch], base: Content?, cost: Int)? {
-        guard let target = content(of: member) else { return nil }
-        typealias Way = (patches: [Patch], base: Content?, cost: Int)
+        content(of: member).flatMap { cheapestWays(from: bases, cost: cost)[$0] }
+    }
+
+    private typealias Way = (patches: [Patch], base: Content?, cost: Int)
+
+    /// Returns the cheapest sequence for each content that patches produce.
+    private func cheapestWays(from bases: Set<Content>, cost: (Patch) -> Int?) -> [Content: Way] {
+        let contents = contents
         var ways: [Content: Way] = [:]
         for base in bases { ways[base] = ([], base, 0) }
+        let available = patches.compactMap { patch in
+            (patch.result ?? contents[patch.member]).flatMap { result in cost(patch).map { (patch, result, $0) } }
+        }
         // After n rounds, all sequences of up to n patches have been considered, and none has more than all patches.
-        for _ in patches {
+        for _ in available {
             var isBetter = false
-            for patch in patches {
-                guard let cost = cost(patch), let result = result(of: patch) else { continue }
+            for (patch, result, cost) in available {
                 guard let before = patch.base.map({ ways[$0] }) ?? Way([], nil, 0) else { continue }
                 let sum = before.cost + cost
                 if let known = ways[result], known.cost <= sum { continue }
@@ -72,7 +94,7 @@ extension Manifest {
             }
             if !isBetter { break }
         }
-        return ways[target]
+        return ways
     }
 }
 
@@ -81,14 +103,14 @@ extension Manifest {
     /// bundle; otherwise nil.
     package func worthwhilePatches(from older: Manifest, among isThere: (Patch) -> Bool = { _ in true }) -> [Patch]? {
         guard let bundle else { return nil }
-        let before = Set(older.databases.filter { $0.place == .generation }.compactMap { older.content(of: $0.member) })
+        let (contents, earlier) = (contents, older.contents)
+        let before = Set(older.databases.filter { $0.place == .generation }.compactMap { earlier[$0.member] })
+        let ways = cheapestWays(from: before) { isThere($0) ? $0.size : nil }
         var needed: [Patch] = []
         for database in databases where database.place == .generation {
-            let members = [database.member] + database.migrations.map(\.member).filter { older.content(of: $0) == nil }
+            let members = [database.member] + database.migrations.map(\.member).filter { earlier[$0] == nil }
             for member in members {
-                guard let way = cheapestWay(to: member, from: before, cost: { isThere($0) ? $0.size : nil }) else {
-                    return nil
-                }
+                guard let way = contents[member].flatMap({ ways[$0] }) else { return nil }
                 needed += way.patches
             }
         }

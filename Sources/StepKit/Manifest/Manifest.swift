@@ -58,14 +58,18 @@ public struct Manifest: Sendable, Equatable {
 
     /// The databases that open together on one connection, by group; those without a group come first.
     public var groups: [AttachGroup] {
-        var names: [String?] = []
-        for database in databases where !names.contains(database.attach.group) { names.append(database.attach.group) }
-        return ([nil] + names.filter { $0 != nil }).filter(names.contains).map(group)
+        let members = Dictionary(grouping: databases, by: \.attach.group)
+        var names: Set<String> = []
+        let named = databases.compactMap(\.attach.group).filter { names.insert($0).inserted }
+        return ([nil] + named).compactMap { name in members[name].map { Self.group(name, $0) } }
     }
 
     /// Returns the databases of one group, or those without a group if `name` is nil.
     public func group(_ name: String?) -> AttachGroup {
-        let all = databases.filter { $0.attach.group == name }
+        Self.group(name, databases.filter { $0.attach.group == name })
+    }
+
+    private static func group(_ name: String?, _ all: [Database]) -> AttachGroup {
         let main = all.first { $0.kind.isMain }
         return AttachGroup(name: name, main: main, others: all.filter { $0.name != main?.name })
     }

@@ -41,7 +41,11 @@ extension ManifestReader {
     }
 
     mutating func patches(_ fields: Fields) throws -> [Manifest.Patch] {
-        try fields.objects("patches").map { part in
+        let parts = try fields.objects("patches")
+        guard parts.count <= Manifest.mostPatches else {
+            throw fields.fail("patches", "must have at most \(Manifest.mostPatches) patches, but has \(parts.count)")
+        }
+        return try parts.map { part in
             let patch = Manifest.Patch(
                 member: try part.string("member"), from: try version(part, "from"), base: try content(part, "base"),
                 result: try content(part, "result"), file: try plainName(part, "file"), size: try size(part, "size"),

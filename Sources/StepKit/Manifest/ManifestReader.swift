@@ -4,7 +4,14 @@ internal import MoultBasics
 struct ManifestReader {
     let form: Manifest.Form
     let source: String
-    private(set) var unknown: [(name: String, path: String)] = []
+    /// The names or paths of fields that every reader must know.
+    private var critical: [String] = []
+    /// The paths of the first unknown fields, and the number of all of them.
+    private var unknown: [String] = []
+    private var unknownCount = 0
+
+    /// The maximum number of unknown fields with a warning of their own.
+    private static let mostWarnings = 20
 
     init(form: Manifest.Form, source: String) {
         self.form = form
@@ -34,6 +41,7 @@ struct ManifestReader {
         if let fault = PlainName.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
         // Editors use this field to find the schema of a draft.
         if form == .draft { _ = try fields.optionalString("$schema") }
+        critical = try fields.critical()
         var manifest = Manifest(
             product: product,
             version: try version(fields, "version"),
@@ -41,8 +49,8 @@ struct ManifestReader {
             created: try fields.optionalTime("created"),
             expires: try fields.optionalTime("expires"),
             sqlite: try fields.optionalString("sqlite"),
-            critical: try fields.optionalStrings("critical") ?? [],
-            requires: try requires(fields),
+            critical: critical,
+            requires: try fields.requires(example: "For example: \">=1.4 <3\", \"^2.1\" or \"~2.1.3\".") { try done($0) },
             bundle: try bundle(fields),
             patches: try patches(fields),
             databases: try fields.named("databases").map { try database($0.name, $0.fields) },
@@ -51,19 +59,35 @@ struct ManifestReader {
             steps: try steps(fields),
             warnings: [])
         try done(fields)
-        try refuse(unknownAmong: manifest.critical, fields)
-        manifest.warnings = unknown.map {
-            "\(source): \($0.path) is not known to this version of moult and was ignored"
-        }
+        manifest.warnings = warnings
         try ManifestRules(form: form, fields: fields).check(manifest)
         return manifest
     }
 
-    /// Throws if a draft has an unknown field, which is a typo. Collects the unknown fields of a sealed manifest, which may
-    /// come from a newer version of moult.
+    /// Throws if a draft has an unknown field, which is a typo, or if an unknown field is critical. Otherwise counts the unknown
+    /// fields of a sealed manifest, which may come from a newer version of moult.
     mutating func done(_ fields: Fields) throws {
         if form == .draft { try fields.refuseUnknown() }
-        unknown += fields.unknown
+        let names = fields.unknown
+        if names.isEmpty { return }
+        if !critical.isEmpty {
+            let place = fields.path("")
+            let refused = Set(critical).union(
+                critical.filter { $0.hasBytePrefix(place) }.map { String(Substring($0.utf8.dropFirst(place.utf8.count))) })
+            if let name = names.first(where: refused.contains) {
+                throw fields.fail(
+                    name, "is not known to this version of moult, and the manifest says that it is critical",
+                    now: "Install a newer moult.")
+            }
+        }
+        unknown += names.prefix(max(0, Self.mostWarnings - unknown.count)).map { fields.path($0) }
+        unknownCount += names.count
+    }
+
+    private var warnings: [String] {
+        let rest = unknownCount - unknown.count
+        return unknown.map { "\(source): \($0) is not known to this version of moult and was ignored" }
+            + (rest > 0 ? ["\(source): \(counted(rest, "other field")) that this version of moult does not know \(rest == 1 ? "was" : "were") ignored"] : [])
     }
 
     /// The advice if a field is missing that only drafts may omit.
@@ -76,16 +100,6 @@ struct ManifestReader {
         if fields.json(name) != nil { return try read(fields, name) }
         guard form == .draft else { throw fields.fail(name, "is missing", now: Self.sealing) }
         return value
-    }
-
-    private func refuse(unknownAmong critical: [String], _ fields: Fields) throws {
-        for name in critical {
-            if let field = unknown.first(where: { $0.name == name || $0.path == name }) {
-                throw fields.fail(
-                    field.path, "is not known to this version of moult, and the manifest says that it is critical",
-                    now: "Install a newer moult.")
-            }
-        }
     }
 
     func version(_ fields: Fields, _ name: String) throws -> Version {
@@ -119,21 +133,5 @@ struct ManifestReader {
         let text = try fields.string(name)
         if let fault = PlainName.fault(text) { throw fields.fail(name, "\"\(text)\" \(fault)") }
         return text
-    }
-
-    private mutating func requires(_ fields: Fields) throws -> Manifest.Requires {
-        guard let part = try fields.optionalObject("requires") else { return .init() }
-        func range(_ name: String) throws -> VersionRange? {
-            guard let text = try part.optionalString(name) else { return nil }
-            guard let range = VersionRange(text) else {
-                throw part.fail(
-                    name, "\"\(text)\" is not a version range",
-                    now: "For example: \">=1.4 <3\", \"^2.1\" or \"~2.1.3\".")
-            }
-            return range
-        }
-        let requires = Manifest.Requires(app: try range("app"), moult: try range("moult"), from: try range("from"))
-        try done(part)
-        return requires
     }
 }

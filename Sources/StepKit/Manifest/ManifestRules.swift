@@ -48,9 +48,8 @@ struct ManifestRules {
 
     private func checkAliases(_ databases: [Database]) throws {
         // Each group has its own connection, so two groups may use the same alias.
-        for group in Set(databases.map(\.attach.group)) {
+        for all in Dictionary(grouping: databases, by: \.attach.group).values {
             var seen: [String: String] = [:]
-            let all = databases.filter { $0.attach.group == group }
             // The first user database is the connection's main database and is not attached.
             let main = all.first { $0.kind.isMain }
             for database in all where database.name != main?.name {
@@ -94,18 +93,20 @@ struct ManifestRules {
 
     private func checkReferences(_ manifest: Manifest) throws {
         let databases = manifest.databases
-        let names = databases.map(\.name)
+        let names = Set(databases.map(\.name))
         func known(_ name: String, _ place: String, _ why: String) throws {
-            guard names.contains(name) else { throw fields.fail(place, why, now: didYouMean(name, among: names)) }
+            guard names.contains(name) else {
+                throw fields.fail(place, why, now: didYouMean(name, among: databases.map(\.name)))
+            }
         }
         for (index, check) in manifest.checks.enumerated() {
             try known(check.on, "checks[\(index)].on", "\"\(check.on)\" is not a database of this release")
         }
-        let members = databases.flatMap { [$0.member] + $0.migrations.map(\.member) }
-        for (index, patch) in manifest.patches.enumerated() where !members.contains(patch.member) {
+        let members = manifest.contents
+        for (index, patch) in manifest.patches.enumerated() where members[patch.member] == nil {
             throw fields.fail(
                 "patches[\(index)].member", "\"\(patch.member)\" is not a file of this release",
-                now: didYouMean(patch.member, among: members))
+                now: didYouMean(patch.member, among: databases.flatMap { [$0.member] + $0.migrations.map(\.member) }))
         }
         for budget in manifest.budget {
             try known(

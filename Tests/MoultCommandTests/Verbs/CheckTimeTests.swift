@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The time limit for the check of a database.
-@Suite struct CheckTimeTests {
+@Suite(.tags(.thorough)) struct CheckTimeTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Bundles that other programs have made.
-@Suite struct ForeignBundleTests {
+@Suite(.tags(.thorough)) struct ForeignBundleTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

@@ -47,7 +47,7 @@ import Testing
         #expect(try scratch.moult("cat keys/*") == (0, "mine\n", ""))
     }
 
-    @Test func `after a kill the next keygen creates the keys`() throws {
+    @Test(.tags(.thorough)) func `after a kill the next keygen creates the keys`() throws {
         let scratch = try Scratch()
         var kills = 0
         for number in 1...20 {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `promtool` checks the metrics of real stores, and the alert rules and the dashboard that use the metrics.
-@Suite struct PrometheusTests {
+@Suite(.tags(.thorough)) struct PrometheusTests {
     /// A state of a store: the commands that lead to the state, and the alerts that must fire.
     struct Case: Sendable, CustomTestStringConvertible {
         let state: String

@@ -47,7 +47,7 @@ import Testing
     }
 
     /// The new file of the first attempt contains no user data, so the second attempt does not set it aside.
-    @Test func `a reset killed at any call and repeated sets the data aside once`() throws {
+    @Test(.tags(.thorough)) func `a reset killed at any call and repeated sets the data aside once`() throws {
         try must("mkdir pristine && cp -a store pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,linkat"
         var number = 1

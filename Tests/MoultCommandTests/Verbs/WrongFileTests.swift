@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// A wrong kind of file or address: the message says which kind it is and which command to use.
-@Suite struct WrongFileTests {
+@Suite(.tags(.thorough)) struct WrongFileTests {
     private let world: VerbWorld
     init() throws {
         world = try VerbWorld()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Invalid input, and the exact error messages: what failed, why, and the next step. The store does not change.
-@Suite struct WrongInputTests {
+@Suite(.tags(.thorough)) struct WrongInputTests {
     struct Case: CustomTestStringConvertible {
         var name: String
         /// The command that prepares the fault.

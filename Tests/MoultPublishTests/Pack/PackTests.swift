@@ -103,7 +103,7 @@ import Testing
     }
 
     /// A higher level gives a smaller bundle.
-    @Test func `pack --level sets the compression level`() throws {
+    @Test(.tags(.thorough)) func `pack --level sets the compression level`() throws {
         let path = try make(scratch.path("in"))
         try Shell.must(
             ["sh", "-ec", "seq 1 200000 | awk '{ print $1 \"|food \" $1 % 977 }' > food.csv"], in: scratch.path("in"))
@@ -121,7 +121,7 @@ import Testing
         #expect(try scratch.bytes("digest-1") == scratch.bytes("digest-19"))
     }
 
-    @Test func `the manifest lists the frames of the bundle`() throws {
+    @Test(.tags(.thorough)) func `the manifest lists the frames of the bundle`() throws {
         let report = try pack(make(scratch.path("in")), to: scratch.path("out"))
         let manifest = try Manifest(
             parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")

@@ -189,7 +189,7 @@ private struct ListedCalls {
     init(_ one: ProfileTests.Case) {
         let all = one.profile.rules(landlock: one.landlock, process: ProfileTests.process)
         rules = Dictionary(grouping: all.filter { $0.number != nil }) { $0.number ?? -1 }
-        missing = Set(Profile.notImplemented(landlock: one.landlock))
+        missing = Set(one.profile.notImplemented(landlock: one.landlock))
     }
 
     func answer(_ number: Int, _ arguments: [UInt64]) -> FilterMachine.Answer {

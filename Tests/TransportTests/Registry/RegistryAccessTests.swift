@@ -4,7 +4,9 @@ import TestSupport
 import Testing
 
 /// Registries with passwords, tokens and TLS, and the files in which users keep credentials.
-@Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
+@Suite(
+    .tags(.thorough), .serialized,
+    .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryAccessTests {
     private let bench: RegistryBench
     private let authority: Authority

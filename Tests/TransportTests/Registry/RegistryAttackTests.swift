@@ -4,7 +4,9 @@ import TestSupport
 import Testing
 
 /// Attacks by a registry, or by a user who may push to it. Each is refused and changes nothing.
-@Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
+@Suite(
+    .tags(.thorough), .serialized,
+    .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryAttackTests {
     private let bench: RegistryBench
     private let registry: Registry

@@ -4,7 +4,9 @@ import TestSupport
 import Testing
 
 /// A registry behind nginx, which requires a password, limits requests, fails, redirects, is slow or stops.
-@Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
+@Suite(
+    .tags(.thorough), .serialized,
+    .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryBehindNginxTests {
     private let bench: RegistryBench
     private let registry: Registry

@@ -5,7 +5,9 @@ import TestSupport
 import Testing
 
 /// A registry behind a network or a proxy that fails.
-@Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
+@Suite(
+    .tags(.thorough), .serialized,
+    .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct FailingRegistryTests {
     private let bench: RegistryBench
     private let registry: Registry
@@ -182,7 +184,9 @@ struct FailingRegistryTests {
 
 /// The publisher is killed at each of its requests: stores can follow the feed at every moment, and the same command
 /// completes the work.
-@Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
+@Suite(
+    .tags(.thorough, .slow), .serialized,
+    .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct KilledRegistryPublisherTests {
     @Test(arguments: [false, true]) func `a publisher that is killed at any request leaves a valid feed`(isSeen: Bool)
         throws

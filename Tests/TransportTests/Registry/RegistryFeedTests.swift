@@ -4,7 +4,9 @@ import TestSupport
 import Testing
 
 /// A feed in a container registry has all features of a feed in a directory.
-@Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
+@Suite(
+    .tags(.thorough), .serialized,
+    .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryFeedTests {
     private let bench: RegistryBench
     private let registry: Registry

@@ -4,7 +4,9 @@ import TestSupport
 import Testing
 
 /// `moult publish` to a registry, and other programs that use the result.
-@Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
+@Suite(
+    .tags(.thorough), .serialized,
+    .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryPublishTests {
     private let bench: RegistryBench
     private let registry: Registry

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import re
 import shlex
@@ -12,10 +11,11 @@ import stat
 import struct
 import weakref
 from types import TracebackType
-from typing import Any, Dict, NamedTuple, Optional, Tuple, Type
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Type
 from urllib.parse import quote
 
 from .errors import MoultError
+from .records import is_file_name, is_name, parse, read_text, without_comments
 
 
 class Database(NamedTuple):
@@ -50,23 +50,24 @@ class Lease:
         self.directory = directory
         self._path = f"{directory}/.moult/generations/{self.generation}"
         try:
-            with open(f"{self._path}/manifest.json", encoding="utf-8") as file:
-                self._manifest = json.load(file)
+            manifest = parse(read_text(f"{self._path}/manifest.json", follow=False))
+            #: The version of the release.
+            self.version: str = _version(manifest)
+            self._described = _described(manifest)
         except (OSError, ValueError) as error:
             self.close()
             raise _unreadable(directory, self.generation, str(error)) from error
-        #: The version of the release.
-        self.version: str = self._manifest["version"]
 
     @property
     def databases(self) -> Tuple[Database, ...]:
         """All databases of the release. The first database of kind `user` in each group has the schema name `main`."""
-        described = self._manifest["databases"]
         mains: Dict[Optional[str], str] = {}
-        for name, database in described.items():
-            if database["kind"] == "user":
-                mains.setdefault(_group(database), name)
-        return tuple(self._database(name, one, mains.get(_group(one)) == name) for name, one in described.items())
+        for one in self._described:
+            if one.kind == "user":
+                mains.setdefault(one.group, one.name)
+        has_cache = any(one.kind == "cache" for one in self._described)
+        root = _cache_root(self.directory) if has_cache else None
+        return tuple(self._database(one, mains.get(one.group) == one.name, root) for one in self._described)
 
     def group(self, name: Optional[str] = None) -> Tuple[Database, ...]:
         """Returns the databases that share a connection: those of a group, or those without a group."""
@@ -79,18 +80,14 @@ class Lease:
             )
         return found
 
-    def _database(self, name: str, described: Any, is_main: bool) -> Database:
-        # In an archive that another tool packed, a member may be in a directory; the store has only the file name.
-        kind, member = described["kind"], os.path.basename(described["member"])
-        if kind == "reference":
-            path = f"{self._path}/{member}"
+    def _database(self, one: _Described, is_main: bool, cache_root: Optional[str]) -> Database:
+        if one.kind == "reference":
+            path = f"{self._path}/{one.file}"
         else:
-            path = self._writable(kind, described.get("path", member))
-        schema = "main" if is_main else described.get("attach", {}).get("as", name)
-        return Database(name, schema, kind, path, _group(described))
+            path = self._writable(one.file, cache_root if one.kind == "cache" else None)
+        return Database(one.name, "main" if is_main else one.alias, one.kind, path, one.group)
 
-    def _writable(self, kind: str, file: str) -> str:
-        root = _cache_root(self.directory) if kind == "cache" else None
+    def _writable(self, file: str, root: Optional[str]) -> str:
         only = _ONE_FILE.fullmatch(os.path.basename(self.directory))
         if not root and only and re.fullmatch("database(-.*)?", file):
             # The store `.app.db.moult` has one database, the file app.db next to it, which releases call `database`.
@@ -113,9 +110,49 @@ class Lease:
 _ONE_FILE = re.compile(r"\.(.+)\.moult", re.DOTALL)
 
 
-def _group(described: Any) -> Optional[str]:
-    group: Optional[str] = described.get("attach", {}).get("group")
-    return group
+_KINDS = ("reference", "shared", "user", "cache")
+
+
+class _Described(NamedTuple):
+    """A database in the manifest."""
+
+    name: str
+    kind: str
+    file: str
+    alias: str
+    group: Optional[str]
+
+
+def _version(manifest: Dict[str, Any]) -> str:
+    version = manifest.get("version")
+    if not isinstance(version, str) or not re.fullmatch(r"[0-9A-Za-z.+-]{1,128}", version):
+        raise ValueError("its version is missing or invalid")
+    return version
+
+
+def _described(manifest: Dict[str, Any]) -> List[_Described]:
+    """Returns the databases of a manifest; raises ValueError. No name may lead out of the store."""
+    databases = manifest.get("databases")
+    if not isinstance(databases, dict):
+        raise ValueError("databases is not an object")
+    return [_read(name, one) for name, one in databases.items()]
+
+
+def _read(name: str, one: Any) -> _Described:
+    attach = one.get("attach", {}) if isinstance(one, dict) else None
+    if not is_name(name) or not isinstance(attach, dict) or one.get("kind") not in _KINDS:
+        raise ValueError("a database has an invalid name, or a kind that this version of moult_store does not know")
+    alias, group, kind = attach.get("as", name), attach.get("group"), one["kind"]
+    if not is_name(alias) or not (group is None or is_name(group)):
+        raise ValueError(f"databases.{name}.attach has an invalid name")
+    field = "path" if kind != "reference" and "path" in one else "member"
+    file = one.get(field)
+    if field == "member" and isinstance(file, str):
+        # In an archive that another tool packed, a member may be in a directory; the store has only the file name.
+        file = os.path.basename(file)
+    if not is_file_name(file):
+        raise ValueError(f"databases.{name}.{field} is not the name of a database file")
+    return _Described(name, kind, file, alias, group)
 
 
 #: The target of `.moult/current`: a generation is named after a version and a digest.
@@ -212,17 +249,12 @@ def _lock(directory: str, name: str) -> int:
     return descriptor
 
 
-# Keeps strings, and removes comments and trailing commas, which moult.json may contain.
-_NOT_JSON = re.compile(
-    r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL
-)
-
-
 def _cache_root(directory: str) -> Optional[str]:
     path = f"{directory}/moult.json"
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            settings = json.loads(_NOT_JSON.sub(lambda found: found[1] or " ", file.read()))
+        root = parse(without_comments(read_text(path, follow=True))).get("cacheRoot")
+        if root is not None and not (isinstance(root, str) and root.startswith("/") and "\0" not in root):
+            raise ValueError("cacheRoot is not an absolute path")
     except PermissionError:
         raise MoultError(
             f"cannot read the settings {path}",
@@ -230,5 +262,11 @@ def _cache_root(directory: str) -> Optional[str]:
             f"Let the user read it with a group: chmod g+r {shlex.quote(path)}",
             code="E401",
         ) from None
-    root: Optional[str] = settings.get("cacheRoot")
+    except (OSError, ValueError) as error:
+        raise MoultError(
+            f"cannot read the settings {path}",
+            str(error),
+            f"Correct the file, then run: moult doctor --store {shlex.quote(directory)}",
+            code="E803",
+        ) from error
     return root

@@ -38,6 +38,7 @@ package final class StepExecutable: Sendable {
                 "other users can write to it (mode \(String(opened.mode, radix: 8)))",
                 shellLine(["chmod", "go-w", path]))
         }
+        try PathCustody.check(program: [path])
         guard opened.mode & 0o111 != 0 else { throw refused("it is not executable", shellLine(["chmod", "+x", path])) }
         guard opened.size <= Self.largest else { throw refused("it is larger than 256 MiB", "Use a smaller program.") }
         number = try MemoryFile.make()

@@ -5,13 +5,17 @@ package import MoultFiles
 package struct StepRights: Sendable {
     /// Directories with all files in them, or single files.
     package var writable: [String]
+    /// Paths that a step may read while it plans even if they are in a directory for temporary files.
+    package var readable: [String]
     package var sockets: Profile.Sockets
     /// Whether the step is planning. If so, its process also cannot lock files, and mounts are read-only where the system
     /// allows that.
     package var plans: Bool
 
-    package init(writable: [String] = [], sockets: Profile.Sockets = .none, plans: Bool = false) {
-        (self.writable, self.sockets, self.plans) = (writable, sockets, plans)
+    package init(
+        writable: [String] = [], readable: [String] = [], sockets: Profile.Sockets = .none, plans: Bool = false
+    ) {
+        (self.writable, self.readable, self.sockets, self.plans) = (writable, readable, sockets, plans)
     }
 
     /// Returns the protection in force, as shown in the plan.
@@ -33,6 +37,8 @@ package struct StepRights: Sendable {
                     "Boot Linux 5.13 or later with Landlock and seccomp enabled, or use releases without external steps."
             )
         }
-        return Guard(.program(plans: plans, sockets: sockets), writing: writable + [scratch])
+        return Guard(
+            .program(plans: plans, sockets: sockets), reading: plans ? .persistent(also: readable) : .everything,
+            writing: writable + [scratch])
     }
 }

@@ -56,9 +56,11 @@ package struct ExternalStep: CustomStep, PlacedStep {
 
     package func plan(_ context: PlanContext) throws -> [Effect] {
         let executable = try trusted()
-        try refuseGrants(on: context.store.root)
         let (effects, level) = try Files.withScratchDirectory { scratch in
-            var conversation = conversation(executable, StepRights(plans: true), scratch)
+            let readable =
+                [context.store.root, context.resources] + settings.writable
+                + [context.policy.cacheRoot].compactMap(\.self)
+            var conversation = conversation(executable, StepRights(readable: readable, plans: true), scratch)
             let description = try StepPlanCall.describe(&conversation)
             let with = parameters(context, use?.phase)
             if let schema = description.parameters,
@@ -129,21 +131,6 @@ package struct ExternalStep: CustomStep, PlacedStep {
             use ?? settings.use
             ?? context.release.steps.first { $0.step == name && (phase == nil || $0.phase == phase) }
         return settings.with.reduce(use?.with ?? .object([])) { $0.setting($1.name, to: $1.value) }
-    }
-
-    /// Throws if a granted path contains files that only the core may write, because kernel rules cannot exclude a part of a
-    /// path.
-    private func refuseGrants(on root: String) throws {
-        let store = Files.resolvedIfThere(root)
-        for path in settings.writable {
-            let granted = Files.resolvedIfThere(path)
-            guard PathRules.isInside(store, granted) || PathRules.isInside(granted, StoreLayout.hidden(in: store))
-            else { continue }
-            throw MoultError(
-                .stepTrust, .refused, what: "the step \(name) is not run",
-                why: "moult.json lets the step write to \(path), which contains the store's own files",
-                now: "Grant a directory outside the store.")
-        }
     }
 }
 

@@ -11,62 +11,62 @@ struct StepApplyCall {
     var adjust: (inout StepConversation) -> Void = { _ in }
 
     func run(_ message: String, _ executable: StepExecutable) throws {
+        let isUndo = message == "undo"
         do {
-            let writes = try step.writes(of: effect)
-            let grants = try grants(for: writes)
-            let before: Footprint
-            do { before = try Footprint(grants.around, except: writes) } catch {
-                // If no file was recorded, the effect was not applied, for the same reason.
-                if message == "undo", grants.made.isEmpty { return }
-                throw error
+            let created = try created()
+            let writes = try step.writes(of: effect, created: created, isUndo: isUndo)
+            if !isUndo { try createMissing(writes, created) }
+            // A link is not granted, because it could lead anywhere.
+            let granted = try writes.filter { [.file, .directory].contains(try Files.facts($0)?.kind) }
+            try converse(message, executable, granted)
+            for path in granted where try Files.facts(path)?.kind == .link {
+                throw StepConversation.Misbehaving(.outsideThePlan("\(path) was replaced with a symbolic link"))
             }
-            // Recorded, so that a later undo can also remove a file that the step created.
-            let new = grants.missing.filter { !grants.made.contains($0) }
-            if message == "apply", !new.isEmpty {
-                let paths = JSON.array(new.map { .string($0) })
-                try context.intents.add(.object([.init(Self.mark, paths)]), for: effect)
-            }
-            try converse(message, executable, writes, grants: grants.themselves + grants.around)
-            for changed in try Footprint(grants.around, except: writes).changes(since: before)
-            where !grants.around.contains(changed) {
-                throw StepConversation.Misbehaving(.outsideThePlan("\(changed) was changed"))
-            }
+            if isUndo { try removeCreated(writes.filter(created.contains)) }
         } catch let error as StepConversation.Misbehaving { throw error.what.error(step.name, message) }
     }
 
-    /// Returns the paths to which Landlock lets the step write: an existing path itself; for a file that does not exist, or did
-    /// not exist when the update began, its directory, so that the step can create and remove the file. Other changes in that
-    /// directory are found by comparison.
-    private func grants(for writes: [String]) throws -> Grants {
-        let made = try Set(
-            context.intents.all(for: effect).flatMap { ($0[Self.mark]?.array ?? []).compactMap(\.string) })
-        let missing = try writes.filter { try Files.facts($0) == nil }
-        let files = Set(missing).union(made)
-        return Grants(
-            themselves: writes.filter { !files.contains($0) }, around: Set(files.map(Files.directory(of:))).sorted(),
-            missing: missing, made: made)
-    }
+    // MARK: files that do not exist
 
-    private struct Grants {
-        let themselves: [String]
-        let around: [String]
-        /// The planned files that do not exist.
-        let missing: [String]
-        /// The files that did not exist when the effect was first applied.
-        let made: Set<String>
-    }
-
-    /// The key in an intent under which moult records the files that did not exist before.
+    /// The key in an intent under which moult records the files that it creates for the step.
     static let mark = "moult"
 
+    /// Returns the files that moult has created for this effect, or was about to create when it crashed.
+    private func created() throws -> Set<String> {
+        try Set(context.intents.all(for: effect).flatMap { ($0[Self.mark]?.array ?? []).compactMap(\.string) })
+    }
+
+    /// Creates the planned files that do not exist, so that the step can be given access to them alone. They are recorded first,
+    /// so that an undo after a crash removes them.
+    private func createMissing(_ writes: [String], _ created: Set<String>) throws {
+        // A link cannot be what moult has created there.
+        for path in writes.filter(created.contains) where try Files.facts(path)?.kind == .link {
+            try Files.remove(path)
+        }
+        let missing = try writes.filter { try Files.facts($0) == nil }
+        let new = missing.filter { !created.contains($0) }
+        if !new.isEmpty {
+            try context.intents.add(.object([.init(Self.mark, .array(new.map { .string($0) }))]), for: effect)
+        }
+        for path in missing { try Files.writeNew([], to: path, mode: 0o644 & ~(Permission.umask ?? 0o022)) }
+    }
+
+    /// Removes the files that moult has created, unless the step left something in them, and links in their place.
+    private func removeCreated(_ paths: [String]) throws {
+        for path in paths {
+            guard let facts = try Files.facts(path) else { continue }
+            if facts.kind == .link || facts.kind == .file && facts.size == 0 { try Files.remove(path) }
+        }
+    }
+
     private func converse(
-        _ message: String, _ executable: StepExecutable, _ writes: [String], grants: [String]
+        _ message: String, _ executable: StepExecutable, _ writes: [String]
     ) throws {
         let own = step.own(context.staging)
         try Files.withScratchDirectory { scratch in
             let mine = try Files.facts(own) == nil ? [] : [own]
             var conversation = step.conversation(
-                executable, StepRights(writable: mine + grants, sockets: step.sockets), scratch)
+                executable, StepRights(writable: mine + writes, sockets: step.sockets), scratch)
             conversation.onIntent = { intent in
                 guard intent[Self.mark] == nil else {
                     throw StepConversation.Misbehaving(.wrongAnswer("its intent has a member \"\(Self.mark)\""))
@@ -97,33 +97,21 @@ struct StepApplyCall {
 /// The files below the given paths, for detecting changes. Their content is not read.
 struct Footprint: Equatable {
     private(set) var entries: [String: FileFacts] = [:]
+    /// The paths with a name that is not UTF-8, which moult never uses.
+    private var foreign: Set<String> = []
 
-    /// More files would take too long to compare.
-    private static let maxFiles = 20_000
+    init(_ paths: [String]) throws { for path in paths where try Files.facts(path) != nil { try walk(path) } }
 
-    /// `planned` are paths in which a step may change everything.
-    init(_ paths: [String], except planned: [String] = []) throws {
-        func isSkipped(_ path: String) -> Bool { planned.contains { PathRules.isInside(path, $0) } }
-        for path in paths {
-            try walk(path, isSkipped)
-            guard entries.count <= Self.maxFiles else {
-                throw MoultError(
-                    .step, .refused, what: "cannot check what a step changes in \(path)",
-                    why: "it has more than \(Self.maxFiles) files",
-                    now: "Give the step a separate directory (\"writable\" in moult.json).")
-            }
-        }
-    }
-
-    private mutating func walk(_ path: String, _ isSkipped: (String) -> Bool) throws {
-        guard !isSkipped(path), entries.count <= Self.maxFiles, let facts = try Files.facts(path) else { return }
+    private mutating func walk(_ path: String) throws {
+        guard let facts = try Files.facts(path) else { return _ = foreign.insert(path) }
         entries[path] = facts
         guard facts.kind == .directory else { return }
-        for name in try Files.list(path) { try walk("\(path)/\(name)", isSkipped) }
+        for name in try Files.list(path) { try walk("\(path)/\(name)") }
     }
 
     /// Returns the paths that differ from before, sorted.
     func changes(since before: Footprint) -> [String] {
-        Set(entries.keys).union(before.entries.keys).filter { entries[$0] != before.entries[$0] }.sorted()
+        Set(entries.keys).union(before.entries.keys).filter { entries[$0] != before.entries[$0] }
+            .union(foreign.symmetricDifference(before.foreign)).sorted()
     }
 }

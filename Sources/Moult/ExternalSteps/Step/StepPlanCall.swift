@@ -55,11 +55,7 @@ struct StepPlanCall {
             case .keep(let why): effect.change = .keep(why: visible(why))
             case .custom(let kind, let text, let with):
                 effect.change = .custom(name: visible(kind), text: visible(text), with: with)
-                let writes = try step?.writes(of: effect) ?? []
-                for path in writes where try Files.facts(path) == nil {
-                    // The update would fail later if the files in the directory could not be compared.
-                    _ = try Footprint([Files.directory(of: path)], except: writes)
-                }
+                _ = try step?.writes(of: effect)
             default:
                 throw wrong(
                     "the plan has the change \"\(json["change"]?["do"]?.string ?? "")\", but an external step may plan only confirm, keep and custom"
@@ -72,24 +68,33 @@ struct StepPlanCall {
 
 extension ExternalStep {
     /// Returns the paths that an effect writes to. Each must be granted by the operator.
-    func writes(of effect: Effect) throws -> [String] {
+    ///
+    /// `created` are the files that moult has created for the effect: a link that a program has put there since is not followed.
+    /// An undo gets only the paths that it may still write to.
+    func writes(of effect: Effect, created: Set<String> = [], isUndo: Bool = false) throws -> [String] {
         guard case .custom(_, _, let with) = effect.change, let list = with["writes"] else { return [] }
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let texts = list.array?.map(\.string) else { throw wrong("\"writes\" must be a list of paths") }
-        return try texts.map { text in
+        let grants = try settings.writable.flatMap { granted in
+            try [PathRules.place(granted), PathRules.resolvedForWriting(granted)].compactMap(\.self)
+        }
+        return try texts.compactMap { text in
             guard let text, text.isAbsolutePath else { throw wrong("\"writes\" must contain only absolute paths") }
-            guard let path = try PathRules.resolvedForWriting(text) else {
-                throw StepConversation.Misbehaving(.outsideThePlan("the directory of \(visible(text)) does not exist"))
-            }
-            let isGranted = try settings.writable.contains { granted in
-                PathRules.isInside(path, try PathRules.resolvedForWriting(granted) ?? granted)
-            }
-            guard isGranted else {
+            let place = PathRules.place(text).flatMap { created.contains($0) ? $0 : nil }
+            guard let path = try place ?? PathRules.resolvedForWriting(text) else {
+                if isUndo { return nil }
+                let isLink = try Files.facts(text)?.kind == .link
                 throw StepConversation.Misbehaving(
                     .outsideThePlan(
-                        "\"writable\" in moult.json does not include \(visible(text)), which the plan writes to"))
+                        isLink
+                            ? "\(visible(text)) is a symbolic link to nothing"
+                            : "the directory of \(visible(text)) does not exist"))
             }
-            return path
+            if grants.contains(where: { PathRules.isInside(path, $0) }) { return path }
+            if isUndo { return nil }
+            throw StepConversation.Misbehaving(
+                .outsideThePlan(
+                    "\"writable\" in moult.json does not include \(visible(text)), which the plan writes to"))
         }
     }
 }
@@ -100,11 +105,17 @@ enum PathRules {
     /// exist.
     static func resolvedForWriting(_ path: String) throws -> String? {
         if let there = Files.resolvedIfFound(path) { return there }
-        let name = Files.name(of: path)
         // A process that writes to a dangling symlink would follow it.
-        guard try Files.facts(path) == nil, name != "..", name != ".",
-            let directory = Files.resolvedIfFound(Files.directory(of: path))
-        else { return nil }
+        return try Files.facts(path) == nil ? place(path) : nil
+    }
+
+    /// Returns the path in its resolved directory, without following a link at the path itself; nil if the directory does not
+    /// exist.
+    static func place(_ path: String) -> String? {
+        let name = Files.name(of: path)
+        guard name != "..", name != ".", let directory = Files.resolvedIfFound(Files.directory(of: path)) else {
+            return nil
+        }
         return "\(directory == "/" ? "" : directory)/\(name)"
     }
 

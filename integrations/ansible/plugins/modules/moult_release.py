@@ -14,7 +14,9 @@ options:
     type: path
     required: true
   manifest:
-    description: The manifest of the release on the host, with its bundle in the same directory. The default is the feed of the store.
+    description:
+      - The manifest of the release on the host, with its bundle in the same directory. The default is the feed of the store.
+      - The module fails if another user, except root, can change the file.
     type: path
   product:
     description: The product of the store. If it is set, a missing store is created.
@@ -22,7 +24,7 @@ options:
   keys:
     description:
       - The public keys that sign the releases, each as the last line of its C(.pub) file. A new store gets them, and
-        the module fails if an existing store trusts other keys or none.
+        the module fails if an existing store trusts other keys or none. Whole keys are compared, not their IDs.
       - Required unless O(allow_unsigned=true).
     type: list
     elements: str
@@ -47,7 +49,7 @@ options:
     type: int
     default: 60
   executable:
-    description: The moult command to run.
+    description: The moult command to run. The module fails if another user, except root, can change it.
     type: path
     default: moult
 attributes:
@@ -79,6 +81,8 @@ import base64
 import binascii
 import json
 import os
+import shutil
+import stat
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -86,11 +90,26 @@ from ansible.module_utils.basic import AnsibleModule
 class Moult:
     def __init__(self, module):
         self.module, self.parameters = module, module.params
+        named = self.parameters["executable"]
+        self.executable = shutil.which(named)
+        if not self.executable:
+            module.fail_json(msg=f"{named} is not an executable program. Install moult, or set \"executable\".")
+        self.require_own(self.executable, "run")
+        if self.parameters["manifest"]:
+            self.require_own(self.parameters["manifest"], "read")
+
+    def require_own(self, path, verb):
+        """Fails if another user, except root, can replace or change a file: anything in its path that others own or may write to."""
+        fault = foreign(os.path.abspath(path))
+        if fault:
+            self.module.fail_json(
+                msg=f"{path} must not be {verb} by {user_name()}: {fault}. Let root or {user_name()} own the file and all "
+                "directories above it, and let no other user write to them.")
 
     def run(self, verb, *words, fine=(0,), as_json=True):
         """Returns the status and the output of a verb; if the status is not in `fine`, the module fails with the error of the
         verb."""
-        command = [self.parameters["executable"], verb, *words, "--store", self.parameters["store"]]
+        command = [self.executable, verb, *words, "--store", self.parameters["store"]]
         status, output, errors = self.module.run_command(command + (["--json"] if as_json else []))
         lines = [json.loads(line) for line in output.splitlines()] if as_json else output.splitlines()
         if status in fine:
@@ -114,22 +133,27 @@ class Moult:
         """Fails if keys are given and the store does not trust exactly these keys."""
         if not self.parameters["keys"]:
             return
-        wanted = {self.key_id(key) for key in self.parameters["keys"]}
-        trusted = set(self.run("status")[1][0].get("trusted", []))
+        wanted = {self.decoded(key) for key in self.parameters["keys"]}
+        status = self.run("status")[1][0]
+        if status.get("trusted") and "trustedKeys" not in status:
+            self.module.fail_json(msg=f"{self.executable} is too old: it does not say which keys the store trusts. Install a newer moult.")
+        # The ID of a key is a number that anyone can give to another key.
+        trusted = {self.decoded(key) for key in status.get("trustedKeys", [])}
         if trusted != wanted:
+            same = " (the keys differ, although their IDs are equal)" if ids(trusted) == ids(wanted) else ""
             self.module.fail_json(
-                msg=f"{self.parameters['store']} trusts {' '.join(sorted(trusted)) or 'no key'}, but the given keys are "
-                f"{' '.join(sorted(wanted))}. Change \"keys\" in {self.parameters['store']}/moult.json.")
+                msg=f"{self.parameters['store']} trusts {ids(trusted) or 'no key'}, but the given keys are "
+                f"{ids(wanted)}{same}. Change \"keys\" in {self.parameters['store']}/moult.json.")
 
-    def key_id(self, key):
-        """Returns the ID of a key as minisign writes it: eight bytes in reverse order."""
+    def decoded(self, key):
+        """Returns the bytes of a key in minisign's format."""
         try:
             data = base64.b64decode(key, validate=True)
         except (binascii.Error, ValueError):
             data = b""
         if len(data) != 42:
             self.module.fail_json(msg=f"{key} is not a public key: use the last line of the .pub file")
-        return data[2:10][::-1].hex().upper().lstrip("0") or "0"
+        return data
 
     def release(self):
         words = [self.parameters["manifest"]] if self.parameters["manifest"] else []
@@ -147,6 +171,43 @@ class Moult:
         """Returns whether there are changes, the plan, and the lines that moult prints for it."""
         status, (plan,) = self.run("plan", *self.release(), fine=(0, 2))
         return status == 2, plan, self.run("plan", *self.release(), fine=(0, 2), as_json=False)[1]
+
+
+def ids(keys):
+    """Returns the IDs of keys as minisign writes them: eight bytes in reverse order."""
+    return " ".join(sorted(key[2:10][::-1].hex().upper().lstrip("0") or "0" for key in keys))
+
+
+def user_name():
+    return f"user {os.geteuid()}" if os.geteuid() else "root"
+
+
+def foreign(path, links=40):
+    """Returns why a user other than root and this one can change what is at an absolute path; None if no other user can."""
+    place, rest = "/", [part for part in path.split("/") if part not in ("", ".")]
+    while True:
+        try:
+            facts = os.lstat(place)
+        except OSError as error:
+            return f"{place}: {error.strerror}"
+        # In a directory with the sticky bit, only the owner of a file can replace the file.
+        is_sticky = stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_ISVTX
+        if facts.st_uid not in (0, os.geteuid()):
+            return f"{place} belongs to user {facts.st_uid}"
+        if not stat.S_ISLNK(facts.st_mode) and facts.st_mode & 0o022 and not is_sticky:
+            return f"other users can write to {place}"
+        if stat.S_ISLNK(facts.st_mode):
+            links -= 1
+            if links == 0:
+                return f"{place} leads through too many links"
+            target = os.readlink(place)
+            rest = [part for part in target.split("/") if part not in ("", ".")] + rest
+            place = "/" if target.startswith("/") else os.path.dirname(place)
+            continue
+        if not rest:
+            return None if stat.S_ISREG(facts.st_mode) else f"{place} is not a regular file"
+        part = rest.pop(0)
+        place = os.path.dirname(place) if part == ".." else os.path.join(place, part)
 
 
 def main():

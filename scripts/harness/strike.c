@@ -1,12 +1,14 @@
 /* Runs a command, counts the calls of all its threads and processes that change something on a disk, and performs an
  * ACTION at one of them.
  *
- *   strike -o REPORT [-l] [-a ACTION -n NUMBER [-g]] [-c CALL] [-m DIRECTORY] [-x PROGRAM] -- COMMAND ARGUMENT...
+ *   strike -o REPORT [-l] [-a ACTION -n NUMBER [-g]] [-c CALL] [-m DIRECTORY] [-x PROGRAM] [-w FILE] [-t MILLISECONDS] -- COMMAND...
  *
  * ACTION   kill    every process dies before the call
  *          torn    half of the data is written, then every process dies
  *          cut     the file system of DIRECTORY loses the data that is not on the disk yet, and every process dies
  *          EIO, ENOSPC   the call fails, and with -g every later call fails as well
+ *          delay   the command waits before the call until FILE has two more lines, and at most for MILLISECONDS; with -g it also
+ *                  waits before every later call
  *          run     PROGRAM runs in a shell before the call; a PROGRAM that waits for the command runs on next to it
  * CALL     counts only calls of this name; `lease` is the fcntl call for a write lease, which changes nothing on a disk
  * NUMBER   the number of the call, among those that the action applies to: for `torn` only writes, for `ENOSPC` only
@@ -79,7 +81,8 @@ static const struct paths { long number; int first, second; } paths[] = {
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
-static struct { const char *action, *program, *only; long number; int going, listing, mount; FILE *report; } wish = {.mount = -1};
+static struct { const char *action, *program, *only, *watched; long number, milliseconds; int going, listing, mount; FILE *report; } wish =
+    {.milliseconds = 100, .mount = -1};
 static struct { long all, data, room, struck; const char *at; char paths[8192]; int ending; } seen;
 static pid_t threads[4096];
 static int thread_count;
@@ -180,6 +183,21 @@ static void run_program(void) {
     for (int i = 0; i < 200 && waitpid(child, NULL, WNOHANG) == 0; i++) usleep(2000);
 }
 
+static long lines_of(const char *path) {
+    long lines = 0;
+    FILE *file = path ? fopen(path, "re") : NULL;
+    if (!file) return 0;
+    for (int c; (c = getc(file)) != EOF;) lines += c == '\n';
+    fclose(file);
+    return lines;
+}
+
+/* Gives an app the time for a whole transaction between two calls of the command, unless the command has locked it out. */
+static void delay(void) {
+    long before = lines_of(wish.watched);
+    for (long i = 0; i < wish.milliseconds && lines_of(wish.watched) < before + 2; i++) usleep(1000);
+}
+
 /* Examines the call that a thread is about to make; returns the ptrace request that lets the thread continue. */
 static enum __ptrace_request judge(pid_t thread) {
     struct user_regs_struct registers;
@@ -221,6 +239,10 @@ static enum __ptrace_request judge(pid_t thread) {
     }
     if (!strcmp(wish.action, "run")) {
         run_program();
+        return PTRACE_CONT;
+    }
+    if (!strcmp(wish.action, "delay")) {
+        delay();
         return PTRACE_CONT;
     }
     if (torn) {
@@ -269,12 +291,14 @@ static void follow(pid_t root) {
 
 int main(int count, char **words) {
     const char *report = NULL;
-    for (int option; (option = getopt(count, words, "+o:a:n:glm:x:c:")) != -1;) switch (option) {
+    for (int option; (option = getopt(count, words, "+o:a:n:glm:x:c:w:t:")) != -1;) switch (option) {
         case 'o': report = optarg; break;
         case 'a': wish.action = optarg; break;
         case 'n': wish.number = atol(optarg); break;
         case 'x': wish.program = optarg; break;
         case 'c': wish.only = optarg; break;
+        case 'w': wish.watched = optarg; break;
+        case 't': wish.milliseconds = atol(optarg); break;
         case 'g': wish.going = 1; break;
         case 'l': wish.listing = 1; break;
         case 'm': if ((wish.mount = open(optarg, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) fail(optarg); break;

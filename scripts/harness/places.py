@@ -1,15 +1,5 @@
 """The location of a store: a plain directory, or a separate file system whose power can be cut."""
-import os, shutil, stat, subprocess, tempfile, time
-
-
-def remove(path):
-    """Removes a tree with read-only directories, after making them writable."""
-    for directory, names, _ in os.walk(path):
-        for name in names:
-            below = os.path.join(directory, name)
-            if not os.path.islink(below):
-                os.chmod(below, stat.S_IRWXU)
-    shutil.rmtree(path, ignore_errors=False)
+import os, shutil, subprocess, tempfile, time
 
 
 class Plain:
@@ -72,3 +62,10 @@ def why_not(kind):
 
 def must(*words):
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+def unmount(scratch):
+    """Unmounts every file system of a scratch directory."""
+    for name in os.listdir(scratch):
+        if os.path.ismount(os.path.join(scratch, name)):
+            subprocess.run(["umount", os.path.join(scratch, name)], check=False)

@@ -3,10 +3,11 @@
 After a recovery, a row may be in four places: in a database, in its table `moult_rejected`, in a complete set in quarantine, or in
 a generation of adopted files. A row that is in none of these places is lost.
 """
-import collections, copy, json, os, shutil, sqlite3, tempfile
+import collections, copy, json, os, sqlite3
+
+from harness.files import is_sound, opened
 
 OWN = ("moult_release", "moult_rejected")
-SIDECARS = ("-wal", "-journal")
 RECORD = {"quarantine", "database", "kind", "path", "why", "time", "release", "reason"}
 REASONS = {"replaced", "rolled-back", "migrated", "reset", "taken-over", "unfit-cache", "undone", "restored"}
 
@@ -19,14 +20,9 @@ def row(table, columns, values):
 def read(path):
     """Returns the rows of a database, including its sidecars, and the rows in its `moult_rejected`; None if it does not
     load."""
-    with tempfile.TemporaryDirectory() as scratch:
-        whole = os.path.join(scratch, "x.db")
-        for suffix in ("",) + SIDECARS:
-            if os.path.isfile(path + suffix):
-                shutil.copyfile(path + suffix, whole + suffix)
-        connection = sqlite3.connect(whole)
+    with opened(path) as connection:
         try:
-            if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+            if not is_sound(connection):
                 return None
             tables = [name for name, in connection.execute(
                 "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")]
@@ -44,8 +40,6 @@ def read(path):
             return rows, rejected
         except sqlite3.DatabaseError:
             return None
-        finally:
-            connection.close()
 
 
 class Place:
@@ -151,6 +145,14 @@ class Ledger:
         found = copy.copy(self)
         found.most = self.most + collections.Counter(more)
         return found
+
+    def faults(self, store):
+        """Returns why a store without an unfinished update has not kept every row once: in a database, in moult_rejected, in a
+        complete set in quarantine or in 0+adopted."""
+        found = settled(store)
+        missing, doubled = self.missing(found), self.doubled(found)
+        return [f"rows are duplicated: {text(doubled)}"] * bool(doubled) + [f"rows are lost: {text(missing)}"] * bool(missing) + [
+            f"{name} in quarantine is not complete: {why}" for name in quarantined(store) if (why := fault(store, name))]
 
     def missing(self, places):
         """Returns the rows of which the places have fewer copies than before, or none."""

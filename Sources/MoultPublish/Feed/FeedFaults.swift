@@ -1,0 +1,51 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+internal import StepKit
+
+/// Finds files that a feed lists and that stores could not get, before the feed is renewed.
+struct FeedFaults {
+    let directory: FeedDirectory
+    /// Whether the directory is a copy without bundles and patches.
+    let lacksBundles: Bool
+    /// When the feed was written last.
+    private let published: FileFacts.Moment?
+
+    init(_ directory: FeedDirectory, lacksBundles: Bool) throws {
+        (self.directory, self.lacksBundles) = (directory, lacksBundles)
+        published = try Files.factsThroughLinks(directory.file(Feed.fileName))?.modified
+    }
+
+    /// Throws if files of these releases are missing or have other content. Withdrawn releases need none.
+    func refuse(_ releases: [Feed.Release]) throws {
+        let names = try releases.filter { $0.withdrawn == nil }.flatMap(faults)
+        guard let first = names.first else { return }
+        let some = names.prefix(3).joined(separator: ", ") + (names.count > 3 ? " …" : "")
+        let words = ["moult", "publish", pastedPath(directory.path)]
+        throw MoultError(
+            .publishing, .refused, what: "the feed in \(directory.path) cannot be renewed",
+            why: names.count == 1
+                ? "it lists \(first), which is missing or has other content"
+                : "it lists \(names.count) files that are missing or have other content: \(some)",
+            now: "Restore them from a copy, or withdraw their releases with --withdraw. To find all problems: "
+                + shellLine(words + ["--check"]))
+    }
+
+    private func faults(of release: Feed.Release) throws -> [String] {
+        guard let manifest = try directory.manifest(of: release) else { return [release.manifest.name] }
+        if lacksBundles { return [] }
+        let listed = Set(release.patches.map(\.file))
+        let files =
+            (manifest.bundle.map { [($0.file, $0.size, $0.sha256)] } ?? [])
+            + manifest.patches.filter { listed.contains($0.file) }.map { ($0.file, $0.size, $0.sha256) }
+        return try files.filter { try !has($0.0, $0.1, $0.2) }.map(\.0)
+    }
+
+    /// Only files that were changed after the feed are read in full: reading all would take too long for a large feed.
+    private func has(_ name: String, _ size: Int, _ sha256: String) throws -> Bool {
+        guard let facts = try Files.factsThroughLinks(directory.file(name)), facts.kind == .file, facts.size == size
+        else { return false }
+        guard let published, facts.modified > published else { return true }
+        return try SHA256.digest(ofFileAt: directory.file(name)).hex == sha256
+    }
+}
