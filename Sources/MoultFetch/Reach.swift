@@ -1,5 +1,6 @@
 internal import CCurl
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultLibc
 
 /// The addresses to which the transfers of a request may connect.
@@ -78,7 +79,7 @@ final class Reach {
 private enum Proxy {
     static let ports: Set<Int> = {
         let names = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
-        return Set(names.compactMap { getenv($0).map { String(cString: $0) } }.filter { !$0.isEmpty }.map(port))
+        return Set(names.compactMap { ProcessEnvironment.word($0) }.map(port))
     }()
 
     private static func port(_ proxy: String) -> Int {

@@ -29,6 +29,7 @@ import Testing
 
     /// Either the command works in its working directory, or it is refused.
     @Test(
+        .tags(.thorough),
         arguments: [
             "replace app.db new.db", "replace --undo app.db", "cache c.db --schema c.sql",
             "init other --product org.example.x", "init --product org.example.x", "apply rel/x-1.0.0.json",
@@ -58,6 +59,7 @@ import Testing
 
     /// Environment variables, links and URLs that lead to a directory.
     @Test(
+        .tags(.thorough),
         arguments: [
             "MOULT_STORE=\"$BAD\" moult status", "MOULT_STORE=$PWD/\"$BAD\" moult apply good/rel/x-1.0.0.json",
             "MOULT_STORE=\"$BAD/n\" moult init --product org.example.x", "moult status --store \"$BAD\"",

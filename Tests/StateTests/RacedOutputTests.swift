@@ -6,7 +6,8 @@ import Testing
 
 /// The owner of an output directory exchanges it with a link to a directory of root, again and again while a command of root runs.
 /// Each system call of the command with a path is delayed, so that an exchange happens between any two of them.
-@Suite(.serialized, .enabled(if: geteuid() == 0, "only root may become another user")) struct RacedOutputTests {
+@Suite(.tags(.thorough), .serialized, .enabled(if: geteuid() == 0, "only root may become another user"))
+struct RacedOutputTests {
     private let scratch: Scratch
     private var victim: String { scratch.path("victim") }
     private static let other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
