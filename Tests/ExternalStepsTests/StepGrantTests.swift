@@ -4,6 +4,7 @@ import MoultEngine
 import MoultFiles
 import MoultLibc
 import MoultStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -103,6 +104,44 @@ import Testing
         #expect(try world.failure() == nil)
         #expect(try Files.read("\(world.store)/hook.log", limit: 10) == Array("done\n".utf8))
         #expect(try Files.read("\(world.store)/moult.json", limit: 1 << 20) == before)
+    }
+
+    /// That user could exchange the directory for a link to root's files while the step starts.
+    @Test(
+        .enabled(if: geteuid() == 0, "only root may give files away"),
+        arguments: [
+            "chown 4001 granted/..", "chmod 777 granted", "chown 4001 granted",
+            "ln -s granted link; chown -h 4001 link",
+        ])
+    func `root refuses a granted path that another user can change`(_ how: String) throws {
+        let program = try Programs.shell(
+            scratch,
+            plan: Programs.planned("x", writes: [how.hasPrefix("ln") ? "GRANTED/../link/file" : "GRANTED/file"]),
+            apply: "echo x > GRANTED/file; \(Programs.result)")
+        let world = try StepWorld(program)
+        try world.adapt(program)
+        try Shell.must(["sh", "-ec", how], in: Files.directory(of: world.granted))
+        let error = try #require(try world.failure())
+        #expect(error.outcome == .refused, "\(error)")
+        #expect(
+            error.what.hasPrefix("the step test.step may not write to \(Files.directory(of: world.granted))"),
+            "\(error)")
+        #expect(try Files.list(world.granted) == [])
+    }
+
+    @Test func `of many messages of a step, only the first are shown`() throws {
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x"),
+            prepare: """
+                for number in $(seq 1000); do printf '{"reply":"log","text":"%01000d"}\\n' $number; done; \(Programs.result)
+                """)
+        let world = try StepWorld(program)
+        let warnings = Mutex<[String]>([])
+        try world.update(Watcher(tell: { if case .warning(let text) = $0 { warnings.withLock { $0.append(text) } } }))
+        let logs = warnings.withLock { $0 }.filter { $0.hasPrefix("test.step: ") }
+        #expect(logs.count == 21, "\(logs)")
+        #expect(logs.allSatisfy { $0.utf8.count <= 520 })
+        #expect(logs.last == "test.step: further messages of this step are not shown")
     }
 
     // MARK: names of any bytes, and special files
