@@ -115,7 +115,7 @@ private struct TreeRemoval {
     /// A path for messages, which shows at most the upper levels.
     private func text(_ levels: [Level], _ name: [UInt8]) -> String {
         let names = (levels.dropFirst().prefix(8).map(\.name) + [name]).map {
-            visible(String(decoding: $0, as: UTF8.self))
+            OutsideText.shown($0)
         }
         return "\(path)/\(names.joined(separator: "/"))"
     }

@@ -168,6 +168,21 @@ import Testing
         #expect(try Files.list("\(world.store)/.moult/transactions") == [])
     }
 
+    @Test func `a step cannot put a name that is not UTF-8 into the staged generation`() throws {
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x", database: "food"),
+            prepare: """
+                file=$(printf '%s' "$message" | sed -n 's/.*"databases":{"food":"\\([^"]*\\)".*/\\1/p')
+                python3 -c 'import os, sys; open(os.path.dirname(sys.argv[1]).encode() + b"/\\xff", "w").close()' "$file" || exit 9
+                \(Programs.result)
+                """)
+        let world = try StepWorld(program)
+        let error = try #require(try world.failure())
+        #expect(error.why?.contains("(a name that is not UTF-8) was changed") == true, "\(error)")
+        #expect(try world.world.versions() == ["1.0.0"])
+        #expect(try Files.list("\(world.store)/.moult/transactions") == [])
+    }
+
     @Test func `a step that leaves such names while it plans leaves nothing in the directory for temporary files`()
         throws
     {
