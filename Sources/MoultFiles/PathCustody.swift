@@ -17,16 +17,18 @@ package enum PathCustody {
         }
     }
 
-    /// Returns the faults of the directories and links on the way to a path: those that do not belong to root, or whose entries
-    /// other users can rename.
-    package static func faults(ofPath path: String) throws -> [Fault] {
+    /// Returns the faults of the directories and links on the way to a path: those that belong neither to root nor to `user`, or
+    /// whose entries other users can rename.
+    package static func faults(ofPath path: String, for user: UInt32 = 0) throws -> [Fault] {
         var faults: [Fault] = []
         var rest = path.pathParts().map(String.init)[...]
         var here = ""
         var links = 0
         func inspect(_ place: String) throws -> FileFacts? {
             guard let facts = try Files.facts(place.isEmpty ? "/" : place) else { return nil }
-            if let fault = fault(place.isEmpty ? "/" : place, facts, allowsSticky: true) { faults.append(fault) }
+            if let fault = fault(place.isEmpty ? "/" : place, facts, allowsSticky: true, for: user) {
+                faults.append(fault)
+            }
             return facts
         }
         _ = try inspect("")
@@ -54,13 +56,17 @@ package enum PathCustody {
 
     /// Returns the fault of a directory or link, if any. In a sticky directory, only the owner of a file or of the directory
     /// can rename the file.
-    package static func fault(_ path: String, _ facts: FileFacts, allowsSticky: Bool) -> Fault? {
-        if facts.owner != 0 {
+    package static func fault(
+        _ path: String, _ facts: FileFacts, allowsSticky: Bool, for user: UInt32 = 0
+    ) -> Fault? {
+        if facts.owner != 0, facts.owner != user {
             return Fault(
                 path: path, why: "belongs to user \(Files.userName(facts.owner))", remedy: nil, owner: facts.owner)
         }
         let isSticky = facts.kind == .directory && facts.mode & 0o1000 != 0
         guard facts.kind != .link, facts.mode & 0o022 != 0, !(allowsSticky && isSticky) else { return nil }
+        // A group whose only member is the user counts as the user.
+        if user != 0, facts.mode & 0o002 == 0, Files.isPrivateGroup(facts.group) { return nil }
         let who = facts.mode & 0o002 != 0 ? "every user" : "its group"
         return Fault(
             path: path, why: "is writable by \(who)",

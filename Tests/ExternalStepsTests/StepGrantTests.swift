@@ -4,6 +4,7 @@ import MoultEngine
 import MoultFiles
 import MoultLibc
 import MoultStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -105,6 +106,44 @@ import Testing
         #expect(try Files.read("\(world.store)/moult.json", limit: 1 << 20) == before)
     }
 
+    /// That user could exchange the directory for a link to root's files while the step starts.
+    @Test(
+        .enabled(if: geteuid() == 0, "only root may give files away"),
+        arguments: [
+            "chown 4001 granted/..", "chmod 777 granted", "chown 4001 granted",
+            "ln -s granted link; chown -h 4001 link",
+        ])
+    func `root refuses a granted path that another user can change`(_ how: String) throws {
+        let program = try Programs.shell(
+            scratch,
+            plan: Programs.planned("x", writes: [how.hasPrefix("ln") ? "GRANTED/../link/file" : "GRANTED/file"]),
+            apply: "echo x > GRANTED/file; \(Programs.result)")
+        let world = try StepWorld(program)
+        try world.adapt(program)
+        try Shell.must(["sh", "-ec", how], in: Files.directory(of: world.granted))
+        let error = try #require(try world.failure())
+        #expect(error.outcome == .refused, "\(error)")
+        #expect(
+            error.what.hasPrefix("the step test.step may not write to \(Files.directory(of: world.granted))"),
+            "\(error)")
+        #expect(try Files.list(world.granted) == [])
+    }
+
+    @Test func `of many messages of a step, only the first are shown`() throws {
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x"),
+            prepare: """
+                for number in $(seq 1000); do printf '{"reply":"log","text":"%01000d"}\\n' $number; done; \(Programs.result)
+                """)
+        let world = try StepWorld(program)
+        let warnings = Mutex<[String]>([])
+        try world.update(Watcher(tell: { if case .warning(let text) = $0 { warnings.withLock { $0.append(text) } } }))
+        let logs = warnings.withLock { $0 }.filter { $0.hasPrefix("test.step: ") }
+        #expect(logs.count == 21, "\(logs)")
+        #expect(logs.allSatisfy { $0.utf8.count <= 520 })
+        #expect(logs.last == "test.step: further messages of this step are not shown")
+    }
+
     // MARK: names of any bytes, and special files
 
     private static let litter = """
@@ -126,6 +165,21 @@ import Testing
         let world = try StepWorld(program)
         #expect(try world.failure() == nil)
         #expect(try world.world.versions() == ["2.0.0"])
+        #expect(try Files.list("\(world.store)/.moult/transactions") == [])
+    }
+
+    @Test func `a step cannot put a name that is not UTF-8 into the staged generation`() throws {
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x", database: "food"),
+            prepare: """
+                file=$(printf '%s' "$message" | sed -n 's/.*"databases":{"food":"\\([^"]*\\)".*/\\1/p')
+                python3 -c 'import os, sys; open(os.path.dirname(sys.argv[1]).encode() + b"/\\xff", "w").close()' "$file" || exit 9
+                \(Programs.result)
+                """)
+        let world = try StepWorld(program)
+        let error = try #require(try world.failure())
+        #expect(error.why?.contains("(a name that is not UTF-8) was changed") == true, "\(error)")
+        #expect(try world.world.versions() == ["1.0.0"])
         #expect(try Files.list("\(world.store)/.moult/transactions") == [])
     }
 

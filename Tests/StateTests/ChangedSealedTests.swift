@@ -26,12 +26,14 @@ struct ChangedSealedTests {
                 db.execute("PRAGMA journal_mode=WAL"); db.execute(sys.argv[1]); os._exit(0)' "\(sql)"
                 test -s store/.moult/current/food.db-wal
                 """)
+        // Reading a database in WAL mode would move the row into the file.
+        if place == .wal { return }
         #expect(try store.must("sqlite3 store/food.db 'SELECT count(*) FROM food WHERE release = \"mine\"'") == "1\n")
     }
 
     /// Expects one set in quarantine, from which the row can be exported.
     private func expectKept(_ version: String) throws {
-        let sets = try #require(try store.json("moult quarantine --json")["sets"]?.array)
+        let sets = try #require(try store.json("moult quarantine --json")["quarantine"]?.array)
         #expect(sets.count == 1, "\(sets)")
         let set = try #require(sets.first)
         #expect(set["database"]?.string == "food")
@@ -118,12 +120,12 @@ struct ChangedSealedTests {
         try expectKept("2.0.0")
     }
 
-    /// The record of the generation is gone as well, so its manifest alone shows the digest.
+    /// Then another record shows the digest, or the file counts as changed.
     @Test(arguments: ["seal.json", "manifest.json", "seal.json manifest.json"])
     func `a changed file is kept even if the records of its generation are damaged`(_ records: String) throws {
         try write(.file)
         try store.must("cd store/.moult/current/; for file in \(records); do echo broken > $file; done")
-        try store.must("moult apply -q \(store.manifest("3.0.0"))")
+        try store.must("moult apply -q \(store.manifest("2.0.0"))")
         #expect(
             try store.must("for f in store/.moult/quarantine/*/food.db; do sqlite3 $f 'SELECT release FROM food'; done")
                 == "2.0.0\nmine\n")

@@ -10,7 +10,6 @@ enum Programs {
         _ scratch: Scratch, name: String = "step", describe: String? = nil, plan: String? = nil, prepare: String? = nil,
         apply: String? = nil, undo: String? = nil, clean: String? = nil
     ) throws -> String {
-        let result = "echo '{\"reply\":\"result\"}'"
         let text = """
             #!/bin/sh
             read -r message
@@ -27,6 +26,8 @@ enum Programs {
             """
         return try write(text, scratch.path(name))
     }
+
+    static let result = #"echo '{"reply":"result"}'"#
 
     static let description =
         #"echo '{"reply":"result","protocol":1,"name":"test.step","version":"1","summary":"does nothing","planIsPure":true}'"#

@@ -30,6 +30,8 @@ package struct StepConversation {
 
     static let longestLine = 1 << 20
     static let maxOutput = 16 << 20
+    /// The `log` replies to one message that are shown, and the number of characters of each.
+    static let (maxLogs, longestLog) = (20, 500)
     /// The time between cancelling, SIGTERM and SIGKILL.
     static let grace = Duration.seconds(2)
 
@@ -88,6 +90,7 @@ package struct StepConversation {
     private struct State {
         var lines = MessageLines(longest: StepConversation.longestLine)
         var received = 0
+        var logged = 0
         var said: [UInt8] = []
         var result: JSON?
         var refusal: StepRefusal?
@@ -144,7 +147,13 @@ package struct StepConversation {
             try onProgress(
                 json["what"]?.string ?? step, Int(clamping: json["done"]?.integer ?? 0),
                 Int(clamping: json["total"]?.integer ?? 0))
-        case "log": onLog(json["text"]?.string ?? "")
+        case "log":
+            state.logged += 1
+            if state.logged <= Self.maxLogs {
+                onLog(String((json["text"]?.string ?? "").prefix(Self.longestLog)))
+            } else if state.logged == Self.maxLogs + 1 {
+                onLog("further messages of this step are not shown")
+            }
         case "intent":
             try onIntent(json["intent"] ?? .null)
             let number = json["id"] ?? .null

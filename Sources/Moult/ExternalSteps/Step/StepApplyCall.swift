@@ -97,15 +97,18 @@ struct StepApplyCall {
 /// The files below the given paths, for detecting changes. Their content is not read.
 struct Footprint: Equatable {
     private(set) var entries: [String: FileFacts] = [:]
-    /// The paths with a name that is not UTF-8, which moult never uses.
+    /// For each directory with a name that is not UTF-8, which moult never uses: the directory, and these words.
     private var foreign: Set<String> = []
 
-    init(_ paths: [String]) throws { for path in paths where try Files.facts(path) != nil { try walk(path) } }
+    init(_ paths: [String]) throws { for path in paths { try walk(path) } }
 
     private mutating func walk(_ path: String) throws {
-        guard let facts = try Files.facts(path) else { return _ = foreign.insert(path) }
+        guard let facts = try Files.facts(path) else { return }
         entries[path] = facts
         guard facts.kind == .directory else { return }
+        if try !Files.hasOnly(path, where: { _ in true }) {
+            foreign.insert("\(path)/ (a name that is not UTF-8)")
+        }
         for name in try Files.list(path) { try walk("\(path)/\(name)") }
     }
 

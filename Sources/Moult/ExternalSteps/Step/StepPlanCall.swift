@@ -90,12 +90,29 @@ extension ExternalStep {
                             ? "\(visible(text)) is a symbolic link to nothing"
                             : "the directory of \(visible(text)) does not exist"))
             }
-            if grants.contains(where: { PathRules.isInside(path, $0) }) { return path }
+            if grants.contains(where: { PathRules.isInside(path, $0) }) {
+                try refuseForeign(text)
+                return path
+            }
             if isUndo { return nil }
             throw StepConversation.Misbehaving(
                 .outsideThePlan(
                     "\"writable\" in moult.json does not include \(visible(text)), which the plan writes to"))
         }
+    }
+}
+
+extension ExternalStep {
+    /// Throws if another user determines where a granted path leads: that user could exchange a directory for a link while the
+    /// step is started.
+    private func refuseForeign(_ path: String) throws {
+        guard let fault = try PathCustody.faults(ofPath: path, for: geteuid()).first else { return }
+        throw MoultError(
+            .stepTrust, .refused,
+            what: "the step \(name) may not write to \(visible(path)): \(fault.path) \(fault.why)",
+            why: "a user who can change that path determines which file the step changes",
+            now: fault.remedy.map { "To fix this: \(shellLine($0))" }
+                ?? "Grant a path in directories that belong to root or to the user who runs the command.")
     }
 }
 
