@@ -16,7 +16,10 @@ import Testing
 
     private func mode(_ file: String) throws -> String { try bench.must("stat -c %a \(file)").trimmed }
 
-    @Test(arguments: [("644", "644", "644"), ("600", "644", "600"), ("644", "600", "600"), ("640", "640", "600"), ("444", "444", "644")])
+    @Test(arguments: [
+        ("644", "644", "644"), ("600", "644", "600"), ("644", "600", "600"), ("640", "640", "600"),
+        ("444", "444", "644"),
+    ])
     func `a patch has the mode of its sources`(old: String, new: String, patch: String) throws {
         try bench.must("chmod \(old) old.db; chmod \(new) new.db; umask 0; moult delta -q old.db new.db -o x.patch")
         #expect(try mode("x.patch") == patch)
@@ -25,7 +28,8 @@ import Testing
 
     @Test(arguments: [("600", "600"), ("640", "600"), ("644", "644")])
     func `a bundle has the mode of its databases until it is published`(database: String, bundle: String) throws {
-        try bench.must("chmod \(database) old.db; umask 0; moult pack -q old.db --product org.example.x --version 1.0.0 -o public")
+        try bench.must(
+            "chmod \(database) old.db; umask 0; moult pack -q old.db --product org.example.x --version 1.0.0 -o public")
         #expect(try mode("public/x-1.0.0.tar.zst") == bundle)
         #expect(try mode("public/x-1.0.0.json") == "644")
         try bench.must("moult publish -q public public/x-1.0.0.json")
