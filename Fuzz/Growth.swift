@@ -41,7 +41,9 @@ struct Growth {
             if Self.time(large) < Self.least { continue }
             let little = input(Self.small)
             // The best of several attempts, because another process may have used the machine.
-            let (one, many) = ((0..<5).map { _ in Self.time(little) }.min() ?? 0, (0..<3).map { _ in Self.time(large) }.min() ?? 0)
+            let (one, many) = (
+                (0..<5).map { _ in Self.time(little) }.min() ?? 0, (0..<3).map { _ in Self.time(large) }.min() ?? 0
+            )
             if many < Self.allowed * one || many < Self.least { continue }
             let path = "\(directory)/slow-\(reader)-\(getpid())"
             try Files.replace(path, with: large)

@@ -25,9 +25,10 @@ struct Handle: ~Copyable {
     ) throws { try check(moult_curl_set_callback(curl, option, call)) }
 
     func setOpenSocket(
-        _ call: @escaping @convention(c) (
-            UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?
-        ) -> curl_socket_t
+        _ call:
+            @escaping @convention(c) (
+                UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?
+            ) -> curl_socket_t
     ) throws { try check(moult_curl_set_open_socket(curl, call)) }
 
     /// Returns the URL that the response redirects to; nil if it does not redirect.

@@ -80,7 +80,8 @@ struct WebRequest {
             "minimumRate": .size(retryPolicy.minimumRate), "deadline": .size(Int(left.components.seconds) + 1),
             "bandwidth": .size(retryPolicy.bandwidth), "method": .string(method.rawValue), "accept": .optional(accept),
             "authorization": .optional(authorization), "authority": .optional(authority),
-            "usesNetrc": .bool(authority == nil), "isPublicOnly": isPublicOnly ? true : nil, "contentType": .optional(contentType), "text": .optional(text),
+            "usesNetrc": .bool(authority == nil), "isPublicOnly": isPublicOnly ? true : nil,
+            "contentType": .optional(contentType), "text": .optional(text),
             "bodyOffset": part.map { .size($0.lowerBound) }, "bodySize": part.map { .size($0.count) },
         ])
     }

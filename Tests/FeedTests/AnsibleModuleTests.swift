@@ -104,7 +104,8 @@ import Testing
         #expect(status == 1)
         let id = try bench.id("a")
         #expect(
-            result["msg"]?.string?.contains("trusts \(id), but the given keys are \(id) (the keys differ, although their IDs are equal)")
+            result["msg"]?.string?.contains(
+                "trusts \(id), but the given keys are \(id) (the keys differ, although their IDs are equal)")
                 == true, "\(result)")
         #expect(try run(["keys": [.string(key)]]).status == 0)
     }
@@ -112,10 +113,12 @@ import Testing
     @Test(
         .enabled(if: geteuid() == 0, "only root may change owners"),
         arguments: [
-            ("chown 65534 rel/test-1.0.0.json", "read"), ("chmod o+w rel/test-1.0.0.json", "read"), ("chown 65534 rel", "read"),
+            ("chown 65534 rel/test-1.0.0.json", "read"), ("chmod o+w rel/test-1.0.0.json", "read"),
+            ("chown 65534 rel", "read"),
             ("chmod g+w rel", "read"), ("mv rel other; ln -s other rel; chown -h 65534 rel", "read"),
             ("mkfifo f; mv f rel/test-1.0.0.json", "read"), ("cp $(which moult) own; chown 65534 own", "run"),
-            ("cp $(which moult) own; chmod 777 own", "run"), ("mkdir d; cp $(which moult) d; ln -s d/moult own; chown 65534 d", "run"),
+            ("cp $(which moult) own; chmod 777 own", "run"),
+            ("mkdir d; cp $(which moult) d; ln -s d/moult own; chown 65534 d", "run"),
         ])
     func `the module runs and reads nothing that another user can change`(change: String, verb: String) throws {
         try bench.must(change)

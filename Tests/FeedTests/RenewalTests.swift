@@ -30,7 +30,8 @@ import Testing
     @Test func `a feed is not renewed if manifests are missing`() throws {
         try bench.must("rm public/test-[1-4].0.0.json")
         try refused(
-            "it lists 4 files that are missing or have other content: test-1.0.0.json, test-2.0.0.json, test-3.0.0.json …")
+            "it lists 4 files that are missing or have other content: test-1.0.0.json, test-2.0.0.json, test-3.0.0.json …"
+        )
     }
 
     @Test(arguments: ["rm FILE", "truncate -s -1 FILE", "rm FILE; mkdir FILE"])
@@ -42,13 +43,15 @@ import Testing
     @Test(arguments: ["test-2.0.0.json", "test-2.0.0.tar.zst"])
     func `a feed is not renewed if a file was changed since`(name: String) throws {
         let file = "public/\(name)"
-        try bench.must("touch -d '1 minute ago' public/feed.json; printf x | dd of=\(file) conv=notrunc bs=1 seek=99 status=none")
+        try bench.must(
+            "touch -d '1 minute ago' public/feed.json; printf x | dd of=\(file) conv=notrunc bs=1 seek=99 status=none")
         try refused("it lists \(name), which is missing or has other content")
     }
 
     @Test func `a release without files can be withdrawn, and then the feed is renewed`() throws {
         try bench.must("rm public/test-2.0.0.json public/test-2.0.0.tar.zst")
-        try bench.must("moult publish public -q -k a.key --withdraw 2.0.0 --reason lost; moult publish public -q -k a.key")
+        try bench.must(
+            "moult publish public -q -k a.key --withdraw 2.0.0 --reason lost; moult publish public -q -k a.key")
         #expect(try bench.feed()["serial"]?.integer == 7)
     }
 
@@ -61,7 +64,8 @@ import Testing
 
     @Test func `a feed that only another key has signed is not parsed`() throws {
         try bench.key("b")
-        try bench.must("echo '{' > public/feed.json; rm public/feed.json*.minisig; moult sign -q public/feed.json -k b.key")
+        try bench.must(
+            "echo '{' > public/feed.json; rm public/feed.json*.minisig; moult sign -q public/feed.json -k b.key")
         let refused = try bench.refusal("moult publish public -k a.key", status: 3)
         #expect(refused.contains("public/feed.json was signed with key"), "\(refused)")
     }

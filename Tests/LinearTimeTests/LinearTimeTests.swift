@@ -20,7 +20,8 @@ import Testing
             }
             #expect(
                 large <= 13 * max(small, Self.least),
-                "\(parser.name), \(shape.name): \(small) s for \(parser.limit / 10) bytes, \(large) s for \(parser.limit)")
+                "\(parser.name), \(shape.name): \(small) s for \(parser.limit / 10) bytes, \(large) s for \(parser.limit)"
+            )
         }
     }
 

@@ -24,7 +24,9 @@ struct Parser: Sendable {
 
     static let all = [
         Parser(name: "JSON", limit: 1 << 20, shapes: Shape.json("")) { _ = try JSON(parsing: $0, source: "j") },
-        Parser(name: "draft JSON", limit: 1 << 20, shapes: Shape.json("")) { _ = try JSON(parsing: $0, as: .draft, source: "j") },
+        Parser(name: "draft JSON", limit: 1 << 20, shapes: Shape.json("")) {
+            _ = try JSON(parsing: $0, as: .draft, source: "j")
+        },
         manifest(.sealed), manifest(.draft), feed, choice(installed: "0.0.1"), choice(installed: "0.0.0-a"), keyList,
         Parser(name: "signature", limit: 1 << 14, shapes: lines) { _ = try Signature(file: $0, named: "s") },
         Parser(name: "public key", limit: 1 << 14, shapes: lines) { _ = try PublicKey(file: $0, named: "k") },
@@ -54,7 +56,9 @@ struct Parser: Sendable {
             name: "\(form.rawValue) manifest", limit: Manifest.largest,
             shapes: Shape.json(head) + [
                 Shape("unknown fields and critical ones", "{\(critical)\(head)", "\"z\": 1}") { "\"m\($0)\": 1, " },
-                Shape("unknown fields in a long place", "\(open)\"budget\": {\"\(long).t\": {", "\"z\": 1}}}") { "\"m\($0)\": 1," },
+                Shape("unknown fields in a long place", "\(open)\"budget\": {\"\(long).t\": {", "\"z\": 1}}}") {
+                    "\"m\($0)\": 1,"
+                },
                 Shape("critical names", "\(open)\"critical\": [", "\"z\"]}") { "\"c\($0)\", " },
                 Shape("alternatives", "\(open)\"requires\": {\"app\": \"", "9\"}}") { "1.\($0).0 || " },
                 Shape("databases", "{\(none)\"databases\": {", "\"z\": 1}}") {
@@ -75,23 +79,32 @@ struct Parser: Sendable {
                 ) { index in
                     "\"d\(index)\": {\"kind\": \"shared\", \"member\": \"d\(index).db\", \(facts), \"preserve\": [{\"table\": \"t\"}]},"
                 },
-                Shape("migrations", "{\(none)\"databases\": {\"d\": {\"kind\": \"user\", \"member\": \"d.db\", \(facts), \"migrations\": [", "{}]}}}") {
+                Shape(
+                    "migrations",
+                    "{\(none)\"databases\": {\"d\": {\"kind\": \"user\", \"member\": \"d.db\", \(facts), \"migrations\": [",
+                    "{}]}}}"
+                ) {
                     "{\"member\": \"m/\($0 + 1).sql\", \(facts)},"
                 },
-                Shape("golden queries", "\(open)\"checks\": [", "{\"on\": \"z\", \"sql\": \"\", \"expect\": \"1\"}]}") { _ in
+                Shape("golden queries", "\(open)\"checks\": [", "{\"on\": \"z\", \"sql\": \"\", \"expect\": \"1\"}]}") {
+                    _ in
                     "{\"on\": \"d\", \"sql\": \"SELECT 1\", \"expect\": \">= 1\"},"
                 },
                 Shape("patches", "\(open)\"patches\": [", "1]}") {
                     "{\"member\": \"d.db\", \"from\": \"0.1.0\", \"file\": \"p\($0)\", \(facts)},"
                 },
                 Shape("budgets", "\(open)\"budget\": {", "\"d.z\": {}}}") { "\"d.t\($0)\": {\"shrink\": \"1%\"}," },
-                Shape("steps", "\(open)\"steps\": [", "1]}") { "{\"step\": \"s\($0)\", \"after\": \"copy\", \"with\": {}}," },
+                Shape("steps", "\(open)\"steps\": [", "1]}") {
+                    "{\"step\": \"s\($0)\", \"after\": \"copy\", \"with\": {}},"
+                },
                 Shape(
                     "frames",
                     "{\(head.dropLast(2)), \"frames\": {\"packed\": [", "1], \"content\": [1], \"sha256\": \"\"}}}"
                 ) { "\($0 + 1)," },
                 Shape("a long product", "{\"manifest\": 1, \"product\": \"a", repeating: ".a", "\"}"),
-                Shape("a long version", "{\"manifest\": 1, \"product\": \"a.b\", \"version\": \"1.0.0-a", repeating: ".a", "\"}"),
+                Shape(
+                    "a long version", "{\"manifest\": 1, \"product\": \"a.b\", \"version\": \"1.0.0-a", repeating: ".a",
+                    "\"}"),
             ]
         ) {
             let manifest = try Manifest(parsing: $0, as: form, source: "m")
@@ -124,11 +137,17 @@ struct Parser: Sendable {
             Shape("unknown fields and critical ones", "{\(critical)\(feedHead) \"releases\": [", end()) {
                 release($0, ", \"a\($0)\": 1, \"b\($0)\": 2, \"d\($0)\": 3")
             },
-            Shape("unknown fields in one release", "{\(critical)\(feedHead) \"releases\": [{", "\"version\": 1}]}") { "\"m\($0)\": 1, " },
-            Shape("a chain of requirements", open, end(from("1"))) { release($0, from("1.0.\($0 - 1 < 0 ? 0 : $0 - 1)")) },
+            Shape("unknown fields in one release", "{\(critical)\(feedHead) \"releases\": [{", "\"version\": 1}]}") {
+                "\"m\($0)\": 1, "
+            },
+            Shape("a chain of requirements", open, end(from("1"))) {
+                release($0, from("1.0.\($0 - 1 < 0 ? 0 : $0 - 1)"))
+            },
             Shape("requirements that nothing meets", open, end(from("<0.0.1"))) { release($0, from("<0.0.1")) },
             Shape("requirements that all later releases meet", open, end(from(">=1"))) { release($0, from(">=1")) },
-            Shape("requirements of many alternatives", open, end(from(alternatives))) { release($0, from(alternatives)) },
+            Shape("requirements of many alternatives", open, end(from(alternatives))) {
+                release($0, from(alternatives))
+            },
             Shape("requirements of pre-releases", open, end(from(">=1.0.0-a"))) {
                 release($0, from(">=1.0.0-a"), version: "1.0.0-a.\($0)")
             },
@@ -136,8 +155,12 @@ struct Parser: Sendable {
                 release($0, from(">=1"), version: "1.\($0).0-a")
             },
             Shape("withdrawn releases", open, end(from(">=1"))) { release($0, from(">=1") + ", \"withdrawn\": \"x\"") },
-            Shape("patches", "\(open)\(release(0).dropLast(2)), \"patches\": [", "1]}]}") { "{\"from\": \"1.0.\($0)\", \"file\": \"p\($0)\"}," },
-            Shape("long versions", open, end()) { release($0, version: "1.0.0-\(String(repeating: "a.", count: 55))\($0)") },
+            Shape("patches", "\(open)\(release(0).dropLast(2)), \"patches\": [", "1]}]}") {
+                "{\"from\": \"1.0.\($0)\", \"file\": \"p\($0)\"},"
+            },
+            Shape("long versions", open, end()) {
+                release($0, version: "1.0.0-\(String(repeating: "a.", count: 55))\($0)")
+            },
         ]
     }
 
@@ -157,8 +180,10 @@ struct Parser: Sendable {
             let settings = Settings(product: "org.example.x")
             _ = try FeedChoice(
                 feed: Feed(parsing: bytes, source: "f"), installed: Version(installed), installedSequence: 0,
-                seen: ReplayGuard.read(layout), channel: Feed.Release.defaultChannel, holds: Holds.read(layout, settings),
-                policy: Policy(follow: .newer, appVersion: Version(1, 0, 0), moultVersion: .moult), machine: Machine(id: "x")
+                seen: ReplayGuard.read(layout), channel: Feed.Release.defaultChannel,
+                holds: Holds.read(layout, settings),
+                policy: Policy(follow: .newer, appVersion: Version(1, 0, 0), moultVersion: .moult),
+                machine: Machine(id: "x")
             ).choose()
         }
     }
@@ -169,7 +194,9 @@ struct Parser: Sendable {
         let open = "\"keyList\": 1, \"product\": \"org.example.x\", \"serial\": 1, \"threshold\": 1,"
         return Parser(
             name: "key list", limit: KeyList.largest,
-            shapes: Shape.json(open) + [Shape("keys", "{\(open) \"trusted\": [", "1]}") { "{\"key\": \"\(key($0))\"}," }]
+            shapes: Shape.json(open) + [
+                Shape("keys", "{\(open) \"trusted\": [", "1]}") { "{\"key\": \"\(key($0))\"}," }
+            ]
         ) { _ = try KeyList(parsing: $0, source: "k") }
     }
 
@@ -185,7 +212,9 @@ struct Parser: Sendable {
             name: "settings", limit: 1 << 20,
             shapes: Shape.json(open) + [
                 Shape("keys", "{\(open) \"keys\": {\"trusted\": [", "1]}}") { "{\"key\": \"\(key($0))\"}," },
-                Shape("mirrors", "{\(open) \"feed\": {\"url\": \"https://a.example/\", \"mirrors\": [", "1]}}") { "\"https://m\($0).example/\"," },
+                Shape("mirrors", "{\(open) \"feed\": {\"url\": \"https://a.example/\", \"mirrors\": [", "1]}}") {
+                    "\"https://m\($0).example/\","
+                },
                 Shape("consumers", "{\(open) \"consumers\": [", "1]}") { "{\"run\": [\"/bin/c\($0)\"]}," },
                 Shape("steps", "{\(open) \"steps\": {", "\"z\": 1}}") { "\"s\($0)\": {\"run\": [\"/bin/s\"]}," },
             ]
@@ -194,21 +223,29 @@ struct Parser: Sendable {
 
     private static let lines = [
         Shape("lines", repeating: "a\n"), Shape("a long comment", "untrusted comment: ", repeating: "c", "\n"),
-        Shape("a long line of Base64", "untrusted comment: c\n", repeating: "QUFB", "\n"), Shape("bytes", repeating: "\u{FF}"),
+        Shape("a long line of Base64", "untrusted comment: c\n", repeating: "QUFB", "\n"),
+        Shape("bytes", repeating: "\u{FF}"),
     ]
 
     private static let versions = Parser(
         name: "versions", limit: 1 << 20,
         shapes: [
-            Shape("alternatives", "1", repeating: " || 1.2.3"), Shape("terms", ">=1", repeating: " <2"), Shape("bars", repeating: "|"),
-            Shape("pre-release", "1.0.0-a", repeating: ".a"), Shape("build", "1.0.0+a", repeating: ".0"), Shape("digits", repeating: "9"),
+            Shape("alternatives", "1", repeating: " || 1.2.3"), Shape("terms", ">=1", repeating: " <2"),
+            Shape("bars", repeating: "|"),
+            Shape("pre-release", "1.0.0-a", repeating: ".a"), Shape("build", "1.0.0+a", repeating: ".0"),
+            Shape("digits", repeating: "9"),
             Shape("points", repeating: "."), Shape("spaces", repeating: " "), Shape("signs", repeating: "<"),
         ]
     ) { bytes in
         let text = String(decoding: bytes, as: UTF8.self)
         if let range = VersionRange(text) { _ = (range.contains(Version(2, 1, 0)), range.example) }
-        if let version = Version(text) { _ = version.precedes(Version(1, 0, 0, prerelease: version.prerelease + ["b"])) }
-        _ = (Expectation(text)?.isMet(by: text), Allowance(text), Timestamp(text), PlainName.fault(path: text), PlainName.productFault(text))
+        if let version = Version(text) {
+            _ = version.precedes(Version(1, 0, 0, prerelease: version.prerelease + ["b"]))
+        }
+        _ = (
+            Expectation(text)?.isMet(by: text), Allowance(text), Timestamp(text), PlainName.fault(path: text),
+            PlainName.productFault(text)
+        )
     }
 
     // MARK: the publisher's side
@@ -216,15 +253,22 @@ struct Parser: Sendable {
     private static let script = Parser(
         name: "script", limit: 1 << 20,
         shapes: [
-            Shape("statements", repeating: "SELECT 1;"), Shape("lines", repeating: "SELECT 1;\n"), Shape("semicolons", repeating: ";"),
+            Shape("statements", repeating: "SELECT 1;"), Shape("lines", repeating: "SELECT 1;\n"),
+            Shape("semicolons", repeating: ";"),
             Shape("semicolons in lines", repeating: ";\n"), Shape("a statement without an end", repeating: "SELECT "),
-            Shape("lines without an end", repeating: "SELECT\n"), Shape("quotes", repeating: "'"), Shape("a quote", "'", repeating: "a\n"),
-            Shape("comments", repeating: "/*a*/"), Shape("a comment", "/*", repeating: "*\n"), Shape("line comments", repeating: "--\n"),
+            Shape("lines without an end", repeating: "SELECT\n"), Shape("quotes", repeating: "'"),
+            Shape("a quote", "'", repeating: "a\n"),
+            Shape("comments", repeating: "/*a*/"), Shape("a comment", "/*", repeating: "*\n"),
+            Shape("line comments", repeating: "--\n"),
             Shape("slashes", "SELECT 1\n", repeating: "/\n"), Shape("a dot command", ".print", repeating: " a"),
-            Shape("dot commands", repeating: ".print \"a\\101\"\n"), Shape("a dot command of quotes", ".print ", repeating: "\"\\\" "),
-            Shape("names", repeating: "${a} "), Shape("dollars", repeating: "$"), Shape("braces", repeating: "${"), Shape("a name", "${", repeating: "a"),
-            Shape("triggers", repeating: "CREATE TRIGGER t BEGIN SELECT 1; END;\n"), Shape("a trigger", "CREATE TRIGGER t BEGIN ", repeating: "SELECT 1;\n"),
-            Shape("brackets", repeating: "["), Shape("numbers", repeating: "# a\n"), Shape("dashes", repeating: "-"), Shape("no-break spaces", "'", repeating: "\u{A0}"),
+            Shape("dot commands", repeating: ".print \"a\\101\"\n"),
+            Shape("a dot command of quotes", ".print ", repeating: "\"\\\" "),
+            Shape("names", repeating: "${a} "), Shape("dollars", repeating: "$"), Shape("braces", repeating: "${"),
+            Shape("a name", "${", repeating: "a"),
+            Shape("triggers", repeating: "CREATE TRIGGER t BEGIN SELECT 1; END;\n"),
+            Shape("a trigger", "CREATE TRIGGER t BEGIN ", repeating: "SELECT 1;\n"),
+            Shape("brackets", repeating: "["), Shape("numbers", repeating: "# a\n"), Shape("dashes", repeating: "-"),
+            Shape("no-break spaces", "'", repeating: "\u{A0}"),
         ]
     ) { bytes in
         let reader = try ScriptReader(path: file(bytes), file: "f") { _, _ in "x" }
@@ -234,10 +278,14 @@ struct Parser: Sendable {
     private static let table = Parser(
         name: "table", limit: 1 << 22,
         shapes: [
-            Shape("rows", repeating: "a,b\n"), Shape("fields", repeating: "a,"), Shape("separators", repeating: ","), Shape("line breaks", repeating: "\n"),
-            Shape("a field", repeating: "a"), Shape("a quoted field", "\"", repeating: "a\n"), Shape("quotes", repeating: "\""),
-            Shape("quoted fields", repeating: "\"a\"\"b\",\"c\"\n"), Shape("quotes and text", repeating: "\"a\"b\n"), Shape("NUL", repeating: "\0"),
-            Shape("carriage returns", repeating: "\r"), Shape("an open quote in each row", repeating: "\"a,b\n"), Shape("not UTF-8", repeating: "\u{E9},"),
+            Shape("rows", repeating: "a,b\n"), Shape("fields", repeating: "a,"), Shape("separators", repeating: ","),
+            Shape("line breaks", repeating: "\n"),
+            Shape("a field", repeating: "a"), Shape("a quoted field", "\"", repeating: "a\n"),
+            Shape("quotes", repeating: "\""),
+            Shape("quoted fields", repeating: "\"a\"\"b\",\"c\"\n"), Shape("quotes and text", repeating: "\"a\"b\n"),
+            Shape("NUL", repeating: "\0"),
+            Shape("carriage returns", repeating: "\r"), Shape("an open quote in each row", repeating: "\"a,b\n"),
+            Shape("not UTF-8", repeating: "\u{E9},"),
         ]
     ) { bytes in
         var start = 0
@@ -266,8 +314,10 @@ struct Parser: Sendable {
     private static let challenge = Parser(
         name: "challenge", limit: 4096,
         shapes: [
-            Shape("parameters", "Bearer realm=\"r\"", part: { ",p\($0)=\"v\"" }), Shape("quotes", "Bearer realm=\"", repeating: "\\\""),
-            Shape("equals", "Bearer ", repeating: "="), Shape("commas", "Bearer ", repeating: ","), Shape("text", repeating: "a"),
+            Shape("parameters", "Bearer realm=\"r\"", part: { ",p\($0)=\"v\"" }),
+            Shape("quotes", "Bearer realm=\"", repeating: "\\\""),
+            Shape("equals", "Bearer ", repeating: "="), Shape("commas", "Bearer ", repeating: ","),
+            Shape("text", repeating: "a"),
         ]
     ) { _ = Challenge(String(decoding: $0, as: UTF8.self)) }
 
@@ -275,9 +325,14 @@ struct Parser: Sendable {
 
     private static let archives = [
         Shape("entries of a tar") { tarEntry("f\($0)") },
-        Shape("long names in a tar") { tarEntry("././@LongLink", type: "L", size: 512) + String(repeating: "n\($0)", count: 512).prefix(512) },
-        Shape("extended headers in a tar") { _ in tarEntry("x", type: "x", size: 512) + String(repeating: "18 comment=abcdef\n", count: 29).prefix(512) },
-        Shape("local headers of a zip", repeating: "PK\u{3}\u{4}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\u{1}\0\0\0a"),
+        Shape("long names in a tar") {
+            tarEntry("././@LongLink", type: "L", size: 512) + String(repeating: "n\($0)", count: 512).prefix(512)
+        },
+        Shape("extended headers in a tar") { _ in
+            tarEntry("x", type: "x", size: 512) + String(repeating: "18 comment=abcdef\n", count: 29).prefix(512)
+        },
+        Shape(
+            "local headers of a zip", repeating: "PK\u{3}\u{4}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\u{1}\0\0\0a"),
         Shape("central headers of a zip", "", "PK\u{5}\u{6}\0\0\0\0\u{7F}\u{7F}\u{7F}\u{7F}\0\0\0\0\0\0\0\0\0\0") { _ in
             "PK\u{1}\u{2}" + String(repeating: "\0", count: 24) + "\u{1}" + String(repeating: "\0", count: 17) + "a"
         },
@@ -286,7 +341,9 @@ struct Parser: Sendable {
     ]
 
     private static func tarEntry(_ name: String, type: String = "0", size: Int = 0) -> String {
-        func field(_ text: String, _ width: Int) -> String { text + String(repeating: "\0", count: max(0, width - text.utf8.count)) }
+        func field(_ text: String, _ width: Int) -> String {
+            text + String(repeating: "\0", count: max(0, width - text.utf8.count))
+        }
         func octal(_ number: Int, _ width: Int) -> String {
             let digits = String(number, radix: 8)
             return String(repeating: "0", count: max(0, width - 1 - digits.count)) + digits + "\0"
@@ -300,7 +357,9 @@ struct Parser: Sendable {
     }
 
     private static func archive(_ bytes: [UInt8], _ name: String) throws {
-        try ArchiveReader(Descriptor(file(bytes), .read), kind: ArchiveKind(fileName: name)).read(members: ["f": 1]) { _, _ in }
+        try ArchiveReader(Descriptor(file(bytes), .read), kind: ArchiveKind(fileName: name)).read(members: ["f": 1]) {
+            _, _ in
+        }
     }
 
     /// The input in a file without a name on disk; removed with the scratch directory.

@@ -17,7 +17,8 @@ import Testing
     }
 
     private static let ranges = [
-        "*", ">=1", "<1", "^1", "~1.1", "1.0.0 || 1.2.0", ">=0.2.0 <1.1.0", ">=1.1.0-a", "2", "0.0.1", "1.0.0-a || 0.1.0-b", ">2.1",
+        "*", ">=1", "<1", "^1", "~1.1", "1.0.0 || 1.2.0", ">=0.2.0 <1.1.0", ">=1.1.0-a", "2", "0.0.1",
+        "1.0.0-a || 0.1.0-b", ">2.1",
     ]
 
     private static func feed(_ numbers: inout Numbers) throws -> Feed {
@@ -31,7 +32,9 @@ import Testing
         let releases = versions.sorted { $0.precedes($1) }.enumerated().map { index, version in
             var release = Feed.Release(
                 version: version, sequence: index + 1, manifest: .init(name: "m\(index).json", size: 1, sha256: ""))
-            if number() > 0 { release.requires.from = Self.ranges.randomElement(using: &numbers).flatMap { VersionRange($0) } }
+            if number() > 0 {
+                release.requires.from = Self.ranges.randomElement(using: &numbers).flatMap { VersionRange($0) }
+            }
             if number() == 0 { release.withdrawn = "bad" }
             return release
         }
@@ -45,11 +48,14 @@ import Testing
             var ways = [[target]]
             var reached: Set<Version> = [target.version]
             while !ways.isEmpty {
-                if let way = ways.first(where: { $0[0].requires.from?.contains(installed) ?? true }) { return way.map(\.version) }
+                if let way = ways.first(where: { $0[0].requires.from?.contains(installed) ?? true }) {
+                    return way.map(\.version)
+                }
                 var longer: [[Feed.Release]] = []
                 for way in ways {
                     for release in newer
-                    where release.version.precedes(way[0].version) && way[0].requires.from?.contains(release.version) == true
+                    where release.version.precedes(way[0].version)
+                        && way[0].requires.from?.contains(release.version) == true
                         && reached.insert(release.version).inserted
                     {
                         longer.append([release] + way)
@@ -76,7 +82,8 @@ import Testing
         var numbers = Numbers(state: UInt64(seed))
         let feed = try Self.feed(&numbers)
         for installed in ["0.0.0", "0.1.1", "1.0.0", "1.0.0-a", "1.2.1"].compactMap({ Version($0) }) {
-            #expect(try Self.choose(feed, installed) == Self.expected(feed, installed), "\(installed): \(feed.json.line)")
+            #expect(
+                try Self.choose(feed, installed) == Self.expected(feed, installed), "\(installed): \(feed.json.line)")
         }
     }
 }

@@ -15,7 +15,9 @@ import Testing
     private func run(_ lines: [String], environment: String = "") throws -> [String] {
         try scratch.write("server.py", Self.script)
         try scratch.write(
-            "hosts", "127.0.0.1 localhost inner.example\n203.0.113.7 feed.example\n203.0.113.8 other.example\n10.9.8.7 proxy.example\n")
+            "hosts",
+            "127.0.0.1 localhost inner.example\n203.0.113.7 feed.example\n203.0.113.8 other.example\n10.9.8.7 proxy.example\n"
+        )
         try scratch.write("lines", lines.joined(separator: "\n"))
         try scratch.must("test -e store || moult init -q store --product org.example.test")
         let output = try scratch.must(
@@ -29,7 +31,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "127.0.0.1", "localhost", "inner.example", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "10.9.8.7",
+        "127.0.0.1", "localhost", "inner.example", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]",
+        "10.9.8.7",
         "169.254.9.9", "proxy.example", "[::]", "a.localhost",
     ])
     func `a public server cannot redirect to a local address`(host: String) throws {
@@ -40,7 +43,8 @@ import Testing
 
     @Test func `other redirects are followed`() throws {
         let lines = [
-            "203.0.113.7", "203.0.113.7 203.0.113.8", "feed.example other.example", "127.0.0.1 localhost", "10.9.8.7 127.0.0.1",
+            "203.0.113.7", "203.0.113.7 203.0.113.8", "feed.example other.example", "127.0.0.1 localhost",
+            "10.9.8.7 127.0.0.1",
             "inner.example 203.0.113.7", "inner.example 10.9.8.7 [::1]",
         ]
         #expect(try run(lines) == lines.map { _ in "reached" })

@@ -81,11 +81,14 @@ import Testing
     /// Without a condition, there is no file that has not been modified.
     @Test func `"not modified" is an error unless moult has asked`() throws {
         let same = try ScriptedServer(scratch.path("public"), .notModified)
-        let error = try #require(throws: MoultError.self) { try transport().read(Location(same.url("small")), limit: 5) }
+        let error = try #require(throws: MoultError.self) {
+            try transport().read(Location(same.url("small")), limit: 5)
+        }
         #expect(
             error.outcome == .refused
                 && error.why
-                    == "the server replied with status 304 (not modified), although moult asked for the file whatever its version")
+                    == "the server replied with status 304 (not modified), although moult asked for the file whatever its version"
+        )
         #expect(throws: MoultError.self) { try download(same.url("file")) }
         #expect(try transport().read(Location(same.url("small")), limit: 5, unless: "\"x\"") == .unchanged)
     }

@@ -21,7 +21,8 @@ struct ReleaseRetention {
             // Older apps may not be able to use the newest release.
             for (_, same) in Dictionary(grouping: own, by: { $0.requires.app?.description }) { same.last.map(keep) }
         }
-        var channels = Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel).mapValues(Channel.init)
+        var channels = Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel).mapValues(
+            Channel.init)
         while let release = pending.popLast() {
             guard let range = release.requires.from else { continue }
             let names: Set<String> = [release.channel, Feed.Release.defaultChannel]

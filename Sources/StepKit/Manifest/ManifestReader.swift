@@ -50,7 +50,9 @@ struct ManifestReader {
             expires: try fields.optionalTime("expires"),
             sqlite: try fields.optionalString("sqlite"),
             critical: critical,
-            requires: try fields.requires(example: "For example: \">=1.4 <3\", \"^2.1\" or \"~2.1.3\".") { try done($0) },
+            requires: try fields.requires(example: "For example: \">=1.4 <3\", \"^2.1\" or \"~2.1.3\".") {
+                try done($0)
+            },
             bundle: try bundle(fields),
             patches: try patches(fields),
             databases: try fields.named("databases").map { try database($0.name, $0.fields) },
@@ -73,7 +75,9 @@ struct ManifestReader {
         if !critical.isEmpty {
             let place = fields.path("")
             let refused = Set(critical).union(
-                critical.filter { $0.hasBytePrefix(place) }.map { String(Substring($0.utf8.dropFirst(place.utf8.count))) })
+                critical.filter { $0.hasBytePrefix(place) }.map {
+                    String(Substring($0.utf8.dropFirst(place.utf8.count)))
+                })
             if let name = names.first(where: refused.contains) {
                 throw fields.fail(
                     name, "is not known to this version of moult, and the manifest says that it is critical",
@@ -87,7 +91,10 @@ struct ManifestReader {
     private var warnings: [String] {
         let rest = unknownCount - unknown.count
         return unknown.map { "\(source): \($0) is not known to this version of moult and was ignored" }
-            + (rest > 0 ? ["\(source): \(counted(rest, "other field")) that this version of moult does not know \(rest == 1 ? "was" : "were") ignored"] : [])
+            + (rest > 0
+                ? [
+                    "\(source): \(counted(rest, "other field")) that this version of moult does not know \(rest == 1 ? "was" : "were") ignored"
+                ] : [])
     }
 
     /// The advice if a field is missing that only drafts may omit.

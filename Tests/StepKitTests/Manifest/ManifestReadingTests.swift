@@ -82,14 +82,17 @@ import Testing
         }
         #expect(try warnings(20).count == 20)
         #expect(try warnings(21).last == "m.json: 1 other field that this version of moult does not know was ignored")
-        #expect(try warnings(30).last == "m.json: 10 other fields that this version of moult does not know were ignored")
+        #expect(
+            try warnings(30).last == "m.json: 10 other fields that this version of moult does not know were ignored")
     }
 
     /// Readers compare each of these items with many others.
     @Test func `the numbers of critical fields, patches and alternatives are limited`() throws {
         func refusal(_ edit: Edit) throws -> String? {
             let text = try SampleDocuments.sealed().edited([edit]).line
-            return try #require(throws: MoultError.self) { try Manifest(parsing: Array(text.utf8), as: .sealed, source: "m") }.what
+            return try #require(throws: MoultError.self) {
+                try Manifest(parsing: Array(text.utf8), as: .sealed, source: "m")
+            }.what
         }
         let names = (0..<101).map { JSON.string("n\($0)") }
         #expect(try refusal(.set("/critical", .array(names))) == "m: critical must have at most 100 names, but has 101")
@@ -102,7 +105,9 @@ import Testing
                 == "m: patches must have at most 256 patches, but has 257")
         for name in ["app", "moult", "from"] {
             let range = Array(repeating: "1.2.3", count: 20_000).joined(separator: "||")
-            #expect(try refusal(.set("/requires/\(name)", .string(range))) == "m: requires.\(name) is longer than 1024 characters")
+            #expect(
+                try refusal(.set("/requires/\(name)", .string(range)))
+                    == "m: requires.\(name) is longer than 1024 characters")
         }
     }
 

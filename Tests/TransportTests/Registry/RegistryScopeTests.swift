@@ -14,7 +14,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "repository:team/food:pull,push", "repository:team/food:*", "repository:other:pull,push,delete repository:team/food:pull",
+        "repository:team/food:pull,push", "repository:team/food:*",
+        "repository:other:pull,push,delete repository:team/food:pull",
         "registry:catalog:*", "",
     ])
     func `a reader asks only for the right to pull from its repository`(scope: String) throws {
