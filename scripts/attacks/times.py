@@ -148,12 +148,12 @@ def long_settings(arena):
         arena.after = None
 
 
-@attack("the history of a store has 30,000 lines, a line of 30 MB, or 100,000 holds", harmless(), limit=90)
+@attack("the history of a store has 5,000 lines, a line of 30 MB, or 100,000 holds", harmless(), limit=90)
 def long_records(arena):
     one, two = arena.shop("1.0.0"), arena.shop("2.0.0")
     arena.store(one)
     line = pathlib.Path("store/.moult/history.jsonl").read_text()
-    for text in (line * 30_000, line + '{"time":"' + "x" * 30_000_000 + '"}\n', "x\n" * 300_000, "[" * 2_000_000):
+    for text in (line * 5_000, line + '{"time":"' + "x" * 30_000_000 + '"}\n', "x\n" * 300_000, "[" * 2_000_000):
         arena.write("store/.moult/history.jsonl", text)
         for words in (["status"], ["history"], ["apply", two]):
             arena.attack(*words, "--store", "store", limit=2 * SECONDS, memory=600, allowed="store")
