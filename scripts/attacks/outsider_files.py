@@ -267,7 +267,9 @@ def git_settings(arena):
         for name in core.fsmonitor core.pager core.sshCommand core.editor core.askPass core.gitProxy diff.external interactive.diffFilter gpg.program credential.helper filter.x.clean filter.x.smudge filter.x.process merge.x.driver diff.x.textconv diff.x.command pager.log pager.status uploadpack.packObjectsHook; do git config $name {trap}; done
         git config filter.x.required true; printf '* filter=x diff=x\n' > .git/info/attributes
         for hook in post-index-change reference-transaction pre-commit post-checkout fsmonitor-watchman; do printf '#!/bin/sh\n{trap}\n' > .git/hooks/$hook; chmod 755 .git/hooks/$hook; done; touch -d '1 hour ago' food.db draft.json""")
-    for words in (["pack", "repo/draft.json"], ["pack", "repo/draft.json", "--allow-dirty"], ["build", "repo/food.db", "-o", "out.db"]):
+    for words in (["pack", "repo/draft.json"], ["pack", "repo/draft.json", "--allow-dirty"], ["build", "repo/food.db", "-o", "out.db"], ["pack", "repo/draft.json"]):
+        # Git compares the content of a file, through filters, if its time is that of the index.
+        arena.sh("touch repo/food.db repo/draft.json repo/.git/index" if words[-1] != "--allow-dirty" else "touch -d '1 hour ago' repo/food.db")
         arena.attack(*words, allowed=["releases", "out.db", "repo/.git/index"], expects=harmless())
         # A confined program cannot write, but can show that it runs.
         arena.check("TRAP" not in arena.commands[-1].text, "program: git has run a program of the repository")
