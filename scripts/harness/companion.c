@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,7 +40,13 @@ static long long now(void) {
 
 static int is(const char *mode) { return !strcmp(wish.mode, mode); }
 
-static int stopped(void) { return access(stop, F_OK) == 0; }
+/* access() ignores the rights with which the app may be another user. */
+static int exists(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0;
+}
+
+static int stopped(void) { return exists(stop); }
 
 static void pause_for(long milliseconds) {
     for (long long end = now() + milliseconds * 1000000LL; now() < end && !stopped();) usleep(1000);
@@ -55,6 +62,12 @@ static long next_pause(void) {
     return wish.low + (long)(wish.seed >> 8) % (wish.high - wish.low + 1);
 }
 
+/* A read-only database is a link into the store. Root could write to it, but apps do not. */
+static int is_sealed(void) {
+    char target[8];
+    return readlink(wish.path, target, sizeof target) >= 7 && !strncmp(target, ".moult/", 7);
+}
+
 static int run(const char *sql) { return sqlite3_exec(db, sql, NULL, NULL, NULL); }
 
 static int connect_to_database(void) {
@@ -62,6 +75,8 @@ static int connect_to_database(void) {
     int flags = SQLITE_OPEN_READWRITE | (is("creates") ? SQLITE_OPEN_CREATE : 0);
     int code = sqlite3_open_v2(wish.path, &db, flags, NULL);
     if (code != SQLITE_OK) return code;
+    /* The file was opened when the path was no link yet, or is not used. */
+    if (is_sealed()) return SQLITE_READONLY;
     sqlite3_busy_timeout(db, 5000);
     if (is("wal")) code = run("PRAGMA journal_mode = WAL");
     /* SQLite refuses to leave WAL mode while other connections are open. */
@@ -97,15 +112,15 @@ static void transact(long number, char **sql, int count) {
         snprintf(line, sizeof line, "ack %ld %ld %lld %lld\n", number, mask, begun, now());
         tell(line);
     } else {
-        /* A release may move the database to another path. */
-        if (access(wish.path, F_OK) == 0) {
+        /* A release may move the database to another path, or make it read-only. */
+        if (exists(wish.path) && !is_sealed()) {
             snprintf(line, sizeof line, "error %ld %.900s (%d)\n", number, db ? sqlite3_errmsg(db) : "cannot open", code);
             tell(line);
         }
         if (db && !sqlite3_get_autocommit(db)) run("ROLLBACK");
     }
     if (code == SQLITE_OK && wish.hold) pause_for(wish.hold);
-    if (!is("stays")) {
+    if (!is("stays") || (code != SQLITE_OK && is_sealed())) {
         sqlite3_close(db);
         db = NULL;
     }

@@ -24,9 +24,17 @@ def tell(*words):
     os.write(out, (" ".join(map(str, words)) + "\n").encode())
 
 
+def is_sealed():
+    """Returns whether the database is a link into the store, to a read-only database. Root could write to it, but apps do not."""
+    return os.path.islink(path) and os.readlink(path).startswith(".moult/")
+
+
 def connect():
     connection = sqlite3.connect(f"file:{path}?mode={'rwc' if mode == 'creates' else 'rw'}", uri=True, timeout=5, isolation_level=None)
     try:
+        # The file was opened when the path was no link yet, or is not used.
+        if is_sealed():
+            raise sqlite3.OperationalError("read-only")
         if mode == "wal":
             connection.execute("PRAGMA journal_mode = WAL")
         if mode == "rollback":
@@ -65,8 +73,8 @@ def transact(number):
         tell("ack", number, mask, begun, time.monotonic_ns())
         pause(hold)
     except sqlite3.Error as error:
-        # A release may move the database to another path.
-        if os.path.exists(path):
+        # A release may move the database to another path, or make it read-only.
+        if os.path.exists(path) and not is_sealed():
             tell("error", number, error)
         if connection and connection.in_transaction:
             connection.rollback()

@@ -1,5 +1,5 @@
 """Runs a story with the real command and SQLite, and compares each result with the prediction of the oracle."""
-import base64, collections, hashlib, json, os, pickle, random, shutil, signal, sqlite3, stat, subprocess, sys, time
+import base64, collections, hashlib, json, os, pickle, random, shlex, shutil, signal, sqlite3, stat, subprocess, sys, time
 
 from harness import files, releases
 from harness.files import digest
@@ -113,7 +113,7 @@ class World:
         # The output of a command that may be killed goes to a file, because writes to it count as calls.
         if self.beside and self.beside.app:
             before = [*self.beside.app.around_command, *before]
-            note = note or "".join(word + " " for word in self.beside.app.around_command)
+            note = note or (shlex.join(self.beside.app.around_command) + " ").lstrip()
         into = ' > "$W/out" 2> "$W/err"' if "$STRIKE" in note else ""
         self.log.append(f"{note}$MOULT {self.shell(words)} --store \"$S\"{into}; echo \"exit $?\"" + ('; cat "$W/report"' if into else ""))
         begun = time.monotonic_ns()
