@@ -10,11 +10,13 @@ public enum ReleaseMarker {
     public static let tables: Set<String> = ownTables
     /// Returns whether a table is moult's own; compares names as SQLite does.
     public static func isOwn(_ name: String) -> Bool { tables.contains { SQLName($0) == SQLName(name) } }
-    /// Selects tables and views with these names that are not moult's own, because their columns differ.
+    /// Selects tables and views with these names that are not moult's own, because their columns differ. Does not ask for the
+    /// columns of other tables: their modules may exist only in the app.
     public static let foreign = """
         SELECT name FROM sqlite_schema AS x WHERE type IN ('table', 'view') AND CASE lower(name)
             WHEN '\(table)' THEN 'release,sequence,digest' WHEN '\(rejects)' THEN 'release,table,reason,row' END
-            != iif(type = 'view', '', (SELECT group_concat(c.name) FROM (SELECT name FROM pragma_table_info(x.name) ORDER BY cid) AS c))
+            != CASE WHEN type = 'view' OR lower(name) NOT IN ('\(table)', '\(rejects)') THEN ''
+                ELSE (SELECT group_concat(c.name) FROM (SELECT name FROM pragma_table_info(x.name) ORDER BY cid) AS c) END
         """
     /// Creates the table of the marker, or empties it.
     public static let create = """

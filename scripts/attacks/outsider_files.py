@@ -97,7 +97,7 @@ def full_disk_for_metrics(arena):
     arena.directory("metrics")
     for size in (4, 8, 12):
         ended = arena.attack("-m", "/bin/sh", "-c", f"""mount -t tmpfs -o size={size}k none metrics && cd metrics && dd if=/dev/zero of=fill bs=1 count=$(({size}*1024-4096)) 2>/dev/null
-            {{ moult status --prometheus --store ../store > app.new; [ -s app.new ] && mv app.new moult-app.prom; }}
+            moult status --prometheus --output moult-app.prom --store ../store
             if [ -e moult-app.prom ]; then grep -c '' moult-app.prom; tail -n 1 moult-app.prom | cut -c1-30; grep -c moult_feed moult-app.prom; else echo none; fi; exit 0""",
                              program="/usr/bin/unshare", expects=works("", 0), allowed=["metrics"])
         whole = arena.run([arena.command, "status", "--prometheus", "--store", "store"]).out

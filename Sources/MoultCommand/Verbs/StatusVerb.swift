@@ -6,6 +6,9 @@ internal import MoultStore
 /// `moult status`: shows the installed release, and whether it is healthy.
 enum StatusVerb {
     static let prometheus = Option("prometheus", "Print metrics for the Prometheus node exporter")
+    static let output = Option(
+        "output", letter: "o", value: .file(),
+        "With --prometheus: write the metrics to a file, which readers see as a whole")
     static let nagios = Option("nagios", "Print one line for Nagios, and exit with the status of a Nagios check")
 
     static let command = Command(
@@ -26,13 +29,13 @@ enum StatusVerb {
             moult.json, a reader still uses an older release.
             """,
         ],
-        options: [prometheus, nagios],
+        options: [prometheus, output, nagios],
         examples: [
             .init("Check the store in this directory:", "moult status"),
             .init("Print the status as JSON:", "moult status --json --store /var/lib/app"),
             .init(
                 "Write metrics for Prometheus:",
-                "moult status --prometheus > new; [ -s new ] && mv new moult-app.prom"),
+                "moult status --prometheus --output /var/lib/node-exporter/moult-app.prom"),
             .init("Run the command as a Nagios check:", "moult status --nagios --store /var/lib/app"),
         ],
         exits: [
@@ -57,6 +60,9 @@ enum StatusVerb {
             return ExitCode(rawValue: line.verdict.state.rawValue)
         }
         if call.has(prometheus) { return try printMetrics(call) }
+        if call.has(output) {
+            throw call.wrongUsage("--output needs --prometheus", why: "only metrics are written to a file")
+        }
         let status = try Status(of: call.snapshot())
         call.output.print(
             StatusReport(status: status, storeWords: call.storeWords, copies: try StatusReport.copies(in: status)))
@@ -68,16 +74,24 @@ enum StatusVerb {
         let status: Status
         do { status = try Status(of: store) } catch {
             // Without any metric, the store would look as if it had been removed.
-            call.output.lines { Metrics(store: store.layout, status: nil).write(to: &$0) }
+            try deliver(Metrics(store: store.layout, status: nil), call)
             throw error
         }
         var metrics = Metrics(store: store.layout, status: status)
         let sets = Result { try QuarantineShelf(layout: store.layout, settings: store.settings).sets() }
-        // The other metrics are printed in any case; the error follows.
+        // The other metrics are delivered in any case; the error follows.
         metrics.quarantine = try? sets.get()
-        call.output.lines { metrics.write(to: &$0) }
+        try deliver(metrics, call)
         // A user who may not read the quarantine does not need its metrics.
         if case .failure(let error) = sets, !Files.isDenied(error) { throw error }
         return .done
+    }
+
+    private static func deliver(_ metrics: Metrics, _ call: Call) throws {
+        guard let file = call.value(output) else { return call.output.lines { metrics.write(to: &$0) } }
+        var page = Page(for: Terminal())
+        metrics.write(to: &page)
+        // The exporter runs as another user.
+        try OutputFile.write(Array(page.text.utf8), to: file, mode: 0o644)
     }
 }

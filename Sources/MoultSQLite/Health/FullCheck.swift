@@ -43,10 +43,4 @@ extension Connection {
             if case .text(let name) = $0 { name } else { nil }
         }
     }
-
-    func integrityCheck(ofTable table: String, schema: String) throws -> [String] {
-        try query("PRAGMA \(quoteIdentifier(schema)).integrity_check(\(quoteLiteral(.text(table))))").compactMap {
-            if case .text(let line)? = $0.first, line != "ok" { line } else { nil }
-        }
-    }
 }

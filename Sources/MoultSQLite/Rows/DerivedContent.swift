@@ -2,12 +2,15 @@ package import MoultBasics
 
 /// Rebuilds full-text indexes whose text is in another table.
 enum SearchIndexes {
-    /// Rebuilds the indexes of these tables, and those of views. An index without content (`content=''`) cannot be rebuilt.
+    /// Rebuilds the indexes of these tables, and those of views that name one of them. An index without content (`content=''`)
+    /// cannot be rebuilt. Others stay as they are: a view may use functions that only the app has.
     static func rebuild(in connection: Connection, dependingOn tables: [String]) throws {
         guard !tables.isEmpty else { return }
         let changed = Set(tables.map { SQLName($0) })
         for index in try all(in: connection) {
-            guard try changed.contains(index.content) || isView(index.content, connection) else { continue }
+            guard try changed.contains(index.content) || isView(index.content, of: changed, connection) else {
+                continue
+            }
             let name = quoteIdentifier(index.name)
             try connection.run("INSERT INTO main.\(name)(\(name)) VALUES('rebuild')")
         }
@@ -45,10 +48,21 @@ enum SearchIndexes {
         return nil
     }
 
-    private static func isView(_ name: SQLName, _ connection: Connection) throws -> Bool {
-        try connection.query("PRAGMA main.table_list(\(quoteIdentifier(name.text)))").contains {
-            $0[0] == .text("main") && $0[2] == .text("view")
+    /// Returns whether a view reads one of the tables, possibly through other views.
+    private static func isView(_ name: SQLName, of tables: Set<SQLName>, _ connection: Connection) throws -> Bool {
+        let views = try connection.query("SELECT name, sql FROM main.sqlite_schema WHERE type = 'view'")
+        let words = Dictionary(
+            views.map { (SQLName($0[0].textOrEmpty), Set(sqlTokens($0[1].textOrEmpty).map { SQLName($0.text) })) }
+        ) {
+            first, _ in first
         }
+        var (pending, seen) = ([name], Set<SQLName>())
+        while let view = pending.popLast() {
+            guard seen.insert(view).inserted, let read = words[view] else { continue }
+            if !read.isDisjoint(with: tables) { return true }
+            pending += read.filter { words[$0] != nil }
+        }
+        return false
     }
 }
 

@@ -49,6 +49,10 @@ extension SalvageRun: WorkerRequest {
             limits: .init(memory: Validator.memory, processor: processor + 5, fileSize: max(1 << 30, 4 * size)))
     }
 
+    func mapping(_ path: (String) -> String) -> SalvageRun {
+        SalvageRun(name: name, copy: path(copy), target: path(target), processor: processor)
+    }
+
     func perform() -> Answer {
         do { return Answer(reading: try Salvage.Reader(copy, into: target).read()) } catch {
             let failure = (error as? Salvage.TargetFailure)?.error ?? MoultError(caught: error)

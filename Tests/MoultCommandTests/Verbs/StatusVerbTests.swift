@@ -255,6 +255,15 @@ import Testing
                 #"moult_installed{store="\#(world.scratch.path(#"a\"b\\c"#))"} 0"# + "\n"))
     }
 
+    @Test func `status --prometheus --output replaces the file as a whole`() throws {
+        try world.install(world.first)
+        try world.must("echo old > app.prom; moult status --prometheus --output app.prom")
+        #expect(try world.must("cat app.prom") == world.must("moult status --prometheus"))
+        let missing = try world.run("moult status --prometheus --output missing/app.prom")
+        #expect(missing.status != 0 && missing.err.contains("cannot write missing/app.prom"))
+        #expect(try world.run("moult status --output app.prom").status == 64)
+    }
+
     @Test(arguments: ["--json --nagios", "--json --prometheus", "--prometheus --nagios"])
     func `output formats cannot be combined`(_ forms: String) throws {
         try world.install(world.first)
