@@ -27,7 +27,7 @@ package struct FileReplacement {
         let place = Files.directory(of: absolute)
         let isThere = try Files.factsThroughLinks(place)?.kind == .directory
         // A file in a store is refused below, with better advice than that `current` is a link.
-        let isInStore = absolute.pathParts().contains { $0.hasBytes(of: ".moult") }
+        let isInStore = absolute.pathParts().contains { String($0).hasBytes(of: ".moult") }
         directory = try isThere && !isInStore ? PinnedDirectory.output(place) : nil
         let real = try directory?.place ?? Files.resolvedForOpening(place)
         path = "\(real == "/" ? "" : real)/\(Files.name(of: absolute))"
