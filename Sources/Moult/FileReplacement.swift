@@ -26,7 +26,9 @@ package struct FileReplacement {
         // A file has only one store, whichever path leads to its directory.
         let place = Files.directory(of: absolute)
         let isThere = try Files.factsThroughLinks(place)?.kind == .directory
-        directory = try isThere ? PinnedDirectory.output(place) : nil
+        // A file in a store is refused below, with better advice than that `current` is a link.
+        let isInStore = absolute.pathParts().contains { String($0).hasBytes(of: ".moult") }
+        directory = try isThere && !isInStore ? PinnedDirectory.output(place) : nil
         let real = try directory?.place ?? Files.resolvedForOpening(place)
         path = "\(real == "/" ? "" : real)/\(Files.name(of: absolute))"
         layout = try StoreLayout(ofFile: path)
