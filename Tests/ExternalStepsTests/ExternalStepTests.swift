@@ -48,7 +48,7 @@ import Testing
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply:
                 "echo done > GRANTED/file; echo '{\"reply\":\"error\",\"message\":\"no\",\"hint\":\"Try it later.\"}'; exit 1",
-            undo: "rm -f GRANTED/file; echo '{\"reply\":\"result\"}'")
+            undo: ": > GRANTED/file; echo '{\"reply\":\"result\"}'")
         let world = try StepWorld(program)
         try world.adapt(program)
         let before = try world.world.visible()

@@ -215,14 +215,14 @@ import Testing
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply: """
-                test -e GRANTED/file && { \(Self.result); exit; }
+                test -s GRANTED/file && { \(Self.result); exit; }
                 echo begun > GRANTED/file; sleep \(mark) & sleep \(mark)
                 """, undo: "rm -f GRANTED/file; \(Self.result)")
         let world = try StepWorld(program)
         try world.adapt(program)
         let moult = try Background([BuiltMoult.path(), "apply", world.world.second, "--store", world.store])
         try moult.wait {
-            try Files.facts("\(world.granted)/file") != nil
+            try Files.facts("\(world.granted)/file").map { $0.size > 0 } ?? false
                 && Shell.run(["pgrep", "-cf", "sleep \(mark)"]).output == "2\n"
         }
         moult.stop()

@@ -137,7 +137,9 @@ struct ChangedSealedTests {
     }
 
     /// A kill at any rename: the row is in the generation, in the transaction or in quarantine, and recovery keeps it.
-    @Test(arguments: 1...10) func `a repair that is killed keeps the changed file`(_ number: Int) throws {
+    @Test(.tags(.thorough), arguments: 1...10) func `a repair that is killed keeps the changed file`(_ number: Int)
+        throws
+    {
         try write(.file)
         _ = try store.run(
             """

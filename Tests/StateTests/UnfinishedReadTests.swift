@@ -96,22 +96,26 @@ import Testing
         "steps", "clean --dry-run",
     ]
 
-    @Test(arguments: readVerbs) func `no verb that reads recovers an update`(_ verb: String) throws {
+    @Test(.tags(.thorough)) func `no verb that reads recovers an update`() throws {
         try linkToApp()
         try addConsumer()
         _ = try unpacked()
         let before = try Tree(scratch.path)
-        _ = try run(verb.hasPrefix("inspect") ? "moult \(verb)" : "moult \(verb) --store got")
-        #expect(try Tree(scratch.path) == before)
+        for verb in Self.readVerbs {
+            _ = try run(verb.hasPrefix("inspect") ? "moult \(verb)" : "moult \(verb) --store got")
+            #expect(try Tree(scratch.path) == before, "\(verb)")
+        }
     }
 
-    @Test(arguments: ["sql -q 'SELECT release FROM items.item'", "attach", "who", "history", "quarantine"])
-    func `verbs that read say that an update is unfinished`(_ verb: String) throws {
-        let ended = try run("moult \(verb) --store store")
-        #expect(ended.status == 0, "\(ended)")
-        #expect(
-            ended.errors.replacing("\n", with: " ").contains(
-                "an update to 2.0.0 is unfinished; finish or undo it with: moult recover --store store"), "\(ended)")
+    @Test func `verbs that read say that an update is unfinished`() throws {
+        for verb in ["sql -q 'SELECT release FROM items.item'", "attach", "who", "history", "quarantine"] {
+            let ended = try run("moult \(verb) --store store")
+            #expect(ended.status == 0, "\(ended)")
+            #expect(
+                ended.errors.replacing("\n", with: " ").contains(
+                    "an update to 2.0.0 is unfinished; finish or undo it with: moult recover --store store"), "\(ended)"
+            )
+        }
         #expect(try Files.facts(journal()) != nil)
     }
 
@@ -162,9 +166,14 @@ import Testing
         try prepare(kind)
         let got = try kind == .hidden ? store : unpacked()
         let before = try Tree(scratch.path)
-        let connection = try Store(at: got).connect()
-        #expect(connection.lease.version == "1.0.0")
-        try connection.close()
+        if kind == .sidecar {
+            // SQLite would use such a link as part of the database.
+            #expect(throws: MoultError.self) { try Store(at: got).connect() }
+        } else {
+            let connection = try Store(at: got).connect()
+            #expect(connection.lease.version == "1.0.0")
+            try connection.close()
+        }
         #expect(
             try Tree(scratch.path).lines.filter { !$0.contains("/.moult/lock ") && !$0.contains("-shm ") }
                 == before.lines.filter { !$0.contains("/.moult/lock ") })
