@@ -78,7 +78,7 @@ import Testing
         #expect(try proxy.requests().count == (outcome == .busy ? 3 : 1))
     }
 
-    /// Without a condition, there is no file that has not been modified.
+    /// A server may send this status only in response to a conditional request.
     @Test func `"not modified" is an error unless moult has asked`() throws {
         let same = try ScriptedServer(scratch.path("public"), .notModified)
         let error = try #require(throws: MoultError.self) {
