@@ -999,7 +999,8 @@ class World:
         if self.beside and self.beside.app:
             # Rows that the operation removes are still expected here, except those of the companion.
             mine = tuple(f"row {number} of " for number in self.beside.rows)
-            found += [(check, text) for check, text in self.accounted(there) if check == "lost" and text.startswith(mine)]
+            found += [(check, f"{text} (beside an app: {self.beside.app.kind.name})") for check, text in self.accounted(there)
+                      if check == "lost" and text.startswith(mine)]
         if there.transactions:
             found.append(("left", f"left over in transactions: {there.transactions}"))
         if not self.struck and not outcome.same and ended.status == DONE and op["op"] in ("apply", "rollback"):

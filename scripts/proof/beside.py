@@ -24,6 +24,7 @@ def apps(world, flow, number, count=None, **rhythm):
         kind, create = (Kind("creates"), OWN) if name in flow.creates else (every[(number + at) % len(every)], None)
         started.append(Companion(world.tools, kind, os.path.join(world.store, name), INSERTS, os.path.join(world.directory, f"app-{number}-{at}.acks"),
                                  first=1_000_000 * (at + 1) + 10_000_000 * number, seed=number + at, create=create, count=count, **rhythm))
+    world.log.append(f"  beside: {'; '.join(f'{os.path.basename(app.path)}: {app.kind.name}' for app in started)}")
     return Crowd(started).ready()
 
 
