@@ -140,7 +140,9 @@ let package = Package(
             dependencies: ["MoultTool", "MoultBasics", "MoultFiles", "TestSupport", "MoultStore"]),
         .testTarget(
             name: "StateTests",
-            dependencies: ["MoultTool", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport"]),
+            dependencies: [
+                "MoultTool", "Moult", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
+            ]),
         .testTarget(
             name: "ProofTests",
             dependencies: [

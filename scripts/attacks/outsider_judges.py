@@ -59,9 +59,9 @@ def page(arena, path):
 
 
 def metrics(arena, text):
-    """Every line is a comment or a metric, and there is one `moult_up`."""
+    """Every line is a comment or a metric, and exactly one is `moult_up`."""
     for line in text.splitlines():
-        arena.check(re.fullmatch(r'#( \S.*)?|[a-z_]+(\{([a-z_]+="([^"\\\n]|\\[\\"n])*",?)*\})? [-+0-9.eE]+|[a-z_]+ NaN', line), f"characters: {line!r} is no metric")
+        arena.check(re.fullmatch(r'#( \S.*)?|[a-z_]+(\{([a-z_]+="([^"\\\n]|\\[\\"n])*",?)*\})? [-+0-9.eE]+|[a-z_]+ NaN', line), f"characters: {line!r} (not a metric)")
     arena.check(text.count("\nmoult_up{") == 1, "characters: a metric is added")
 
 
