@@ -91,10 +91,7 @@ import Testing
         try world.settings {
             $0.setting("forbidden", to: nil).setting("writable", to: [.string(world.world.scratch.path)])
         }
-        #expect(
-            try world.failure()?.why
-                == "moult.json lets the step write to \(world.world.scratch.path), which contains the store's own files"
-        )
+        #expect(try world.failure()?.why == "it contains \(world.store)/moult.json: the settings")
     }
 
     @Test func `only a program that no other user can change is run`() throws {
