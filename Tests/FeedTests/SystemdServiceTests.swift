@@ -6,11 +6,12 @@ import Testing
 
 /// A private systemd manager runs the service, without the confinement, which only works on a whole machine.
 @Suite(
+    .tags(.thorough),
     .enabled(
         if: geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
             && (try? Shell.run(["unshare", "--mount", "true"]).status) == 0, "needs root, systemd and a mount namespace"
     ))
-@Suite(.tags(.thorough)) struct SystemdServiceTests {
+struct SystemdServiceTests {
     private let bench: Bench
     private let instance: String
 

@@ -6,8 +6,9 @@ import Testing
 
 /// The installed units, as systemd itself reads them.
 @Suite(
+    .tags(.thorough),
     .enabled(if: (try? Files.factsThroughLinks("/usr/bin/systemd-analyze")) != nil, "systemd is not installed"))
-@Suite(.tags(.thorough)) struct SystemdUnitTests {
+struct SystemdUnitTests {
     private let scratch: Scratch
 
     /// Writes the units for a store in `/var/lib/app`, with the built command instead of the installed one.
