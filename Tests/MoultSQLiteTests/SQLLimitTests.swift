@@ -80,7 +80,7 @@ import Testing
         #expect(error?.outcome == .busy)
     }
 
-    /// The waits are those of SQLite's own busy handler: their sum is the timeout.
+    /// The pauses add up to the timeout, as in the busy handler of SQLite.
     @Test(arguments: [0, 3, 40, 250]) func `a connection waits for a lock as long as its timeout`(_ timeout: Int32)
         throws
     {

@@ -7,7 +7,7 @@ extension Salvage {
         package init(error: MoultError) { self.error = error }
     }
 
-    /// What was salvaged from one copy.
+    /// The result of reading one copy.
     package struct Reading: Sendable {
         package var report: Report
         /// Whether another way of reading the files may find more.
