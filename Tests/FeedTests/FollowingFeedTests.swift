@@ -284,10 +284,13 @@ import Testing
         try bench.must("rm public/test-2.0.0.json")
         #expect(try bench.must("moult apply").hasPrefix("no newer release: 2.0.0 is installed\n"))
         try bench.release("3.0.0", sequence: 3)
-        try bench.must("moult publish public rel/test-3.0.0.json -q -k a.key; rm public/test-3.0.0.json")
+        // A feed is not renewed without its files.
+        try bench.must("cp rel/test-2.0.0.json public")
+        try bench.must("moult publish public rel/test-3.0.0.json -q -k a.key; rm public/test-[23].0.0.json")
         #expect(try bench.run("moult apply").status == 1)
         #expect(try bench.installed() == "2.0.0")
         // A withdrawn release is left.
+        try bench.must("cp rel/test-[23].0.0.json public")
         for version in ["2.0.0", "3.0.0"] {
             try bench.must("moult publish public --withdraw \(version) --reason bad -q -k a.key")
         }

@@ -73,8 +73,8 @@ package struct AppContent: Equatable, Sendable {
                 try compare(
                     RowSearch.Side(layout, live, roots), RowSearch.Side(before, pristine, earlierRoots),
                     selected[table])
-            } catch  where Connection.needsApp(error) {
-                // Only the app can compare such rows, so all of them count as changed, and are kept.
+            } catch  where Connection.needsApp(error) || layout.hasReplacedName {
+                // Only the app can compare such rows, or no statement can name a column. All of them count as changed, and are kept.
                 let count = try live.rowCount(layout.name)
                 if count > 0 { rows[SQLName(layout.name)] = count }
             }

@@ -48,7 +48,12 @@ package struct MigrationLoss: Equatable, Sendable {
             let layout = try TableLayout.listed(table, in: before)
             let side = try RowSearch.Side(layout, before)
             if let other = try TableLayout.of(table, in: after) {
-                add(try Self.loss(side, try RowSearch.Side(other, after)))
+                do { add(try Self.loss(side, try RowSearch.Side(other, after))) } catch
+                    where Connection.needsApp(error) || layout.hasReplacedName
+                {
+                    // Only the app can compare such rows, so a copy of all is kept.
+                    add(Table(name: layout.name, rowsChanged: try before.rowCount(layout.name)))
+                }
             } else if let renamed = try new.first(where: { try Self.holds(side, $0, after) }) {
                 // One new table cannot replace two removed tables.
                 new.removeAll { $0 == renamed }

@@ -114,6 +114,9 @@ struct TableLayout {
         return columns.firstIndex { SQLName($0.name) == name }
     }
 
+    /// Whether the name of a column is probably not valid UTF-8.
+    var hasReplacedName: Bool { columns.contains { $0.name.unicodeScalars.contains("\u{FFFD}") } }
+
     /// Returns whether new rows never get the id of a deleted row.
     func isAutoincrement(in connection: Connection) throws -> Bool {
         guard let rowIDColumn else { return false }
