@@ -80,11 +80,7 @@ import Testing
         #expect(error?.outcome == .busy)
     }
 
-<<<<<<< HEAD
-    /// The pauses add up to the timeout, as with SQLite's own busy handler.
-=======
     /// The pauses add up to the timeout, as in the busy handler of SQLite.
->>>>>>> ebf5465c4d36decf0443eebe3021a55b0e88948c
     @Test(arguments: [0, 3, 40, 250]) func `a connection waits for a lock as long as its timeout`(_ timeout: Int32)
         throws
     {

@@ -7,11 +7,7 @@ extension Salvage {
         package init(error: MoultError) { self.error = error }
     }
 
-<<<<<<< HEAD
-    /// The rows salvaged from one copy.
-=======
     /// The result of reading one copy.
->>>>>>> ebf5465c4d36decf0443eebe3021a55b0e88948c
     package struct Reading: Sendable {
         package var report: Report
         /// Whether another way of reading the files may find more.
