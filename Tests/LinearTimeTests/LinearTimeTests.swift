@@ -1,10 +1,11 @@
 import MoultBasics
 import MoultLibc
+import TestSupport
 import Testing
 
 /// A reader of untrusted bytes takes at most 13 times as long for its largest input as for a tenth of that. A quadratic one takes a
 /// hundred times as long: an attacker could keep a store, or a publisher, busy with a small file.
-@Suite(.serialized) struct LinearTimeTests {
+@Suite(.tags(.thorough, .slow), .serialized) struct LinearTimeTests {
     /// Times below this are not compared: they consist of what every input takes, and of noise.
     private static let least = 0.004
 

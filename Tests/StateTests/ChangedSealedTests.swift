@@ -56,11 +56,14 @@ struct ChangedSealedTests {
     /// The repair refuses a -wal, because it would be read as part of the new file, and says how to move it away.
     @Test func `a repair keeps the sidecar that was moved away, together with its file`() throws {
         try write(.wal)
-        let refused = try store.run("moult apply \(store.manifest("2.0.0"))")
-        #expect(refused.status == 3, "\(refused)")
-        let advice = try #require(refused.errors.split(separator: "Move it away: ").last)
-        try store.must(
-            "\(advice.split(separator: "\n")[0]); moult apply -q \(store.manifest("2.0.0")); moult verify -q --deep")
+        // The advice concerns one sidecar at a time: the -wal, and the -shm of the program that has ended.
+        for _ in 1...2 {
+            let refused = try store.run("moult apply \(store.manifest("2.0.0"))")
+            #expect(refused.status == 3, "\(refused)")
+            let advice = try #require(refused.errors.split(separator: "Move it away: ").last)
+            try store.must(String(advice.split(separator: "\n")[0]))
+        }
+        try store.must("moult apply -q \(store.manifest("2.0.0")); moult verify -q --deep")
         try store.must(
             "cp store/.moult/quarantine/*/food.db kept.db; cp store/.moult/quarantine/*/food.db-wal.old kept.db-wal")
         #expect(try store.must("sqlite3 kept.db 'SELECT release FROM food'") == "2.0.0\nmine\n")

@@ -55,6 +55,7 @@ enum DeltaVerb {
             // cannot be read.
             let copies = ["\(temporary).old", "\(temporary).new"]
             for copy in copies { try Files.remove(copy) }
+            // The next run with this output removes a copy that stays.
             defer { for copy in copies { try? Files.remove(copy) } }
             try whileUnchanged([base, result]) {
                 for (file, copy) in zip([base, result], copies) { try Files.copy(file, to: copy, mode: 0o600) }

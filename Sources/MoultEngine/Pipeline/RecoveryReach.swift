@@ -17,8 +17,7 @@ struct RecoveryReach {
     init(_ plan: Plan, _ transaction: Transaction, steps: StepSet, consumers: [Consumer]) throws {
         layout = transaction.layout
         update = plan.words
-        let own = steps.others(of: plan)
-        programs = own.map { "the step \($0.name), which \($0.summary)" }
+        programs = steps.programs(of: plan).map { "the step \($0.name), which \($0.summary)" }
         // A call that no consumer answers any more runs nothing, but its consumer may be in the settings of the next command.
         for call in plan.calls where call.by != Consumer.byApp {
             let how = consumers.first { call.isOf($0) }?.programs ?? ""

@@ -87,6 +87,11 @@ package struct StepSet: Sendable {
         others.filter { step in plan.effects.contains { $0.step == step.name } }
     }
 
+    /// Returns those of them that are programs in the settings.
+    func programs(of plan: Plan) -> [any Step] {
+        others(of: plan).filter { step in settings.contains { $0.name == step.name && $0.executable != nil } }
+    }
+
     /// Throws unless the release uses all required steps, and no forbidden or unknown ones.
     func check(_ manifest: Manifest) throws {
         let uses = uses(for: manifest)

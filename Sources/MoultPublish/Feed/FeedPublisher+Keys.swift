@@ -19,8 +19,9 @@ extension FeedPublisher {
     /// key has put into the directory. Without a key list, a feed without signatures is accepted.
     func requireKnownSignature(_ bytes: [UInt8], _ list: KeyList?) throws {
         if try !isSigned(bytes, list) {
-            // A key that may not publish is the better reason.
-            _ = try SigningKeys(options.keys, before: list, next: nil, repeats: options.changesKeys)
+            // Keys that may not publish are the better reason.
+            let signing = try SigningKeys(options.keys, before: list, next: nil, repeats: options.changesKeys)
+            if signing.feed.isEmpty { try signing.verify(feed: bytes, [], named: Feed.fileName, at: options.now) }
             throw unproven(list)
         }
         if list == nil { try requireKnownKey() }
