@@ -67,8 +67,8 @@ import Testing
         #expect(run.out.split(separator: "\n").count == 1)
     }
 
-    /// The page contains rows of the databases.
-    @Test(arguments: [("644", "022", "644"), ("644", "077", "600"), ("600", "022", "600"), ("640", "022", "640")])
+    /// The page contains rows of the databases. Its group may be another one than theirs.
+    @Test(arguments: [("644", "022", "644"), ("644", "077", "600"), ("600", "022", "600"), ("640", "022", "600")])
     func `only users who can read both databases can read the page`(mode: String, umask: String, page: String) throws {
         let script =
             "chmod \(mode) new.db; umask \(umask); moult diff -q --html page.html old.db new.db; stat -c %a page.html"
