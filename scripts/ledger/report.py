@@ -22,8 +22,9 @@ def operations(totals):
 
 
 def share(totals):
-    """Returns the share of the commands during which another process committed."""
-    return totals["commands beside a commit"] / max(1, totals["commands"])
+    """Returns the share of the commands of new stories during which another process committed. The releases of kept stories have no
+    table for a companion."""
+    return totals["commands beside a commit"] / max(1, totals["commands"] - totals["commands of kept stories"])
 
 
 def table(totals, seconds):

@@ -176,8 +176,14 @@ struct TableComparison {
                 $0 + (try connection.rowCount($1.name))
             }
         }
-        diff.rowsBefore = try rows(old, oldConnection)
-        diff.rowsAfter = try rows(new, newConnection)
+        do {
+            diff.rowsBefore = try rows(old, oldConnection)
+            diff.rowsAfter = try rows(new, newConnection)
+        } catch {
+            guard AppNeed(error) != nil, let sqlite = error.sqlite else { throw error }
+            diff.method = .unread(sqlite.message)
+            return diff
+        }
         (diff.removed, diff.added) = (diff.rowsBefore, diff.rowsAfter)
         return diff
     }

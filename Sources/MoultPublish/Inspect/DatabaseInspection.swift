@@ -83,10 +83,15 @@ extension DatabaseInspection {
                 table.rows = try connection.rowCount(facts.name)
             } catch {
                 // FTS4 cannot count the rows of an index that stores no text. The details of damage are in the findings.
-                guard let error = error.sqlite, error.resultCode.primary == .corrupt || !facts.parts.isEmpty else {
+                guard let sqlite = error.sqlite else { throw error }
+                // A view with the text of an index may use a function that only the app has.
+                if sqlite.resultCode.primary == .corrupt || AppNeed(error) != nil {
+                    table.obstacle = sqlite.message
+                } else if !facts.parts.isEmpty {
+                    table.obstacle = "it stores no text"
+                } else {
                     throw error
                 }
-                table.obstacle = error.resultCode.primary == .corrupt ? error.message : "it stores no text"
             }
             return table
         }
