@@ -97,8 +97,8 @@ package struct ChangedGeneration {
             try Files.ensureDirectory(set, mode: 0o700)
             try record.write(to: set)
             try Files.setMode(directory, 0o755)
-            for suffix in SidecarSuffixes.all + [""] where try Files.facts("\(directory)/\(file.name)\(suffix)") != nil
-            {
+            // The file itself comes last: a set that has it is complete.
+            for suffix in file.suffixes + [""] where try Files.facts("\(directory)/\(file.name)\(suffix)") != nil {
                 try Files.rename("\(directory)/\(file.name)\(suffix)", to: "\(set)/\(record.keptName)\(suffix)")
             }
             for place in [set, layout.quarantine, directory] { try Files.syncDirectory(place) }

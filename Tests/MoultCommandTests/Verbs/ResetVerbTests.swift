@@ -123,7 +123,7 @@ import Testing
             "sqlite3 store/user.db \"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
                 + "INSERT INTO note(text) SELECT hex(zeroblob(500)) FROM n\"")
         // The free space is enough for the reset, but not for salvage.
-        try must("dd if=/dev/zero of=small/ballast bs=1M count=2 status=none")
+        try must("dd if=/dev/zero of=small/ballast bs=1k count=2000 status=none")
         let ended = try scratch.moult("moult reset user --set-user-data-aside --store small/store")
         #expect(ended.status == 0, "\(ended.err)")
         #expect(ended.out.contains("  nothing was salvaged: "), "\(ended.out)")
