@@ -50,11 +50,11 @@ enum Keys {
     }
 
     /// Returns the command that denies other users access to a secret key; nil if they cannot read or change it. A group may
-    /// have read access on purpose.
+    /// have read access on purpose. The command also removes the rights that an access control list gives to other users.
     fileprivate static func protection(of path: String) throws -> String? {
-        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.mode & 0o027 != 0 else {
-            return nil
-        }
+        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
+            try facts.mode & 0o027 != 0 || Permission.hasAccessList(path)
+        else { return nil }
         return shellLine(["chmod", "600", path])
     }
 

@@ -28,7 +28,10 @@ struct OutputStaging {
         let directory = try Files.absolute(parent)
         target = "\(directory == "/" ? "" : directory)/\(Files.name(of: output))"
         work = try WorkDirectory(in: directory, named: ".\(Files.name(of: output)).building")
-        try withExtendedLifetime(pinned) { try Self.check(output) }
+        do { try withExtendedLifetime(pinned) { try Self.check(output) } } catch {
+            work.remove()
+            throw error
+        }
     }
 
     /// The path of the work directory in SQLite.
