@@ -85,6 +85,7 @@ test-all: test-deps proof-deps release docs
 	$(MAKE) --no-print-directory sample
 	scripts/recipes
 	scripts/sample-package $(MOULT)
+	$(MAKE) --no-print-directory zoo attacks known
 	$(MAKE) --no-print-directory reader-test python-test portable-test sanitize-quick containers-test deb-test ansible-test
 
 # Samples of the random stories, of the killed flows, of the apps that write during updates, and of the broken stores.

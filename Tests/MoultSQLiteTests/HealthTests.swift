@@ -76,6 +76,27 @@ import Testing
         #expect(try connection.foreignKeyCheck(limit: 2).count == 2)
     }
 
+    /// SQLite 3.40 reports NULL in every row of `n`, because the column is declared before a column of the key.
+    @Test func `a table WITHOUT ROWID with a column before its key is damaged only if it has NULL`() throws {
+        let table =
+            "CREATE TABLE b(a INTEGER NOT NULL, n INTEGER NOT NULL, d INTEGER NOT NULL, PRIMARY KEY(a, d)) WITHOUT ROWID"
+        let sound = try scratch.database(
+            "sound.db",
+            "\(table); INSERT INTO b WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 300) SELECT i, i, i FROM c"
+        )
+        let connection = try Connection(path: sound, access: .readOnly)
+        #expect(try connection.quickCheck() == [])
+        #expect(try connection.integrityCheck() == [])
+        #expect(try connection.fullCheck() == [])
+        let damaged = try scratch.database(
+            "damaged.db",
+            """
+            CREATE TABLE b(a, n, d, PRIMARY KEY(a, d)) WITHOUT ROWID; INSERT INTO b VALUES(1, NULL, 3);
+            PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = '\(table)';
+            """)
+        #expect(try Connection(path: damaged, access: .readOnly).quickCheck() == ["NULL value in b.n"])
+    }
+
     @Test func `an attached database can be checked`() throws {
         try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
         try scratch.damage("b.db", at: 4096 + 3, with: [0xff, 0xff])
