@@ -66,7 +66,8 @@ import Testing
         try bench.must("printf '%s' '\(content)' > public/feed.json")
         let advice = "Restore feed.json and feed.json.minisig from a copy."
         // A command that signs verifies the signature before it parses anything.
-        #expect(try bench.refusal("moult publish public -k a.key", status: 3).contains("was changed after it was signed"))
+        #expect(
+            try bench.refusal("moult publish public -k a.key", status: 3).contains("was changed after it was signed"))
         for line in ["--check", "--check --trust a.pub", "--list-uploads"] {
             #expect(
                 try bench.refusal("moult publish public \(line)", status: status)
