@@ -53,7 +53,7 @@ enum Keys {
     /// have read access on purpose. The command also removes the rights that an access control list gives to other users.
     fileprivate static func protection(of path: String) throws -> String? {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
-            try facts.mode & 0o027 != 0 || Permission.hasAccessList(path)
+            try facts.mode & 0o027 != 0 || Files.hasAccessList(path)
         else { return nil }
         return shellLine(["chmod", "600", path])
     }
