@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `moult replace`, which needs only the command and two database files.
-@Suite struct ReplaceTests {
+@Suite(.tags(.slow)) struct ReplaceTests {
     let scratch: Scratch
     init() throws {
         scratch = try Scratch()

@@ -223,12 +223,15 @@ extension Doctor {
             if database.kind.isSealed {
                 remedy = ["moult", "apply"]
                 let file = try assessment.sealedFile(of: database)
-                switch file.standing {
-                case .damaged(let why):
-                    let own = generation.path(database.member)
-                    // The store's own path of an in-place database is a link to the app's file.
-                    (path, fault) = (try Files.target(ofLink: own) ?? own, "it \(why)")
-                case .confirmed, .unconfirmed:
+                let own = generation.path(database.member)
+                // The store's own path of an in-place database is a link to the app's file.
+                let target = try Files.target(ofLink: own) ?? own
+                if case .damaged(let why) = file.standing {
+                    (path, fault) = (target, "it \(why)")
+                } else if file.standing == .unconfirmed, try file.entry?.isVerified(own) != true {
+                    // A program that sets the times of the file back leaves only its content as evidence.
+                    (path, fault) = (target, "it was changed after it was sealed")
+                } else {
                     path = try store.place(of: database)
                     fault = file.linkFault.map { _ in "it is not a symlink through .moult/current" }
                 }
