@@ -228,7 +228,7 @@ extension Doctor {
                 let target = try Files.target(ofLink: own) ?? own
                 if case .damaged(let why) = file.standing {
                     (path, fault) = (target, "it \(why)")
-                } else if file.standing == .unconfirmed, try file.entry?.isVerified(own) != true {
+                } else if file.standing == .unconfirmed, try !file.isVerified(own) {
                     // A program that sets the times of the file back leaves only its content as evidence.
                     (path, fault) = (target, "it was changed after it was sealed")
                 } else {

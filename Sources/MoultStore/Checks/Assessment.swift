@@ -92,6 +92,8 @@ package struct Assessment {
         /// A sidecar next to the file or the link, with which SQLite would read other data than that of the release.
         let sidecar: String?
         let entry: Seal.Entry?
+        /// Reads the file and returns whether it has the content that was sealed.
+        package func isVerified(_ path: String) throws -> Bool { try entry?.verifiedFacts(of: path) != nil }
         /// The fault that the sidecar causes, as a sentence; nil without one.
         package var sidecarFault: String? {
             sidecar.map(Sidecars.fault)

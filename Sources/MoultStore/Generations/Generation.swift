@@ -181,9 +181,6 @@ extension Seal.Entry {
         else { return nil }
         return SealedFacts(sha256: sha256, facts)
     }
-
-    /// Returns whether the file at a path has the content that was sealed.
-    package func isVerified(_ path: String) throws -> Bool { try verifiedFacts(of: path) != nil }
 }
 
 extension Generation {
