@@ -15,14 +15,14 @@ import Testing
     ]
 
     /// Kills the command at each of the calls; returns how often it was killed before it had completed. The command must make
-    /// every one of these calls at least once. `links` adds the calls that make hard links.
+    /// every one of these calls at least once. `links` adds the calls that make hard links, and `without` leaves calls out.
     private func sweep(
-        _ command: [String], links: Bool = false, prepare: () throws -> String,
+        _ command: [String], links: Bool = false, without: Set<String> = [], prepare: () throws -> String,
         inspect: (String, Comment) throws -> Void
     ) throws -> Int {
         let moult = try BuiltMoult.path()
         var fired: [String: Int] = [:]
-        let calls = Self.calls + (links ? [("linkat", 2)] : [])
+        let calls = Self.calls.filter { !without.contains($0.name) } + (links ? [("linkat", 2)] : [])
         for call in calls {
             for number in stride(from: 1, through: call.most, by: 1) {
                 let store = try prepare()
@@ -46,7 +46,8 @@ import Testing
         let manifest = try BrokenStore.release(in: releases.path)
         var broken = try BrokenStore(manifest)
         var endings: [CrashRecovery.Result.Ending: Int] = [:]
-        let fired = try sweep(["reset", "user", "--set-user-data-aside"], links: true) {
+        // SQLite itself removes no file: a confined process salvages the rows.
+        let fired = try sweep(["reset", "user", "--set-user-data-aside"], links: true, without: ["unlink"]) {
             broken = try BrokenStore(manifest)
             return broken.root
         } inspect: { root, note in
