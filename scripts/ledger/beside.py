@@ -29,7 +29,7 @@ class Beside:
         # The app ends soon, because a command waits several seconds for an app that uses the file all the time.
         acks = os.path.join(world.directory, f"acks{world.companions}")
         self.app = Companion(world.options.tools, kind, world.full(self.path), [BESIDE], acks, first=1_000_000 * world.companions,
-                             seed=op["kind"], count=2 + op["pick"] % 12)
+                             seed=op["kind"], count=8 + op["pick"] % 12)
         shell = self.app.shell.replace(world.options.tools.companion, "$COMPANION").replace(world.store, "$S").replace(world.directory, "$W")
         world.log.append(f"{shell} & while ! [ -s $W/acks{world.companions} ]; do sleep 0.01; done")
         self.app.ready()
