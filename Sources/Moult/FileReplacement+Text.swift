@@ -60,12 +60,16 @@ extension FileReplacement {
     package func summary(of plan: Plan, new: String?) throws -> [String] {
         var sentences: [String] = []
         for effect in plan.effects {
-            guard case .replace(_, _, let size, let way, let why, _, let rows) = effect.change else { continue }
+            let (size, rows): (Int, [RowFate])
+            switch effect.change {
+            case .replace(_, _, let replaced, _, let fates): (size, rows) = (replaced, fates)
+            // The old file is no database, and stays as it is.
+            case .create(_, let created): (size, rows) = (created, [])
+            default: continue
+            }
             let content = ByteCount(size)
             if let new {
-                sentences.append(
-                    "\(name) gets the content of \(new), \(content), \(way == .live ? "live" : "by exchange"): \(why)"
-                )
+                sentences.append("\(name) gets the content of \(new), \(content)")
                 sentences += rows.map { $0.plannedText(keptIn: Self.copyName) }
                 sentences.append("a complete copy of the old content is kept")
                 if case .unfit = try Fitness.of(path, judge: { _ in nil }), try Files.facts(path)?.size != 0 {

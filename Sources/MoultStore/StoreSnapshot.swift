@@ -9,8 +9,6 @@ package import StepKit
 /// current content of a record.
 package final class StoreSnapshot {
     package let layout: StoreLayout
-    /// Whether an earlier attempt of the same update failed because a program opened a database at the wrong moment.
-    package var isContested = false
     private var settingsRead: Result<Settings, any Error>?
     private var holdsRead: Result<Holds, any Error>?
     private var pointerRead: Result<String?, any Error>?

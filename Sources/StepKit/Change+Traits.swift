@@ -82,8 +82,6 @@ extension Change {
             ChangeTraits(.changes, .leaves).file(.drained, path, takesOutOfUse: true).directories([generation])
         case .quarantine(let path, _, _):
             ChangeTraits(.removes, .leaves).file(.drained, path, takesOutOfUse: true)
-        case .move(let from, let path):
-            ChangeTraits(.changes, .changes).file(.drained, from, path, takesOutOfUse: true)
         case .seal(let member, let size):
             ChangeTraits(.adds, .arrives).unpacking([member]).staging(size, asFile: false)
         case .keepTemplate(let member, let size):
@@ -95,9 +93,9 @@ extension Change {
             ChangeTraits(.changes).directories([to] + (from.map { [$0] } ?? [])).detail
         case .link(let path, let member): ChangeTraits(.adds).file(.named, path).using(member).detail
         case .create(let path, let size): ChangeTraits(.adds, .arrives).file(.named, path).staging(size)
-        case .replace(let path, let member, let size, let way, _, _, _):
+        case .replace(let path, let member, let size, _, _):
             ChangeTraits(.changes, .leaves, .arrives).using(member).staging(size)
-                .file(way == .live ? .written : .drained, path, takesOutOfUse: true)
+                .file(.written, path, takesOutOfUse: true)
         case .migrate(let path, let members, _, _, _):
             ChangeTraits(.changes, .changes).unpacking(members).file(.written, path, takesOutOfUse: true)
         case .restoreRows(let path, _, let set, let size, let generations):

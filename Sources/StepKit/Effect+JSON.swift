@@ -40,11 +40,10 @@ extension Change {
         case .create(let path, let size): ["do": "create", "path": .string(path), "size": .size(size)]
         case .quarantine(let path, let why, let reason):
             ["do": "quarantine", "path": .string(path), "why": .string(why), "reason": .string(reason.rawValue)]
-        case .move(let from, let path): ["do": "move", "from": .string(from), "path": .string(path)]
-        case .replace(let path, let member, let size, let way, let why, let reason, let rows):
+        case .replace(let path, let member, let size, let reason, let rows):
             .compact([
                 "do": "replace", "path": .string(path), "member": .string(member), "size": .size(size),
-                "way": .string(way.rawValue), "why": .string(why), "reason": .string(reason.rawValue),
+                "reason": .string(reason.rawValue),
                 "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
             ])
         case .migrate(let path, let members, let from, let to, let rows):
@@ -87,14 +86,9 @@ extension Change {
             self = .quarantine(
                 path: try fields.string("path"), why: try fields.string("why"),
                 reason: try fields.word("reason", KeptReason.self) ?? .reset)
-        case "move": self = .move(from: try fields.string("from"), path: try fields.string("path"))
         case "replace":
-            guard let way = try fields.word("way", Database.Replacement.self) else {
-                throw fields.fail("way", "is missing")
-            }
             self = .replace(
                 path: try fields.string("path"), member: try fields.string("member"), size: try fields.count("size"),
-                way: way, why: try fields.string("why"),
                 reason: try fields.word("reason", KeptReason.self) ?? .replaced,
                 rows: try fields.objects("rows").map { try RowFate($0) })
         case "migrate":

@@ -32,8 +32,6 @@ public enum Change: Sendable, Equatable {
     case adopt(path: String, generation: String)
     /// Moves a writable database and its sidecars to quarantine.
     case quarantine(path: String, why: String, reason: KeptReason)
-    /// Moves a writable database to its path in the release.
-    case move(from: String, path: String)
 
     // copy
     /// Puts a sealed file from the bundle into the new generation.
@@ -52,11 +50,9 @@ public enum Change: Sendable, Equatable {
     case link(path: String, member: String)
     /// Creates a missing writable database from the template in the generation.
     case create(path: String, size: Int)
-    /// Replaces the content of a writable database with that of the release. Preserved rows are carried over; other app content
-    /// is kept.
-    case replace(
-        path: String, member: String, size: Int, way: Database.Replacement, why: String, reason: KeptReason,
-        rows: [RowFate])
+    /// Replaces the content of a writable database with that of the release, in place. Preserved rows are carried over; other app
+    /// content is kept.
+    case replace(path: String, member: String, size: Int, reason: KeptReason, rows: [RowFate])
     /// Migrates a user database to the release's schema, in one transaction.
     case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate] = [])
     /// Restores rows of one table from a set in quarantine. `generations` are those that shipped the set's content and the
@@ -128,10 +124,8 @@ extension Effect {
         case .link(let path, _): "\(path) through current"
         case .create(let path, let size): "\(path) from the template, \(ByteCount(size))"
         case .quarantine(let path, let why, _): "\(path) and its sidecar files go to quarantine: \(why)"
-        case .move(let from, let path): "\(from) moves to \(path), with its data"
-        case .replace(let path, _, let size, let way, let why, _, let rows):
-            (["\(path), \(ByteCount(size)), \(way == .live ? "live" : "by exchange"): \(why)"]
-                + rows.map { $0.plannedText(keptIn: "quarantine") }).joined(separator: "; ")
+        case .replace(let path, _, let size, _, let rows):
+            (["\(path), \(ByteCount(size)), in place"] + rows.map { $0.plannedText(keptIn: "quarantine") }).joined(separator: "; ")
         case .migrate(let path, let members, let from, let to, let rows):
             (["\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"]
                 + rows.map(\.migratedText)).joined(separator: "; ")

@@ -87,9 +87,6 @@ extension PlanContext {
     /// Whether files from before moult are restored.
     public var bringsBackAdopted: Bool { purpose == .rollback && isAdopted(generation) }
 
-    /// Returns the current path of the database's file, if the database has app data and the release moves the file.
-    public func movedFrom(_ database: Database) throws -> String? { try moved(database)?.path }
-
     /// Returns the earlier form of a database whose file the release moves: from the installed release or, if that does not
     /// list the database, from the newest kept release whose file still exists. Returns nil if the file is not moved. Adopted
     /// files never move, and a rollback to them moves no file.

@@ -36,8 +36,6 @@ public struct PlanContext: Sendable {
     public package(set) var restoringTable: RestoredTable?
     /// Whether the programs that have a database open are asked to release it before it changes.
     public package(set) var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
-    /// Whether an earlier attempt at the same update failed because a program was using a database.
-    public package(set) var isContested = false
     /// Whether trusted release keys have signed the manifest itself, so that the publisher's proofs count.
     public package(set) var trustsProofs = false
     /// The members that are taken from a kept generation instead of the bundle or a patch.
@@ -107,11 +105,6 @@ extension PlanContext {
     /// Returns whether the plan creates a writable database at a path.
     public func creates(_ path: String) -> Bool {
         planned.contains { if case .create(path, _) = $0.change { true } else { false } }
-    }
-
-    /// Returns whether the plan moves the file at a path.
-    public func moves(_ from: String) -> Bool {
-        planned.contains { if case .move(from, _) = $0.change { true } else { false } }
     }
 
     /// Returns whether the plan turns the file at a path into a generation.

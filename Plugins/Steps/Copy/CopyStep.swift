@@ -44,13 +44,7 @@ public struct CopyStep: Step {
     /// Returns the change for a cache. The delete step has already determined whether the existing cache matches.
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
         let path = context.path(of: database)
-        if context.adopts(path) {
-            let way = try ReplacementWay(path: context.store.path(path), forced: .exchange, context: context)
-                .choose()
-            return .replace(
-                path: path, member: database.member, size: database.size, way: way.way, why: way.why,
-                reason: .replaced, rows: [])
-        }
+        if context.adopts(path) { return .create(path: path, size: database.size) }
         switch try context.occupant(of: database) {
         case .nothing, .missing, .generationLink: return .create(path: path, size: database.size)
         case .own, .cache, .claimed, .foreign, .link, .obstacle:
@@ -74,7 +68,7 @@ public struct CopyStep: Step {
         switch try context.store.look(path) {
         case .nothing: throw context.missing(database, at: path)
         case .directory, .other: throw try context.obstacle(at: path, database)
-        case .link, .sealedLink: try ReplacementWay.requireTrustedLink(database, context)
+        case .link, .sealedLink: try TrustedLink.require(database, context)
         case .file: break
         }
         return [
@@ -116,7 +110,7 @@ public struct CopyStep: Step {
         }
     }
 
-    /// Returns whether a user database stays unchanged; a moved one also keeps its content.
+    /// Returns whether a user database stays unchanged.
     private func isKept(_ database: Database, _ effects: [Effect]) -> Bool {
         effects.contains { effect in
             guard database.kind.isMigrated, effect.database == database.name, case .keep = effect.change else {
@@ -135,14 +129,13 @@ public struct CopyStep: Step {
                 if let database = effect.database.flatMap(context.plan.release.database) {
                     try PreserveRules(database: database, release: context.plan.release.version).check(staged)
                     if isKept(database, effects) {
-                        let place = try context.plan.movedFrom(database)
-                        try UserSchema(database: database, context: context.plan, path: place).check(staged)
+                        try UserSchema(database: database, context: context.plan).check(staged)
                     }
                 }
             case .linkInPlace(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
-            case .create(let path, _), .replace(let path, _, _, _, _, _, _):
+            case .create(let path, _), .replace(let path, _, _, _, _):
                 try WritableStaging(context: context).stage(effect.database, as: path)
             case .restoreRows:
                 guard let restored = context.plan.restoring else { continue }

@@ -91,9 +91,8 @@ struct RowForecast {
     /// Returns the installed release's database whose file is replaced. It is found by its path, because a release can give the
     /// file another name.
     private func installed() throws -> ReleasedDatabase? {
-        let path = try context.movedFrom(database).flatMap { context.moves($0) ? $0 : nil } ?? database.path
         guard let installed = context.installed, let generation = context.installedGeneration,
-            let before = installed.databases.first(where: { $0.path == path && $0.kind.isReplaced })
+            let before = installed.databases.first(where: { $0.path == database.path && $0.kind.isReplaced })
         else { return nil }
         return ReleasedDatabase(before, generation: generation, sequence: installed.sequence)
     }

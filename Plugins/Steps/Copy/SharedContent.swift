@@ -9,40 +9,34 @@ struct SharedContent {
     let context: PlanContext
 
     func change() throws -> Change {
-        if let before = try context.moved(database), context.moves(before.path) {
-            let isOwn = database.kind.continues(before.kind)
-            return try replace(at: before.path, reason: isOwn ? usual : .takenOver, isOwn: isOwn, isMoved: true)
-        }
         switch try context.occupant(of: database) {
         case .nothing, .generationLink, .cache: return .create(path: database.path, size: database.size)
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw try context.obstacle(at: database.path, database)
-        case .own: return try replace(at: database.path, reason: usual, isOwn: true)
-        case .claimed: return try replace(at: database.path, reason: .takenOver, isOwn: false)
-        case .foreign: return try replace(at: database.path, reason: usual, isOwn: false)
+        case .own: return try replace(reason: usual, isOwn: true)
+        case .claimed: return try replace(reason: .takenOver, isOwn: false)
+        case .foreign: return try replace(reason: usual, isOwn: false)
         case .link(let target):
             guard
                 context.installed?.databases.contains(where: { $0.path == database.path && $0.kind.isReplaced }) == true
             else { throw context.foreignLink(target, at: database.path, database) }
-            try ReplacementWay.requireTrustedLink(database, context)
-            return try replace(at: database.path, reason: usual, isOwn: true)
+            try TrustedLink.require(database, context)
+            return try replace(reason: usual, isOwn: true)
         }
     }
 
     private var usual: KeptReason { context.purpose == .rollback ? .rolledBack : .replaced }
 
-    private func replace(at path: String, reason: KeptReason, isOwn: Bool, isMoved: Bool = false) throws -> Change {
-        let place = context.store.path(path)
-        let facts = try examine(place, isOwn: isOwn, reason)
+    private func replace(reason: KeptReason, isOwn: Bool) throws -> Change {
+        let place = context.store.path(database.path)
+        guard let facts = try examine(place, isOwn: isOwn, reason) else {
+            return .create(path: database.path, size: database.size)
+        }
         if isOwn, facts.digest == database.sha256 {
             return .keep(why: "its content is already from this release")
         }
-        // An app that has a foreign file open may not know moult, so the file is not replaced while it is open.
-        let forced = isOwn || reason == .takenOver || context.policy.alwaysAdopts ? database.replace : .exchange
-        let (way, why) = try ReplacementWay(path: place, forced: forced, isMoved: isMoved, context: context).choose()
         return .replace(
-            path: database.path, member: database.member, size: database.size, way: way, why: why, reason: reason,
-            rows: facts.rows)
+            path: database.path, member: database.member, size: database.size, reason: reason, rows: facts.rows)
     }
 
     /// Facts about the file, read without changing it.
@@ -51,13 +45,15 @@ struct SharedContent {
         var rows: [RowFate] = []
     }
 
-    private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
+    /// Returns nil for a file that moult did not create and that is not a database: it becomes a generation, and the database is
+    /// created in its place.
+    private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts? {
+        if try Files.facts(place)?.size == 0 { return Facts() }
         do { return try NonInvasiveReader.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error
             as MoultError
         {
             if error.isAboutAccess || [.preserve, .occupied].contains(error.code) { throw error }
-            // A file that is not a database has no rows; it becomes a generation.
-            if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return Facts() }
+            if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return nil }
             throw MoultError(
                 Template.code, .refused,
                 what: "the \(reason == .takenOver ? "" : "shared ")database \(place) cannot be read",

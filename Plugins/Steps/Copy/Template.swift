@@ -10,28 +10,15 @@ enum Template {
     static let code = MoultError.Code.userDatabase
 
     static func change(for database: Database, _ context: PlanContext) throws -> Change {
-        if let from = try context.movedFrom(database), context.moves(from) { return try moved(database, from, context) }
         switch try context.occupant(of: database) {
         case .nothing, .generationLink, .cache: return .create(path: database.path, size: database.size)
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw try context.obstacle(at: database.path, database)
         case .own, .foreign, .claimed, .link:
-            try ReplacementWay.requireTrustedLink(database, context)
+            try TrustedLink.require(database, context)
             if context.bringsBackAdopted { return try restoreAdopted(database, context) }
             return try UserSchema(database: database, context: context).change()
         }
-    }
-
-    private static func moved(_ database: Database, _ from: String, _ context: PlanContext) throws -> Change {
-        let change = try UserSchema(database: database, context: context, path: from).change()
-        guard case .migrate = change else { return change }
-        throw MoultError(
-            code, .refused, what: "release \(context.release.version) moves and migrates the database \(database.name)",
-            why: "one update cannot do both safely",
-            now:
-                "Nothing was changed. First install a release that has the new path, but no new migrations. The publisher may have to "
-                + "make one."
-        )
     }
 
     private static func restoreAdopted(_ database: Database, _ context: PlanContext) throws -> Change {
@@ -45,7 +32,6 @@ enum Template {
                 now: "Nothing was changed. To copy that file next to the database: "
                     + shellLine(["cp", adopted, try Files.firstFree("\(place).adopted")]))
         }
-        let way = try ReplacementWay(path: place, forced: nil, context: context).choose()
         let forecast = RowForecast(database: database, context: context, isOwn: true, digest: nil)
         let rows: [RowFate]
         do { rows = try NonInvasiveReader.into(place) { try forecast.rowsLeft($0, place) } } catch let error
@@ -62,7 +48,6 @@ enum Template {
                 cause: error)
         }
         return .replace(
-            path: database.path, member: database.member, size: database.size, way: way.way,
-            why: "the adopted file is restored", reason: .rolledBack, rows: rows)
+            path: database.path, member: database.member, size: database.size, reason: .rolledBack, rows: rows)
     }
 }

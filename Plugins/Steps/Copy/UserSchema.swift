@@ -7,8 +7,6 @@ internal import StepKit
 struct UserSchema {
     let database: Database
     let context: PlanContext
-    /// The current path of the database, if the update moves it.
-    var path: String?
 
     func change() throws -> Change {
         let kept = "the existing file is kept"
@@ -66,7 +64,7 @@ struct UserSchema {
         }
     }
 
-    private var place: String { context.store.path(path ?? database.path) }
+    private var place: String { context.store.path(database.path) }
 
     /// Returns the database's `user_version`; nil if it cannot be read and the release does not need it.
     private func version() throws -> Int? {

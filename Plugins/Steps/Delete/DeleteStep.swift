@@ -19,7 +19,8 @@ public struct DeleteStep: Step {
         {
             effects += try retire(installed, generation, context)
         }
-        return try effects + moves(context) + adopt(context) + quarantine(context)
+        try requirePaths(context)
+        return try effects + adopt(context) + quarantine(context)
     }
 
     /// Plans to postpone the replacement of caches that a process has open. A cache can be recreated at any time, so such a
@@ -150,60 +151,17 @@ public struct DeleteStep: Step {
             now: "Nothing was changed. Ask the publisher for a release that gives the new database another name.")
     }
 
-    /// Plans to move databases with the app's data to their paths in the release.
-    private func moves(_ context: PlanContext) throws -> [Effect] {
-        try context.release.databases.compactMap { database in
+    /// Throws if the release has a database with app data at another path: apps may have the file open, and no rename is safe then.
+    private func requirePaths(_ context: PlanContext) throws {
+        for database in context.release.databases {
             try requireUse(of: database, context)
-            guard let before = try context.moved(database) else { return nil }
-            let (from, new) = (before.path, try context.store.look(database.path))
-            try requireMovable(database, from, isNewPathTaken: new != .nothing, context)
-            if !database.kind.continues(before.kind) { try context.proveTakeOver(of: database, from: before) }
-            guard new == .nothing, !context.release.databases.contains(where: { $0.path == from }) else {
-                throw MoultError(
-                    .occupied, .refused,
-                    what: "\(context.store.path(from)) cannot be moved to \(database.path)",
-                    why: new == .nothing
-                        ? "release \(context.release.version) has another database at the old path"
-                        : "the new path is already in use",
-                    now: "Nothing was changed. "
-                        + (new == .nothing
-                            ? "Ask the publisher for a release that keeps the path."
-                            : "Ask the publisher for a release that keeps the path, or move the file at the new path away: "
-                                + Files.commandToMoveAway(context.store.path(database.path)))
-                )
-            }
-            for suffix in SidecarSuffixes.all where try context.store.look(database.path + suffix) != .nothing {
-                throw stray(
-                    context.store.path(database.path + suffix), next: "\(database.path), to which \(from) moves",
-                    "the sidecar belongs to another file, and SQLite would use it as part of the database")
-            }
-            return effect(.delete, database.name, .move(from: from, path: database.path))
-        }
-    }
-
-    /// Throws if the database cannot be moved. A file at the new path does not count as the missing one, because an app may
-    /// have created an empty file there.
-    private func requireMovable(
-        _ database: Database, _ from: String, isNewPathTaken: Bool, _ context: PlanContext
-    ) throws {
-        switch try context.store.look(from) {
-        case .file: return
-        case .nothing:
-            var missing = context.missing(database, at: from)
-            if isNewPathTaken {
-                let (old, new) = (context.store.path(from), context.store.path(database.path))
-                missing.now =
-                    "Nothing was changed. Restore the file. If \(new) is that file, move it back, then apply "
-                    + "again: \(shellLine(["mv", new, old]))"
-            }
-            throw missing
-        case .link(let target), .sealedLink(let target):
+            guard let before = try context.moved(database) else { continue }
             throw MoultError(
                 .occupied, .refused,
-                what: "\(context.store.path(from)) cannot be moved to \(database.path)",
-                why: "the old path is a symbolic link to \(target), and moult does not move links",
-                now: "Nothing was changed. Put the file itself there, then apply again.")
-        case .directory, .other: throw try context.obstacle(at: from, database)
+                what: "release \(context.release.version) has \(database.name) at \(database.path), and the file is at \(before.path)",
+                why: "the path of a database with app data cannot change, because apps may have the file open",
+                now: "Nothing was changed. Ask the publisher for a release that keeps the path \(before.path), or that gives the "
+                    + "database at \(database.path) another name.")
         }
     }
 

@@ -38,7 +38,6 @@ extension Orchestrator {
             } catch is StoreChanged {
                 try watcher.stopIfAsked()
                 store = snapshot()
-                store.isContested = true
             }
         }
     }

@@ -78,7 +78,7 @@ package struct Orchestrator: Sendable {
         try SchemaForecast(layout: layout, context: prepared.context, isDeep: deep).check(plan)
         let content = ContentForecast(
             layout: layout, release: release, installed: installed, limit: deep ? .max : ContentForecast.quick)
-        try content.checkLiveReplacements(plan)
+        try content.checkRewrites(plan)
         if deep { try content.fill(&plan) }
         return try deep ? plan : plan.warningOfUncountedRows(in: layout)
     }
@@ -92,7 +92,7 @@ package struct Orchestrator: Sendable {
             let content = ContentForecast(
                 layout: layout, release: prepared.context.release, installed: prepared.context.installed,
                 limit: ContentForecast.quick)
-            try content.checkLiveReplacements(prepared.plan)
+            try content.checkRewrites(prepared.plan)
             try content.fill(&prepared.plan)
             return try prepared.plan.warningOfUncountedRows(in: layout)
         }

@@ -16,21 +16,21 @@ final class Adoption: WritableEffect {
     private let generation: String
     private let transaction: Transaction
     private let product: String
-    /// The file, held so that no other process has it open; shared with the exchange that gives the path new content.
+    /// The file, held so that no other process has it open.
     private let old: DrainedFile
-    private let isHeldByExchange: Bool
-    /// Whether other processes may keep the file open, so that its content is copied.
-    let isLive: Bool
+    /// Whether the content is replaced in place, so that it is copied, and other processes may keep the file open.
+    let isCopied: Bool
+    /// The staged file that will be created in place of this one; nil if a link takes its place.
+    private let newFile: String?
 
     init(
         _ effect: Effect, path: String, generation: String, transaction: Transaction, product: String,
-        exchange: Exchange?, isLive: Bool
+        isCopied: Bool, newFile: String?
     ) {
         (self.effect, self.path, self.generation) = (effect, path, generation)
-        (self.transaction, self.product, self.isLive) = (transaction, product, isLive)
+        (self.transaction, self.product, self.isCopied, self.newFile) = (transaction, product, isCopied, newFile)
         place = transaction.layout.file(path)
-        old = exchange?.old ?? DrainedFile(place)
-        isHeldByExchange = exchange != nil
+        old = DrainedFile(place)
     }
 
     private var directory: String { transaction.layout.generation(generation) }
@@ -40,9 +40,11 @@ final class Adoption: WritableEffect {
     // MARK: before the decision
 
     func hold() throws {
-        if isLive { return }
+        if isCopied { return }
         if try isDone && Files.facts(place)?.inode != Files.facts(kept)?.inode { return }
-        if !isHeldByExchange { try drain() }
+        try drain()
+        // Apps must have the same access to the new file as to the old one.
+        if let newFile { try Files.copyAttributes(from: place, to: newFile) }
         // After a crash, programs may write to the file before recovery runs, even if the generation already has a hard link to
         // it, so the digest is recorded again.
         let isThere = try Files.facts(directory) != nil
@@ -124,13 +126,13 @@ final class Adoption: WritableEffect {
 
     // MARK: after the decision
 
-    /// Puts the file into the generation: as a hard link, or as a copy if other processes keep it open. A later effect puts the
-    /// release's content at the file's path.
+    /// Puts the file into the generation: as a copy, as a hard link if a link takes its place, or by a rename. A later effect puts
+    /// the release's content at the file's path.
     func perform() throws {
         let copy = "\(transaction.adopted)/\(path)"
         if try Files.facts(directory) == nil {
             try Files.rename(transaction.adopted, to: directory)
-        } else if try isLive && Files.facts(copy) != nil {
+        } else if try isCopied && Files.facts(copy) != nil {
             // Recovery has copied the file again, because programs may have written to it since the crash.
             try Files.setMode(directory, 0o700)
             if try isDone && !isContained(in: copy) { try Removable.moveToQuarantine(kept, path, transaction) }
@@ -141,8 +143,19 @@ final class Adoption: WritableEffect {
         if try !isDone {
             guard try old.isHeld() else { throw old.inUse() }
             try Files.setMode(directory, 0o700)
-            try Files.hardLink(place, at: kept)
-            try old.requireFile(at: kept) { try Files.remove(kept) }
+            if newFile == nil {
+                try Files.hardLink(place, at: kept)
+                try old.requireFile(at: kept) { try Files.remove(kept) }
+            } else {
+                try Files.rename(place, to: kept)
+                func moveBack() throws { _ = try Files.renameIfFree(kept, to: place) }
+                try old.requireFile(at: kept, undo: moveBack)
+                guard try old.isHeld() else {
+                    try moveBack()
+                    throw old.inUse()
+                }
+                try Files.syncDirectory(Files.directory(of: place))
+            }
         }
         try Files.setMode(directory, 0o555)
         try Files.syncDirectory(directory)
@@ -159,7 +172,7 @@ final class Adoption: WritableEffect {
                 try Files.rename(kept, to: place)
             } else if facts.inode == there?.inode {
                 try Files.remove(kept)
-            } else if isLive {
+            } else if isCopied {
                 if try !isContained(in: place) { try Removable.moveToQuarantine(kept, path, transaction) }
                 try Files.remove(kept)
             }
@@ -174,7 +187,7 @@ final class Adoption: WritableEffect {
         }
     }
 
-    func release() throws { if !isHeldByExchange { old.release() } }
+    func release() throws { old.release() }
 
     func finish() throws { try release() }
 }

@@ -45,15 +45,6 @@ struct ContentTransfer {
     /// Whether the update is refused if no row can be carried over, because the operator has not accepted that.
     var mustCarry: Bool { !rules.isEmpty && !acceptsUnpreserved }
 
-    /// Returns whether the file existed before moult and is not a database.
-    func isForeignNonDatabase(_ path: String) throws -> Bool {
-        guard isForeign else { return false }
-        do {
-            _ = try NonInvasiveReader.into(path) { try $0.int("PRAGMA schema_version") }
-            return false
-        } catch let error as MoultError where error.code == .databaseCorrupt { return true }
-    }
-
     /// Carries the rows over. The caller has begun a transaction in the new database; the old database is not changed.
     func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
         var transfer = self

@@ -15,13 +15,13 @@ extension Plan {
         for effect in effects {
             let (path, new, limit): (String, Int, Int)
             switch effect.change {
-            case .replace(let replaced, _, let size, _, _, _, _):
+            case .replace(let replaced, _, let size, _, _):
                 (path, new, limit) = (replaced, purpose == .rollback ? size : 0, ContentForecast.quick)
             case .migrate(let migrated, _, _, _, _):
                 (path, new, limit) = (migrated, bundle?.size ?? 0, MigrationForecast.largest)
             default: continue
             }
-            guard let live = try Files.factsThroughLinks(layout.file(movedFrom(path) ?? path)) else { continue }
+            guard let live = try Files.factsThroughLinks(layout.file(path)) else { continue }
             guard max(live.size, new) > limit else { continue }
             plan.warnings.append(
                 "not all rows of \(path) were counted, because more than \(ByteCount(limit)) would have to be read; \(advice)"

@@ -19,15 +19,19 @@ protocol WritableEffect: AnyObject {
     /// Numbers recorded with the decision, from which recovery can tell what was done.
     var facts: [String: UInt64] { get throws }
 
-    /// Takes only the lock, briefly, so that several databases can be tried together. May be called again after `release`. Does
-    /// not read or carry over anything yet.
+    /// Reads the database, and prepares everything that needs no lock. Whatever can be refused is refused here.
+    func examine() throws
+    /// Takes only the lock, briefly, so that several databases can be tried together. May be called again after `unlock`.
     func acquire() throws
+    func unlock() throws
     /// Holds the database and proves whether its old content is expendable. Called once.
     func hold() throws
+    /// Writes as much as possible before the decision, so that a full disk prevents it.
+    func copyPages() throws
     /// Makes the changes that can be undone exactly.
     func perform() throws
     func revert() throws
-    /// Copies as much as possible before the first commit.
+    /// Throws if the changes cannot be made final.
     func stage() throws
     /// Makes the change final, usually by SQLite's own commit. Returns whether anything was committed: then the update cannot
     /// be undone.
@@ -45,7 +49,10 @@ extension WritableEffect {
     var fates: [RowFate] { displacement?.fates ?? [] }
     var waitsForOthers: Bool { false }
     var facts: [String: UInt64] { [:] }
+    func examine() throws {}
     func acquire() throws {}
+    func unlock() throws {}
+    func copyPages() throws {}
     func perform() throws {}
     func revert() throws {}
     func stage() throws {}

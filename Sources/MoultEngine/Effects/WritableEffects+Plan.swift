@@ -11,71 +11,34 @@ extension WritableEffects {
     /// and last those that take leases, because a lease can be held only briefly.
     func effects() throws -> [any WritableEffect] {
         if let built { return built }
-        var exchanges: [String: Exchange] = [:]
-        var live: [LiveReplacement] = []
+        var rewrites: [Rewrite] = []
         var adoptions: [String: Adoption] = [:]
-        let isLive = Set(
-            plan.effects.compactMap { effect -> String? in
-                guard case .replace(let path, _, _, .live, _, _, _) = effect.change else { return nil }
-                return path
-            })
-        for effect in plan.effects {
-            guard case .replace(let path, _, _, .exchange, _, _, _) = effect.change else { continue }
-            exchanges[path] = try exchange(effect, path)
-        }
         for effect in plan.effects {
             guard case .adopt(let path, let generation) = effect.change else { continue }
             adoptions[path] = Adoption(
                 effect, path: path, generation: generation, transaction: transaction, product: plan.product,
-                exchange: exchanges[path], isLive: isLive.contains(path))
+                isCopied: plan.rewrites(path), newFile: plan.creates(path) ? transaction.waiting(path) : nil)
         }
         for effect in plan.effects {
-            guard case .replace(let path, _, _, .live, _, _, _) = effect.change else { continue }
+            guard case .replace(let path, _, _, _, _) = effect.change else { continue }
             let adoption = adoptions[path]
-            live.append(
-                LiveReplacement(
+            rewrites.append(
+                Rewrite(
                     effect, place: place(path), waiting: transaction.waiting(path),
-                    transfer: try transfer(effect, path), displacement: try displacement(effect, place(path)),
-                    patience: transaction.patience, adopt: { try adoption?.copy($0) },
-                    isDone: { [unowned self] in try isReplaced(effect, path) }))
+                    copy: "\(transaction.directory)/held/\(path)", transfer: try transfer(effect, path),
+                    displacement: try displacement(effect, place(path)), patience: transaction.patience,
+                    adopt: { try adoption?.copy($0) }, isDone: { [unowned self] in try isReplaced(effect, path) }))
         }
         var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
         all += try plan.effects.compactMap { try rowRestore($0) }
-        all += live
+        all += rewrites
         all += try plan.effects.compactMap { try setAside($0) }
-        all += plan.effects.compactMap { exchanges[$0.exchangedPath ?? ""] }
         all += plan.effects.compactMap { effect in
             guard case .adopt(let path, _) = effect.change else { return nil }
             return adoptions[path]
         }
-        all += plan.effects.compactMap { effect in
-            guard case .move(let from, let path) = effect.change else { return nil }
-            return MoveFile(
-                effect, from: place(from), to: place(path), exchange: exchanges[path],
-                inode: inodes[MoveFile.key(place(from))],
-                keepNewcomer: { [transaction] in
-                    try Removable.moveToQuarantine(transaction.layout.file(from), from, transaction)
-                })
-        }
         built = all
         return all
-    }
-
-    private func exchange(_ effect: Effect, _ path: String) throws -> Exchange {
-        let from = plan.movedFrom(path).map(place)
-        let held = try from.flatMap { try isMoved($0, to: place(path)) ? nil : $0 } ?? place(path)
-        return Exchange(
-            effect, place: place(path), held: held, waiting: transaction.waiting(path),
-            transfer: try transfer(effect, path),
-            displacement: try displacement(effect, held, at: from ?? held),
-            counter: inodes[Exchange.key(path)], replaced: inodes[Exchange.oldKey(path)],
-            isDone: { [unowned self] in try isReplaced(effect, path) })
-    }
-
-    /// Returns whether the file is already at its new path. After a crash, an app may have created another file at the old
-    /// path.
-    private func isMoved(_ from: String, to path: String) throws -> Bool {
-        try MoveFile.isDone(from: from, to: path, inode: inodes[MoveFile.key(from)])
     }
 
     private func migration(_ effect: Effect) throws -> Migration? {
@@ -166,10 +129,9 @@ extension WritableEffects {
         return finding.fault == nil || finding.awaitsMigration
     }
 
-    /// Creates the gate for old content. `path` is the path that apps use; `held` differs from it if the update has already
-    /// moved the file.
-    private func displacement(_ effect: Effect, _ held: String, at path: String? = nil) throws -> Displacement {
-        Displacement(place: held, directory: try shelf(effect, held), record: try record(effect, path ?? held))
+    /// Creates the gate for old content.
+    private func displacement(_ effect: Effect, _ place: String) throws -> Displacement {
+        Displacement(place: place, directory: try shelf(effect, place), record: try record(effect, place))
     }
 
     private func shelf(_ effect: Effect, _ path: String) throws -> String {
@@ -184,7 +146,7 @@ extension WritableEffects {
         let (why, reason): (String, KeptReason) =
             switch effect.change {
             case .quarantine(_, let why, let reason): (why, reason)
-            case .replace(_, _, _, _, _, let reason, _):
+            case .replace(_, _, _, let reason, _):
                 (
                     reason == .rolledBack
                         ? "rolled back to \(release.version)" : "release \(release.version) replaced it", reason
@@ -206,14 +168,14 @@ extension WritableEffects {
 
     /// Returns the transfer of the old content of the database at a path.
     func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
-        guard case .replace(_, _, _, _, _, let reason, _) = effect.change,
+        guard case .replace(_, _, _, let reason, _) = effect.change,
             let database = effect.database.flatMap(release.database)
         else {
             throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
         }
         // The path determines which installed database the old content belongs to, because a release can give the file another
         // name. A file from before moult belongs to none.
-        let held = place(plan.movedFrom(path) ?? path)
+        let held = place(path)
         let before =
             plan.adopts(path) ? nil : installed?.databases.first { $0.kind.isReplaced && place($0.path) == held }
         let origin = before.flatMap { before in
@@ -258,8 +220,12 @@ extension WritableEffects {
     }
 }
 
-extension Effect {
-    fileprivate var exchangedPath: String? {
-        if case .replace(let path, _, _, .exchange, _, _, _) = change { path } else { nil }
+extension Plan {
+    fileprivate func rewrites(_ path: String) -> Bool {
+        effects.contains { if case .replace(path, _, _, _, _) = $0.change { true } else { false } }
+    }
+
+    fileprivate func creates(_ path: String) -> Bool {
+        effects.contains { if case .create(path, _) = $0.change { true } else { false } }
     }
 }

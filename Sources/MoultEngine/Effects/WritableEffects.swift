@@ -44,22 +44,19 @@ final class WritableEffects {
         if !effects.isEmpty { try transaction.journal.sync() }
         for effect in effects { try requireOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
         isHeld = true
-        for effect in effects {
-            let path = effect.effect.drainedPath.map(place) ?? effect.place
-            // A file that this user may not read can only be set aside unchanged.
-            if effect is SetAside, try !Files.isReadable(path) { continue }
-            try HardLinks(path, own: names()).separate()
-        }
+        // Recovery finds the second names that this update gives to files that it sets aside.
+        let isDecided = !inodes.isEmpty || digests != nil
+        for effect in effects where !isDecided || effect.effect.drainedPath == nil { try SoleName.require(effect.place) }
         // This check comes before anything is drained: a refused update must not change even a journal mode.
-        for effect in effects where effect.effect.drainedPath != nil && !(effect is LiveReplacement) {
-            try waitUntilClosed(effect)
-        }
+        for effect in effects where effect.effect.drainedPath != nil { try waitUntilClosed(effect) }
         try recordJournalModes(effects)
+        for effect in effects { try effect.examine() }
         // Migrations and row restores may wait a long time for other processes' transactions, so they go first, before the
         // databases of the other effects are locked.
         for effect in effects where effect.waitsForOthers { try effect.hold() }
         try acquire(effects, stop)
         for effect in effects where !effect.waitsForOthers { try effect.hold() }
+        for effect in effects { try effect.copyPages() }
     }
 
     private func acquire(_ effects: [any WritableEffect], _ stop: () throws -> Void) throws {
@@ -70,7 +67,7 @@ final class WritableEffects {
             {
                 // Another process is using one of the databases briefly. All of them are released, so that the process can end
                 // its transaction.
-                for effect in effects.reversed() where effect is LiveReplacement { try effect.release() }
+                for effect in effects.reversed() { try effect.unlock() }
                 try stop()
             }
         }
@@ -87,26 +84,13 @@ final class WritableEffects {
     }
 
     private func waitUntilClosed(_ effect: any WritableEffect) throws {
-        if let adoption = effect as? Adoption, adoption.isLive { return }
+        if let adoption = effect as? Adoption, adoption.isCopied { return }
         guard let path = effect.effect.drainedPath.map(place), try Files.facts(path)?.kind == .file else { return }
         let files = try [path] + Sidecars.of(path).paths
         var backoff = Backoff(.seconds(2), longest: 20)
         while try OpenFiles.isOpenHere(path) || !OpenFiles.holders(of: files).isEmpty {
             if !backoff.pause() { throw InUse.error(path, advice: "Stop that program, and try again.") }
         }
-    }
-
-    /// Returns the paths at which this transaction, or an adoption, may have made a hard link to a database.
-    private func names() throws -> [String] {
-        var directories = try Generation.names(transaction.layout).filter { AdoptedGeneration.isName($0) }
-            .map(transaction.layout.generation)
-        for root in Set(
-            [transaction.layout.quarantine] + plan.stagedPaths.map { transaction.layout.quarantine(of: $0) })
-        {
-            directories += try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.map { "\(root)/\($0)" }
-        }
-        let files = try directories.flatMap { directory in try Files.list(directory).map { "\(directory)/\($0)" } }
-        return files + plan.stagedPaths.map { transaction.waiting($0) }
     }
 
     private func recordJournalModes(_ effects: [any WritableEffect]) throws {
@@ -140,17 +124,6 @@ final class WritableEffects {
             digests["waiting/\(path)"] = try SHA256.digest(ofFileAt: waiting).hex
         }
         return digests
-    }
-
-    func expendable() throws -> [String: Displacement.DiscardProof] {
-        var proofs: [String: Displacement.DiscardProof] = [:]
-        for effect in try effects() {
-            guard case .replace(let path, _, _, _, _, _, _) = effect.effect.change,
-                let proof = effect.displacement?.proof, proof != .kept
-            else { continue }
-            proofs[path] = proof
-        }
-        return proofs
     }
 
     /// Returns the fate of the rows of each database.
@@ -211,7 +184,7 @@ final class WritableEffects {
     /// again.
     func isDone(_ effect: Effect) throws -> Bool {
         switch effect.change {
-        case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
+        case .replace(let path, _, _, _, _): try isReplaced(effect, path)
         case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
         default: false
         }
@@ -221,23 +194,16 @@ final class WritableEffects {
     /// marker says: a file that is taken over may have had the same content before.
     func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
         guard let database = effect.database.flatMap(release.database), !inodes.isEmpty || digests != nil,
-            let facts = try Files.factsThroughLinks(place(path))
+            try Files.factsThroughLinks(place(path)) != nil, try isDatabase(place(path))
         else { return false }
-        guard database.kind.isReplaced else {
-            // The content has no marker, but the staged file is known by its inode.
-            if digests == nil { return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"] }
-            // The app may have written to the file in place since, but no process writes to the staged file.
-            let waiting = transaction.waiting(path)
-            if try Files.facts(waiting) != nil { return try !Transaction.isPublished(waiting, database.sha256) }
-            return try Transaction.isPublished(place(path), database.sha256)
-        }
-        if let old = inodes[Exchange.oldKey(path)], old == facts.inode { return false }
-        guard try isDatabase(place(path)) else { return false }
         let connection = try Connection(path: place(path), access: .readWrite)
+        let hasMarker = try connection.int(ReleaseMarker.isThere) == 1
+        // A file from before moult has no marker, and the content that it replaces has one.
         let isThere =
-            try connection.int(ReleaseMarker.isThere) == 1
-            && connection.scalar(ReleaseMarker.digest) == .text(database.sha256)
-            && inodes[LiveReplacement.key(path)].map { try $0 != LiveReplacement.schemaVersion(connection) } ?? true
+            try database.kind.isReplaced
+            ? hasMarker && connection.scalar(ReleaseMarker.digest) == .text(database.sha256)
+                && inodes[Rewrite.key(path)].map { try $0 != Rewrite.schemaVersion(connection) } ?? true
+            : !hasMarker
         try connection.close()
         return isThere
     }
@@ -256,7 +222,7 @@ final class WritableEffects {
             let isCommitted =
                 switch effect.change {
                 case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
-                case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
+                case .replace(let path, _, _, _, _): try isReplaced(effect, path)
                 case .restoreRows: try rowRestore(effect)?.isDone() ?? false
                 // A change that this list does not have counts as committed, so that it is never undone by mistake.
                 default: true

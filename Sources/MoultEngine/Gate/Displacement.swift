@@ -7,8 +7,7 @@ internal import StepKit
 /// The only gate through which the content of a writable database is replaced, migrated or removed.
 ///
 /// The gate requires a proof that the old content is expendable, computed while the database is held. Content without such a
-/// proof goes to quarantine before the decision. The files that an update leaves in its directory are also removed through
-/// the gate, because after an exchange the old file is there.
+/// proof goes to quarantine before the decision.
 final class Displacement {
     /// Why old content may be discarded.
     enum DiscardProof: String, Sendable {
@@ -48,26 +47,9 @@ final class Displacement {
     /// Records that the same update turns the old file into a separate generation.
     func proveAdopted(_ fates: [RowFate]) { (self.fates, proof) = (fates.filter { !$0.isEmpty }, .adopted) }
 
-    /// Records that an undo after a crash replaces content that an app may have changed, so that the content is kept.
-    func proveUndone() {
-        (proof, record.reason, record.why) = (.kept, .undone, "an undo after a crash replaced the file")
-    }
-
     var isKept: Bool { proof == .kept }
 
     // MARK: keeping
-
-    /// Gives the complete file, which has no sidecars, a second name in quarantine. `leased` is the lease on it, if this process
-    /// has one.
-    func keepFile(_ leased: WriteLease? = nil) throws {
-        try begin(FileFacts.of(place), leased, has: { _ in false })
-        if try !Files.hardLinkIfPossible(place, at: file) { throw cannotKeep() }
-        if let leased, try !leased.isOfFile(at: file) {
-            try Files.remove(file)
-            throw cannotKeep()
-        }
-        try sync()
-    }
 
     /// Copies the database into quarantine, as the connection sees it.
     func keepCopy(of connection: Connection) throws {
@@ -130,17 +112,7 @@ final class Displacement {
         }
     }
 
-    private func cannotKeep() -> MoultError {
-        MoultError(
-            .quarantine, .refused, what: "the old content of \(place) cannot be kept",
-            why: "a hard link to the file cannot be made, because of its file system or its owner",
-            now: "Publish the release with \"replace\": \"live\".")
-    }
-
     // MARK: the end of the update
-
-    /// Makes the kept content permanent, once other content is in place.
-    func commit() throws { try Self.completeSet(directory, live: [place], isInstalled: true) }
 
     /// Completes the sets that a transaction put into quarantine, even after a crash: they become permanent if the update was
     /// installed; otherwise those that are not needed are removed.

@@ -19,10 +19,6 @@ package struct Removable {
         try Files.removeTree(path, last: [QuarantineRecord.fileName, Transaction.waitingName])
     }
 
-    /// The value that is recorded instead of the inode of a staged file that recovery recreates: a file at that path is then
-    /// not old content.
-    static let recreatedInode: UInt64 = 0
-
     /// Removes a set in quarantine. The set is first renamed in one step, so that a crash does not leave half of it.
     package func removeSet() throws {
         let trash = "\(Files.directory(of: path))/\(Self.trashPrefix)\(Files.name(of: path))"
@@ -74,7 +70,7 @@ package struct Removable {
             guard
                 try kept.isSame(asAnyOf: facts)
                     || live.contains(where: {
-                        // `HardLinks` may have given the database a separate file since.
+                        // The operator may have given the database a separate file since.
                         try Files.haveSameBytes(file, $0, leased: leased)
                     }) || isCopy && has(file)
             else { return nil }
@@ -95,15 +91,8 @@ package struct Removable {
         try Files.facts("\(directory)/\(record.keptName)")
     }
 
-    /// The staged files of a transaction. Old content from an exchange is first moved to quarantine, unless the record of the
-    /// decision says that it is expendable.
-    init(staging transaction: Transaction, _ state: Journal.State, isRecovery: Bool) throws {
-        for path in state.plan?.exchanged ?? [] {
-            // After a crash, another program may have put a different file in place, even if the update was complete.
-            let isUnknown = isRecovery && state.decided != nil
-            let isReplaced = try !isUnknown || Self.hasNewContent(path, transaction, state.plan)
-            try Self.secure(path, transaction, state, isReplaced: isReplaced)
-        }
+    /// The staged files of a transaction.
+    init(staging transaction: Transaction, _ state: Journal.State) throws {
         if let plan = state.plan { try Self.keepDisplaced(by: plan, transaction, state.decided ?? [:]) }
         self.init(transaction.directory)
     }
@@ -116,64 +105,6 @@ package struct Removable {
             try transaction.hasCreated(transaction.layout.generation(plan.to.generation), inodes)
         else { return }
         try ChangedGeneration(in: transaction.generation, transaction.layout).keep(by: transaction.id)
-    }
-
-    /// A staged copy of a database, or one of its sidecars, which recovery will create again.
-    init?(staged path: String, suffix: String, _ transaction: Transaction, _ state: Journal.State) throws {
-        try Self.secure(path, transaction, state, isReplaced: false)
-        guard try Files.facts(transaction.waiting(path) + suffix) != nil else { return nil }
-        self.init(transaction.waiting(path) + suffix)
-    }
-
-    /// Moves to quarantine any old content at the path of a staged file, unless the record of the decision says that this
-    /// content is expendable. `isReplaced` tells whether the new content is in place.
-    private static func secure(
-        _ path: String, _ transaction: Transaction, _ state: Journal.State, isReplaced: Bool
-    ) throws {
-        let waiting = transaction.waiting(path)
-        guard let facts = try Files.facts(waiting) else { return }
-        switch state.expendable[path] {
-        case .shipped, .kept: return
-        // The rows of the old file are in the new one, unless another program has replaced the new one.
-        case .accounted: if isReplaced, state.undoing == nil { return }
-        case .adopted, nil: break
-        }
-        guard let decided = state.decided, decided["waiting/\(path)"] != recreatedInode else { return }
-        let isStaged =
-            try state.isCopied
-            ? isStagedContent(path, transaction, state.plan) : decided["waiting/\(path)"] == facts.inode
-        // A sidecar at this path belongs to the staged copy, which was there before the exchange.
-        if try !isStaged && !isKept(waiting, path, transaction, state.plan, facts) {
-            try moveToQuarantine(waiting, path, transaction)
-        }
-    }
-
-    /// Returns whether the content of the release is in place; false if that is unknown.
-    private static func hasNewContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
-        do {
-            guard let database = try replaced(path, transaction, plan) else { return false }
-            if !database.kind.isReplaced || !database.marker { return true }
-            return try RecordingView(store: StoreSnapshot(transaction.layout)).marker(path) == database.sha256
-        } catch is MoultError { return false }
-    }
-
-    /// Returns the database of the plan's release that replaces the file at a path.
-    private static func replaced(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Database? {
-        let effect = plan?.effects.first {
-            if case .replace(path, _, _, _, _, _, _) = $0.change { true } else { false }
-        }
-        guard let plan, let name = effect?.database else { return nil }
-        return try transaction.release(of: plan)?.database(name)
-    }
-
-    /// In a copied store, where inodes prove nothing: returns whether the staged file has the content of the release, and the
-    /// file in place does not. If that is unknown, the staged file counts as old content and is kept.
-    private static func isStagedContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
-        let waiting = transaction.waiting(path)
-        guard let database = try replaced(path, transaction, plan) else { return false }
-        if !database.kind.isReplaced { return try Transaction.isPublished(waiting, database.sha256) }
-        let view = RecordingView(store: StoreSnapshot(transaction.layout))
-        return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
     }
 
     /// Keeps a regular file before a link takes its place, unless the update already keeps the file. Another program may have
@@ -230,13 +161,10 @@ package struct Removable {
         _ waiting: String, _ path: String, _ transaction: Transaction, _ plan: Plan?, _ facts: FileFacts
     ) throws -> Bool {
         let root = transaction.layout.quarantine(of: path)
-        // A moved database is kept under its old name.
-        let names = [path, plan?.movedFrom(path)].compactMap {
-            $0.map { QuarantineRecord.keptName(of: transaction.layout.file($0)) }
-        }
+        let name = QuarantineRecord.keptName(of: transaction.layout.file(path))
         var kept = try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.flatMap { set in
             // If a set has several main files, the names of the later ones end in a number.
-            let files = try Files.list("\(root)/\(set)").filter { file in names.contains { file.hasPrefix($0) } }
+            let files = try Files.list("\(root)/\(set)").filter { $0.hasPrefix(name) }
             return files.map { "\(root)/\(set)/\($0)" }
         }
         for case .adopt(path, let generation) in plan?.effects.map(\.change) ?? [] {

@@ -89,7 +89,7 @@ package struct CrashRecovery {
                     try record(plan, failed)
                 }
             }
-            try transaction.remove(isRecovery: true)
+            try transaction.remove()
             return result
         }
         guard let plan = state.plan, let inodes = state.decided else {
@@ -157,33 +157,20 @@ package struct CrashRecovery {
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { _ in }, warn: { _ in })
         var staged: [String] = []
-        var again: [Effect] = []
         for effect in applier.plan.effects {
-            guard case .replace(let path, _, _, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
+            guard case .replace(let path, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
             else { continue }
             staged.append(path)
-            again.append(effect)
             // The staged copy is removed with its sidecars: if a crash in the middle of a write left them, SQLite would apply
             // them to the new copy.
-            for suffix in SidecarSuffixes.all + [""] {
-                try Removable(staged: path, suffix: suffix, transaction, state)?.remove()
-            }
+            for suffix in SidecarSuffixes.all + [""] { try Files.remove(transaction.waiting(path) + suffix) }
+            try steps.named(effect.step)?.prepare([effect], context)
         }
-        if !staged.isEmpty {
-            // A crash from here on leaves a file that differs from the recorded one but is not old content.
-            var inodes = state.decided ?? [:]
-            for path in staged { inodes["waiting/\(path)"] = Removable.recreatedInode }
-            try transaction.journal.decide(
-                inodes: inodes, digests: state.digests, expendable: state.expendable, isCopied: state.isCopied)
-        }
-        for effect in again { try steps.named(effect.step)?.prepare([effect], context) }
         try applier.performer.hold()
         if staged.isEmpty { return }
-        // Files that were staged again have new inodes, and the old content may have another proof.
-        let before = state.expendable.filter { !staged.contains($0.key) }
+        // Files that were staged again have new inodes.
         try transaction.journal.decide(
-            inodes: inodes(of: staged, transaction, applier), digests: state.digests,
-            expendable: before.merging(applier.performer.expendable()) { $1 }, isCopied: state.isCopied)
+            inodes: inodes(of: staged, transaction, applier), digests: state.digests, isCopied: state.isCopied)
     }
 
     private func inodes(

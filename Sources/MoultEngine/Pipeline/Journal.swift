@@ -25,8 +25,6 @@ package struct Journal {
         /// Whether the decision was recorded in another directory, of which this one is a copy. The recorded inodes then prove
         /// nothing, because a copy may use the same numbers for other files. Digests and markers identify the files instead.
         var isCopied = false
-        /// The paths whose old content may be removed, with the proof from `Displacement`.
-        var expendable: [String: Displacement.DiscardProof] = [:]
         /// The consumers that were asked to release.
         var released: [String] = []
         var attempts = 0
@@ -60,23 +58,18 @@ package struct Journal {
     }
 
     /// Records the decision: from then on, recovery finishes the update after a crash.
-    func decide(
-        inodes: [String: UInt64], digests: [String: String] = [:],
-        expendable: [String: Displacement.DiscardProof] = [:], isCopied: Bool = false
-    ) throws {
+    func decide(inodes: [String: UInt64], digests: [String: String] = [:], isCopied: Bool = false) throws {
         let members = inodes.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
         }
         // A plan of several pages may be torn although the decision after it is intact; then recovery would not know the plan.
         if try (Files.facts(path)?.size ?? 0) > Self.page { try sync() } else { try syncNames() }
-        let proofs = expendable.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .string($0.value.rawValue)) }
         try append(
             .compact([
                 "record": "decided", "inodes": .object(members),
                 "digests": digests.isEmpty
                     ? nil : .object(digests.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value)) }),
                 "at": try isCopied ? JSON.array([]) : directoryIdentity(),
-                "expendable": proofs.isEmpty ? nil : .object(proofs),
             ]))
     }
 
@@ -168,10 +161,10 @@ package struct Journal {
         return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
     }
 
-    /// Returns whether a recorded number means the same in a copy of the store: true for change counters and schema versions, but
+    /// Returns whether a recorded number means the same in a copy of the store: true for digests and schema versions, but
     /// not for inodes and times.
     private static func isValidInCopy(_ name: String) -> Bool {
-        [Exchange.key(""), LiveReplacement.key(""), SetAside.contentKey("")].contains { name.hasPrefix($0) }
+        [Rewrite.key(""), SetAside.contentKey("")].contains { name.hasPrefix($0) }
     }
 
     private func apply(_ json: JSON, to state: inout State) throws {
@@ -187,10 +180,6 @@ package struct Journal {
                 // 0 means no file, even in a copy.
                 if state.isCopied, number != 0, !Self.isValidInCopy(member.name) { continue }
                 state.decided?[member.name] = number
-            }
-            state.expendable = [:]
-            for member in json["expendable"]?.members ?? [] {
-                state.expendable[member.name] = member.value.string.flatMap { Displacement.DiscardProof(rawValue: $0) }
             }
         case "draining": state.wal.formUnion(json["wal"]?.array?.compactMap(\.string) ?? [])
         case "attempt": state.attempts += 1

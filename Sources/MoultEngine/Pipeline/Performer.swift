@@ -46,7 +46,7 @@ package final class Performer {
         case .switchCurrent(let to, _): try switchCurrent(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _): try create(path)
-        case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
+        case .adopt, .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
         }
     }
 
@@ -62,7 +62,6 @@ package final class Performer {
         return facts
     }
     func stagedDigests() throws -> [String: String] { try writable.stagedDigests() }
-    func expendable() throws -> [String: Displacement.DiscardProof] { try writable.expendable() }
     func fates() throws -> [RowFate] { try writable.fates() }
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
 
@@ -86,7 +85,7 @@ package final class Performer {
         case .switchCurrent(_, let from): try switchBack(from)
         case .link(let path, let member): try undoLink(path, member)
         case .create(let path, _): try revertCreate(path, effect.database)
-        case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
+        case .adopt, .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
         }
     }
 

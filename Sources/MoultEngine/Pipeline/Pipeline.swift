@@ -154,7 +154,6 @@ package struct Pipeline {
             try Files.syncDirectory(directory)
         }
         performer.inodes = try transaction.inodes(of: plan).merging(performer.facts()) { $1 }
-        try transaction.journal.decide(
-            inodes: performer.inodes, digests: performer.stagedDigests(), expendable: performer.expendable())
+        try transaction.journal.decide(inodes: performer.inodes, digests: performer.stagedDigests())
     }
 }

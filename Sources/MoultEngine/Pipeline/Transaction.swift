@@ -61,10 +61,10 @@ extension Transaction {
 
     /// Removes the staged files and the journal. The journal goes before the rest of its directory, so that a crash leaves only
     /// garbage and not an interrupted update.
-    package func remove(isRecovery: Bool = false) throws {
-        // If the journal cannot be read, nothing is removed, because it might list exchanged content.
+    package func remove() throws {
+        // If the journal cannot be read, nothing is removed, because it might list files that were set aside.
         let state = try journal.read()
-        let staged = try Removable(staging: self, state, isRecovery: isRecovery)
+        let staged = try Removable(staging: self, state)
         for path in state.plan?.stagedPaths ?? [] {
             if let apart = Staging.apart(path, directory) { try Files.removeTree(apart) }
         }

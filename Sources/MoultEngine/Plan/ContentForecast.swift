@@ -23,10 +23,9 @@ package struct ContentForecast {
     package func fill(_ plan: inout Plan) throws {
         for index in plan.effects.indices {
             guard
-                case .replace(let path, let member, let size, let way, let why, let reason, _) =
-                    plan.effects[index].change
+                case .replace(let path, let member, let size, let reason, _) = plan.effects[index].change
             else { continue }
-            let live = try Files.factsThroughLinks(layout.file(plan.movedFrom(path) ?? path))
+            let live = try Files.factsThroughLinks(layout.file(path))
             guard size <= limit, live?.size ?? 0 <= limit else { continue }
             let effect = plan.effects[index]
             let rows = try Files.withScratchDirectory { scratch -> [RowFate]? in
@@ -35,25 +34,23 @@ package struct ContentForecast {
             }
             guard let rows else { continue }
             plan.effects[index].change = .replace(
-                path: path, member: member, size: size, way: way, why: why, reason: reason, rows: rows)
+                path: path, member: member, size: size, reason: reason, rows: rows)
         }
     }
 
-    /// Throws if an update would refuse to replace a database live. The file of the release must be available.
-    package func checkLiveReplacements(_ plan: Plan) throws {
+    /// Throws if an update would refuse to write to a database. The file of the release must be available.
+    package func checkRewrites(_ plan: Plan) throws {
         for effect in plan.effects {
-            guard case .replace(let path, let member, let size, .live, _, _, _) = effect.change,
+            guard case .replace(let path, let member, let size, _, _) = effect.change,
                 max(size, plan.bundle?.size ?? 0) <= limit
             else { continue }
             try Files.withScratchDirectory { scratch in
                 guard let file = try unpack(member, plan, scratch) else { return }
-                let place = layout.file(plan.movedFrom(path) ?? path)
-                // A consumer closes the file before the update replaces it.
-                let isReleased = plan.calls.contains { call in
-                    call.isReleased && call.databases.contains { $0.name == effect.database }
-                }
-                try LiveReplacement.requireReplaceable(
-                    place, by: DatabaseHeader(ofOwnFile: file), openIn: isReleased ? nil : OpenFiles.holder(of: place))
+                let place = layout.file(path)
+                try SoleName.require(place)
+                try LockedDatabase.requireSameEncoding(
+                    place, Connection.encoding(ofFileAt: place)?.description,
+                    DatabaseHeader(ofOwnFile: file).encoding?.description)
             }
         }
     }
@@ -85,8 +82,7 @@ package struct ContentForecast {
             record: QuarantineRecord(
                 database: effect.database ?? "", kind: .shared, path: path, why: "", reason: .replaced, release: ""))
         let transfer = try effects.transfer(effect, path)
-        let place = layout.file(plan.movedFrom(path) ?? path)
-        if try transfer.isForeignNonDatabase(place) { return [] }
+        let place = layout.file(path)
         do {
             try NonInvasiveReader.into(place) { live in
                 let new = try Connection(path: file, access: .readWrite)
@@ -101,15 +97,5 @@ package struct ContentForecast {
             return []
         }
         return displacement.fates
-    }
-}
-
-extension Plan {
-    /// Returns the path from which the same update moves a database to this path; nil if it does not move one here.
-    func movedFrom(_ path: String) -> String? {
-        for effect in effects {
-            if case .move(let from, path) = effect.change { return from }
-        }
-        return nil
     }
 }

@@ -158,11 +158,6 @@ package struct Plan: Sendable, Equatable {
         effects.map(\.change.traits).filter(\.isStaged).compactMap(\.paths.last)
     }
 
-    /// The paths where another file replaces the old one, which is then in the staging directory.
-    var exchanged: [String] {
-        effects.compactMap { if case .replace(let path, _, _, .exchange, _, _, _) = $0.change { path } else { nil } }
-    }
-
     package func effects(of phase: Phase) -> [Effect] { effects.filter { $0.phase == phase } }
 
     /// The members of the release that must be staged.

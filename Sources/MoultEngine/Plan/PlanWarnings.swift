@@ -17,8 +17,7 @@ enum PlanWarnings {
     /// Returns warnings about app data that stays in the store, where the release does not use it.
     private static func unused(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         guard context.purpose != .reset, let installed = context.installed else { return [] }
-        let used = try Set(
-            manifest.databases.flatMap { try [context.path(of: $0), context.movedFrom($0)].compactMap(\.self) })
+        let used = Set(manifest.databases.map { context.path(of: $0) })
         func hasFile(_ database: Database) throws -> Bool {
             try Files.factsThroughLinks(context.store.path(database.path))?.kind == .file
         }
@@ -38,23 +37,16 @@ enum PlanWarnings {
                     "\(context.store.path($0.path)) is missing, although an earlier release had its data there; a new file is created"
                 }
         }
-        // The app from before moult finds its data where it was, unless a release has moved it.
-        let earlier = try manifest.databases + context.store.earlierDatabases().reversed()
-        return left.compactMap { database in
-            guard let old = earlier.first(where: { $0.name == database.name })?.path, old != database.path else {
-                return nil
-            }
-            return "\(context.store.path(database.path)) stays, because a rollback to adopted files moves no database; "
-                + "originally, the data of \(database.name) was in \(context.store.path(old))"
-        }
+        // The app from before moult finds its data where it was.
+        return []
     }
 
     /// Returns the databases of a release that will be created after a rollback to adopted files, although an earlier release had
     /// their data at the same paths.
     private static func lost(_ known: [Database], _ manifest: Manifest, in context: PlanContext) throws -> [Database] {
         guard context.isAdopted(context.installedGeneration) else { return [] }
-        return try manifest.databases.filter { database in
-            try database.holdsAppData && context.movedFrom(database) == nil
+        return manifest.databases.filter { database in
+            database.holdsAppData
                 && known.contains { $0.name == database.name && $0.path == database.path && $0.holdsAppData }
         }
     }
@@ -91,7 +83,7 @@ enum PlanWarnings {
 
     private static func misfit(_ database: Database, _ manifest: Manifest, _ context: PlanContext) throws -> String? {
         guard database.kind.isMigrated, database.schemaOwner == .release else { return nil }
-        let place = try context.store.path(context.movedFrom(database) ?? database.path)
+        let place = context.store.path(database.path)
         let template = context.store.path(ofMember: database.member, in: context.generation)
         guard try Files.factsThroughLinks(place)?.kind == .file, try Files.facts(template)?.kind == .file,
             let lack = try lack(of: place, template)

@@ -298,7 +298,6 @@ package struct Planner {
             resources: incoming.path.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
             store: view)
         (context.restoring, context.restoringTable) = (restoring, table)
-        context.isContested = store.isContested
         if incoming.isSignedItself, manifest.databases.contains(where: { $0.proved != nil }) {
             context.trustsProofs = true
             context.reused = try ReusableFiles(in: store, without: avoided).members(of: manifest)

@@ -64,9 +64,8 @@ extension Effect {
     fileprivate var withoutRows: Effect {
         var effect = self
         switch change {
-        case .replace(let path, let member, let size, let way, let why, let reason, _):
-            effect.change = .replace(
-                path: path, member: member, size: size, way: way, why: why, reason: reason, rows: [])
+        case .replace(let path, let member, let size, let reason, _):
+            effect.change = .replace(path: path, member: member, size: size, reason: reason, rows: [])
         case .migrate(let path, let members, let from, let to, _):
             effect.change = .migrate(path: path, members: members, from: from, to: to, rows: [])
         default: break

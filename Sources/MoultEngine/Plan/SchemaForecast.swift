@@ -56,7 +56,7 @@ package struct SchemaForecast {
     }
 
     private func place(_ database: Database, _ plan: Plan) -> String {
-        layout.file(plan.movedFrom(database.path) ?? database.path)
+        layout.file(database.path)
     }
 
     private func check(_ database: Database, _ plan: Plan, _ template: String) throws {

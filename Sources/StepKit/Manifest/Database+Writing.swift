@@ -23,7 +23,6 @@ extension Database {
             "unpreserved": unpreserved == .refuse ? nil : .string(unpreserved.rawValue),
             "migrations": .unlessEmpty(migrations.map(\.json)),
             "schema": schemaOwner == .release ? nil : .string(schemaOwner.rawValue),
-            "replace": .optional(replace?.rawValue),
             "marker": marker ? nil : false,
             "compatible": compatible?.json,
         ])

@@ -87,14 +87,6 @@ public struct Database: Sendable, Equatable {
         public var words: String { "digest; checked by the publisher with SQLite \(sqlite)" }
     }
 
-    /// How new content is written to a writable database.
-    public enum Replacement: String, Sendable, CaseIterable {
-        /// The content is written into the open file in one transaction.
-        case live
-        /// A new file replaces the database's file while no process has the old one open.
-        case exchange
-    }
-
     /// What happens to rows that the installed release preserves and this one does not.
     public enum Unpreserved: String, Sendable, CaseIterable {
         /// The update is refused unless the operator accepts it.
@@ -144,8 +136,6 @@ public struct Database: Sendable, Equatable {
     public var migrations: [Migration]
     /// Who changes the schema of a user database.
     public var schemaOwner: SchemaOwner
-    /// How new content is installed; nil to let moult choose during the update.
-    public var replace: Replacement?
     /// Whether a row in the database records the release of its content.
     public var marker: Bool
     /// The conditions for keeping a cache; nil if only the schema matters.

@@ -27,10 +27,11 @@ extension ManifestReader {
             unpreserved: try fields.word("unpreserved", Database.Unpreserved.self) ?? .refuse,
             migrations: try migrations(fields),
             schemaOwner: try fields.word("schema", Database.SchemaOwner.self) ?? .release,
-            replace: try fields.word("replace", Database.Replacement.self),
             marker: try fields.optionalBool("marker") ?? true,
             compatible: try compatible(fields),
             source: form == .draft ? try draftSource(fields) : nil)
+        // Content is always replaced in place. Manifests may still have the field that once chose between two ways.
+        _ = try fields.optionalString("replace")
         try refuseForeign(to: kind, fields)
         try done(fields)
         return database

@@ -1,0 +1,216 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// Replaces the content of a database in place, by one transaction of SQLite. The file keeps its inode, owner, mode and journal
+/// mode; connections of apps stay valid, and switch to the new content at their next transaction.
+///
+/// Rows are carried over from a private copy, without a lock (`examine`). Under the write lock (`acquire`), only the rows that
+/// apps have written since are read again (`hold`), and all pages but the last are copied (`copyPages`). Up to the commit, which is
+/// the point of no return, other connections see the old content.
+final class Rewrite: WritableEffect {
+    let effect: Effect
+    let place: String
+    let waiting: String
+    let displacement: Displacement?
+    private let transfer: ContentTransfer
+    /// The path of the private copy of the old content.
+    private let copy: String
+    /// Returns whether the new content is in place.
+    private let isDone: () throws -> Bool
+    /// Receives the old content.
+    private let adopt: (Connection) throws -> Void
+    /// How many seconds the commit waits for readers.
+    private let patience: Int
+
+    private var live: LockedDatabase?
+    private var source: Connection?
+    private var backup: BackupBox?
+    /// Whether copying pages has begun: from then on, only reading the file shows whether the commit took effect.
+    private var isBegun = false
+    /// The schema version of the old content. A backup increases it, so recovery can recognize old content that already has the
+    /// release's marker.
+    private var before: UInt64?
+    private var isEnded = false
+
+    init(
+        _ effect: Effect, place: String, waiting: String, copy: String, transfer: ContentTransfer,
+        displacement: Displacement, patience: Int, adopt: @escaping (Connection) throws -> Void = { _ in },
+        isDone: @escaping () throws -> Bool
+    ) {
+        (self.effect, self.place, self.waiting, self.copy) = (effect, place, waiting, copy)
+        (self.transfer, self.displacement, self.adopt, self.isDone) = (transfer, displacement, adopt, isDone)
+        self.patience = patience
+    }
+
+    /// Returns the key under which the old content's schema version is recorded.
+    static func key(_ path: String) -> String { "schema/\(path)" }
+
+    static func schemaVersion(_ connection: Connection) throws -> UInt64 {
+        UInt64(truncatingIfNeeded: try connection.int("PRAGMA schema_version"))
+    }
+
+    var facts: [String: UInt64] {
+        guard case .replace(let path, _, _, _, _) = effect.change, let before else { return [:] }
+        return [Self.key(path): before]
+    }
+
+    // MARK: without a lock
+
+    /// Copies the old content, and carries its rows over into the staged file.
+    func examine() throws {
+        // Another attempt begins with the staged file as it was.
+        if live != nil { try Files.rename(pristine, to: waiting) }
+        try discard()
+        let live = try self.live ?? LockedDatabase(place)
+        self.live = live
+        try live.naming { try live.copyContent(to: copy, patience: .seconds(patience)) }
+        try prepareStagedFile(like: live)
+        try Files.copy(waiting, to: pristine, mode: 0o600)
+        let old = try Connection(path: copy, access: .immutable)
+        try carry(from: old)
+        try old.close()
+        // Under the lock, only the name has to be synced.
+        if displacement?.isKept == true { try Files.syncFile(copy) }
+    }
+
+    /// The staged file before rows were carried into it.
+    private var pristine: String { "\(copy).pristine" }
+
+    /// Removes the files that an earlier attempt left.
+    private func discard() throws {
+        try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
+        for path in [copy, pristine] { try ([""] + SidecarSuffixes.all).forEach { try Files.remove(path + $0) } }
+    }
+
+    /// Gives the staged file the page size of a file in WAL mode, which SQLite cannot change.
+    private func prepareStagedFile(like live: LockedDatabase) throws {
+        let staged = try Connection(path: waiting, access: .readWrite)
+        try live.requireEncoding(of: staged)
+        if let size = try live.requiredPageSize, try size != staged.header().pageSize {
+            let paged = "\(waiting).paged"
+            try Files.remove(paged)
+            try staged.execute("PRAGMA page_size = \(size)")
+            _ = try staged.query("VACUUM INTO ?1", [.text(paged)])
+            try staged.close()
+            try Files.seal(paged, mode: 0o644)
+            try Files.rename(paged, to: waiting)
+            return
+        }
+        try staged.close()
+    }
+
+    private func carry(from old: Connection) throws {
+        let source = try self.source ?? openSource()
+        self.source = source
+        before = try Self.schemaVersion(old)
+        do { _ = try source.transaction(.immediate) { try transfer.run(from: old, to: source, displacement) } } catch
+            let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign
+        {
+            // No table of the old file can be read. The same update keeps it as a generation.
+            if transfer.mustCarry { throw MoultError.unreadable(transfer.database, nil, error) }
+            displacement?.proveAdopted([])
+        }
+        try adopt(old)
+    }
+
+    /// The staged file needs no syncs: recovery stages it again.
+    private func openSource() throws -> Connection {
+        let source = try Connection(path: waiting, access: .readWrite)
+        try source.execute("PRAGMA synchronous = OFF")
+        return source
+    }
+
+    // MARK: under the lock
+
+    /// Takes the write lock; throws `.inUse` if that takes longer than a turn.
+    func acquire() throws {
+        guard let live, let source else { return }
+        try live.lock(from: source)
+        // An app has set WAL mode since the staged file was prepared. The next attempt gives that file the right page size.
+        guard let size = try live.requiredPageSize, try size != source.header().pageSize else { return }
+        try live.unlock()
+        self.source = nil
+        try source.close()
+        try examine()
+        throw inUse()
+    }
+
+    func unlock() throws { try live?.unlock() }
+
+    /// Brings the staged file and the kept copy up to date with what apps have written since `examine`.
+    func hold() throws {
+        guard let live else { return }
+        try SoleName.require(place)
+        try live.requirePlace()
+        if try live.hasChanged() { try carryAgain(live) }
+        if displacement?.isKept == true { try displacement?.keep(copy: copy) }
+        guard let source else { return }
+        backup = try live.backup(from: source)
+    }
+
+    private func carryAgain(_ live: LockedDatabase) throws {
+        try live.reading { old in
+            guard let source else { return }
+            try live.requireEncoding(of: source)
+            let first = try Connection(path: pristine, access: .immutable)
+            try first.backup(to: source)
+            try first.close()
+            try carry(from: old)
+            guard displacement?.isKept == true else { return }
+            try Files.remove(copy)
+            let target = try Connection(path: copy, access: .readWriteCreate)
+            try target.execute("PRAGMA synchronous = OFF")
+            try old.backup(to: target)
+            try target.close()
+        }
+    }
+
+    /// Copies all pages but the last, so that running out of space is detected before the decision.
+    func copyPages() throws {
+        guard let backup else { return }
+        isBegun = true
+        while true {
+            let count = backup.remaining == 0 ? 1 : backup.remaining - 1
+            if count <= 0 { return }
+            if case .blocked = try backup.step(min(count, 4096)) { throw inUse() }
+            if backup.remaining <= 1 { return }
+        }
+    }
+
+    func commit() throws -> Bool {
+        guard let backup, let live else { return false }
+        try live.waitForTurn(.seconds(patience)) { try backup.step(-1) }
+        try backup.finish()
+        self.backup = nil
+        isEnded = true
+        try live.checkpoint()
+        return true
+    }
+
+    func isCommitted(despite error: any Error) throws -> Bool {
+        if isEnded || !isBegun { return isEnded }
+        // Ends the backup's transaction.
+        backup = nil
+        try live?.endFailedCommit(error)
+        // This process's own lock would block the connection that checks the file.
+        try release()
+        return try isDone()
+    }
+
+    func finish() throws { try release() }
+
+    func release() throws {
+        let isUnfinished = backup != nil && isBegun
+        backup = nil
+        try source?.close()
+        source = nil
+        // Otherwise the -wal would stay as large as the release.
+        if isUnfinished { try live?.checkpoint() }
+        try live?.close()
+        live = nil
+    }
+
+    private func inUse() -> MoultError { LockedDatabase.inUse(place, cause: nil) }
+}
