@@ -7,7 +7,7 @@ import MoultLibc
 ///
 /// Every error is a `MoultError` that names the file, with a `SQLiteError` as its cause (`error.sqlite`).
 package final class Connection {
-    /// The path as given.
+    /// The path as given, or that of the database of which the file is a copy.
     package let path: String
     /// Interrupts this connection from any thread.
     package let interrupter: Interrupter
@@ -32,13 +32,13 @@ package final class Connection {
     /// Opens the file at the path. Whether it is a database is known only after the first read.
     ///
     /// The connection limits the size of values and the time of a call (`ValueLimit`, `CallClock`), unless it is for an app, which
-    /// runs statements of its own on it.
+    /// runs statements of its own on it. `name` is the path that errors name, if the file is a copy.
     package convenience init(
-        path: String, access: Access, busyTimeout: Int32 = 5000, isForApp: Bool = false
+        path: String, access: Access, busyTimeout: Int32 = 5000, isForApp: Bool = false, shownAs name: String? = nil
     ) throws {
         let uri = try access.uri(for: path)
         let file = try Self.requireFile(path, access)
-        try self.init(uri: uri, path: path, file: file, busyTimeout: busyTimeout, isForApp: isForApp)
+        try self.init(uri: uri, path: name ?? path, file: file, busyTimeout: busyTimeout, isForApp: isForApp)
         // A new file gets its content from a larger one.
         if !isForApp, access != .readWriteCreate { try limitValues(to: ValueLimit.of(file)) }
     }
@@ -220,6 +220,6 @@ extension SQLiteError {
             if systemError != 0, let text = strerror(systemError) { message += ": \(String(cString: text))" }
         default: break
         }
-        self.init(resultCode: code, message: message, sql: sql, path: path)
+        self.init(resultCode: code, message: message, sql: sql, path: path, systemError: systemError)
     }
 }

@@ -72,8 +72,8 @@ package enum LockFreeReader {
                 try readFirstPage(of: connection)
                 return try body(connection, way)
             } catch {
-                guard way == .sharedMemory, let cause = error.sqlite, cause.path == path,
-                    try isCausedByWriter(cause.resultCode, path, before)
+                guard let cause = error.sqlite, cause.path == path,
+                    try isCausedByWriter(cause.resultCode, way, path, before)
                 else { throw error }
                 throw changed(path)
             }
@@ -120,11 +120,14 @@ package enum LockFreeReader {
     /// Returns whether another process caused the error of a statement that read through the `-shm`.
     ///
     /// SQLite waits for a writer that is updating the `-shm` only if the reader could write to it; so each statement may fail.
-    private static func isCausedByWriter(_ code: ResultCode, _ path: String, _ before: Sidecars) throws -> Bool {
+    private static func isCausedByWriter(
+        _ code: ResultCode, _ way: Way, _ path: String, _ before: Sidecars
+    ) throws -> Bool {
         switch code {
-        case .readOnlyRecovery, .readOnlyCannotInitialize: true
-        // The last process that had the database open has removed the sidecars in the meantime.
-        case .cannotOpen, .readOnlyDirectory: try before != Sidecars.of(path)
+        case .readOnlyRecovery, .readOnlyCannotInitialize: way == .sharedMemory
+        // A process has created or removed the sidecars in the meantime, or has changed the journal mode.
+        case .cannotOpen: try way != .closed && Files.factsThroughLinks(path)?.kind == .file
+        case .readOnlyDirectory: try way == .sharedMemory && before != Sidecars.of(path)
         default: false
         }
     }

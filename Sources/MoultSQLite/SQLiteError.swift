@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// An error with SQLite's own message: the cause of the `MoultError` that this module throws for a failed call.
 ///
@@ -9,6 +10,8 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     package var message: String
     package var sql: String?
     package var path: String
+    /// The system's error number; 0 if there is none.
+    var systemError: Int32 = 0
 
     package var description: String {
         var text = "\(path): \(message) (\(resultCode))"
@@ -18,6 +21,13 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
 }
 
 extension SQLiteError {
+    /// Whether the file exists, but another process has just created or removed a sidecar that SQLite looked for.
+    fileprivate var isRace: Bool {
+        guard case .cannotOpen = resultCode, [0, ENOENT, EEXIST].contains(systemError) else { return false }
+        // If the file cannot be examined, the error is about that.
+        return (try? Files.factsThroughLinks(path)?.kind) == .some(.file)
+    }
+
     /// The permission that this user lacks to open the file or one of its sidecars; nil if that is not the cause.
     fileprivate var missingPermission: Permission? {
         guard case .cannotOpen = resultCode else { return nil }
@@ -32,7 +42,8 @@ extension MoultError {
     /// Whether the error concerns the access to a database, such as a lock, a permission or a failing disk, and so says nothing
     /// about its content. Such an error is never a reason to set the database aside.
     package var isAboutAccess: Bool {
-        outcome == .busy || Files.isDenied(self) || [.databaseReadOnly, .databaseIO, .interrupted].contains(code)
+        outcome == .busy || Files.isDenied(self)
+            || [.databaseReadOnly, .databaseIO, .cannotOpenDatabase, .interrupted].contains(code)
     }
 }
 
@@ -99,6 +110,8 @@ extension MoultError {
         // SQLite has no separate code for an exceeded size limit, and does not keep the system's error code.
         case .ioErrorWrite where Subprocess.hasFileSizeLimit: (.databaseIO, .failed, Errno.fileSizeAdvice)
         case .ioError: (.databaseIO, .failed, nil)
+        case .cannotOpen where error.isRace:
+            (.databaseBusy, .busy, "Another process is opening or closing \(error.path): try again.")
         case .cannotOpen: (.cannotOpenDatabase, .failed, nil)
         case .constraint: (.constraint, .failed, nil)
         case .unauthorized: (.guarded, .refused, nil)

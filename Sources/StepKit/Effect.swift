@@ -125,7 +125,8 @@ extension Effect {
         case .create(let path, let size): "\(path) from the template, \(ByteCount(size))"
         case .quarantine(let path, let why, _): "\(path) and its sidecar files go to quarantine: \(why)"
         case .replace(let path, _, let size, _, let rows):
-            (["\(path), \(ByteCount(size)), in place"] + rows.map { $0.plannedText(keptIn: "quarantine") }).joined(separator: "; ")
+            (["\(path), \(ByteCount(size)), in place"] + rows.map { $0.plannedText(keptIn: "quarantine") }).joined(
+                separator: "; ")
         case .migrate(let path, let members, let from, let to, let rows):
             (["\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"]
                 + rows.map(\.migratedText)).joined(separator: "; ")

@@ -11,8 +11,8 @@ import Testing
 @Suite(.tags(.thorough), .serialized) struct LoadTests {
     /// All programs keep the database open, and none of them is notified of releases.
     @Test(arguments: ["wal", "delete"])
-    func `live replacements under load lose no row`(_ mode: String) throws {
-        let load = try Load(way: "live")
+    func `replacements under load lose no row`(_ mode: String) throws {
+        let load = try Load()
         try Store(at: load.root).updateBlocking(to: load.release(1))
         try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode=\(mode)"])
         try prove(
@@ -27,8 +27,8 @@ import Testing
     /// Every program opens the database for one query or row at a time, and waits at a gate that a consumer closes
     /// while a release is installed.
     @Test(arguments: ["wal", "delete"])
-    func `replacements by exchange under load lose no row`(_ mode: String) throws {
-        let load = try Load(way: "exchange")
+    func `replacements behind a gate lose no row`(_ mode: String) throws {
+        let load = try Load()
         try Store(at: load.root).updateBlocking(to: load.release(1))
         try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode=\(mode)"])
         let gate = load.scratch.path("gate")
@@ -83,6 +83,6 @@ import Testing
         }
         #expect(try Shell.must(["sqlite3", load.pantry, "PRAGMA integrity_check"]) == "ok\n")
         #expect(try Shell.must(["sqlite3", load.pantry, "SELECT DISTINCT release FROM info"]) == "\(Load.count + 1)\n")
-        print("\(load.way): \(Load.count) releases, \(reads) reads, \(writes) writes")
+        print("\(Load.count) releases, \(reads) reads, \(writes) writes")
     }
 }

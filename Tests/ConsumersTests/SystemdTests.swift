@@ -57,9 +57,9 @@ import Testing
         "\(try BuiltMoult.path()) apply --store \(shop.root) \(try shop.release(number, writable: writable)) || exit 92"
     }
 
-    /// The unit is stopped before the writable database is exchanged, and started afterwards.
+    /// The unit is stopped before the writable database is replaced, and started afterwards.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace"))
-    func `a unit is stopped for an exchange and started again`() throws {
+    func `a unit is stopped for a replacement and started again`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service"])
         let ended = try underSystemd(
             "systemctl start web && \(apply(2)) && systemctl is-active web && systemctl stop web && \(apply(3)) && ! systemctl is-active web"

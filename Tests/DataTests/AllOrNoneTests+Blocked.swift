@@ -34,7 +34,7 @@ extension AllOrNoneTests {
     func `a live replacement that an app blocks exits with 75, and succeeds later`(
         _ hold: (mode: String, statements: [String])
     ) throws {
-        try begin(["app"], mode: hold.mode, way: "live")
+        try begin(["app"], mode: hold.mode)
         let app = try self.hold("app", hold)
         try expectTryLater(shop.apply("2.0.0"), app, ["app"], mode: hold.mode)
     }
@@ -55,7 +55,6 @@ extension AllOrNoneTests {
     func `none of three databases is replaced if one is blocked`(
         _ hold: (mode: String, statements: [String]), blocked: String
     ) throws {
-        // The other two databases are not open, so moult would exchange them.
         try begin(["a", "b", "c"], mode: hold.mode)
         let app = try self.hold(blocked, hold)
         try expectTryLater(shop.apply("2.0.0"), app, ["a", "b", "c"], mode: hold.mode)
@@ -65,7 +64,7 @@ extension AllOrNoneTests {
     /// against readers.
     @Test(.tags(.thorough), arguments: ["IMMEDIATE", "EXCLUSIVE"])
     func `an update waits for a locked database as long as the settings say`(lock: String) throws {
-        try begin(["app"], mode: "delete", way: "live")
+        try begin(["app"], mode: "delete")
         let app = try hold("app", ("delete", ["BEGIN \(lock)"]))
         let begun = ContinuousClock.now
         #expect(try shop.apply("2.0.0").status == 75)
@@ -83,7 +82,7 @@ extension AllOrNoneTests {
     /// Every kind of update checks the database before it starts.
     @Test(.tags(.thorough), arguments: ["a feed", "a saved plan", "a rollback"])
     func `every kind of update waits for a database that is locked against readers`(way: String) throws {
-        try begin(["app"], mode: "delete", way: "live")
+        try begin(["app"], mode: "delete")
         let settings = shop.path("moult.json")
         try Shell.must(["sed", "-i", "s/\"waitForApps\": 1,/\"waitForApps\": 600,/", settings])
         let command: [String]
@@ -156,7 +155,7 @@ extension AllOrNoneTests {
         throws
     {
         let struck = try sweep { world in
-            try world.begin(["a", "b"], mode: "wal", way: "live")
+            try world.begin(["a", "b"], mode: "wal")
             return ["apply", world.shop.manifest("2.0.0")]
         } inspect: { world, note in
             #expect(try world.shop.moult("recover").status == 0, note)

@@ -15,13 +15,12 @@ import Testing
 
     /// Installs the first release, lets the app write, and applies the second release.
     private func update(
-        _ first: String, app: String, _ second: String, _ preserve: [JSON] = [own()], way: String? = nil
+        _ first: String, app: String, _ second: String, _ preserve: [JSON] = [own()]
     ) throws -> Shell.Ended {
-        let more = way.map { [JSON.Member("replace", .string($0))] } ?? []
-        try shop.pack("1.0.0", [.shared(first, preserve, more: more)])
+        try shop.pack("1.0.0", [.shared(first, preserve)])
         try shop.install("1.0.0")
         try shop.sql("app.db", app)
-        try shop.pack("2.0.0", [.shared(second, preserve, more: more)])
+        try shop.pack("2.0.0", [.shared(second, preserve)])
         return try shop.apply("2.0.0")
     }
 
@@ -51,13 +50,13 @@ import Testing
     private static let exact =
         "SELECT id, typeof(t), CASE typeof(t) WHEN 'real' THEN printf('%!.17g', t) ELSE hex(t) END"
 
-    @Test(arguments: ["exchange", "live"]) func `every value is carried over byte for byte`(way: String) throws {
+    @Test func `every value is carried over byte for byte`() throws {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1);"
         let rows = Self.values.enumerated().map { "(\($0.offset + 10), \($0.element), 1)" }.joined(separator: ",")
         let app = "INSERT INTO item VALUES\(rows);"
         let expected = try Shell.must(
             ["sqlite3", ":memory:", "\(schema)\(app) \(Self.exact) FROM item WHERE mine = 1 ORDER BY id"])
-        try must(update(schema, app: app, schema + "INSERT INTO item VALUES(1, 's', 0);", way: way))
+        try must(update(schema, app: app, schema + "INSERT INTO item VALUES(1, 's', 0);"))
         #expect(try shop.read("app.db", "\(Self.exact) FROM item WHERE mine = 1 ORDER BY id") == expected)
         #expect(try shop.kept().isEmpty)
     }
@@ -246,8 +245,8 @@ import Testing
         ),
     ]
 
-    @Test(arguments: indexing, ["exchange", "live"])
-    func `full-text search finds a carried row`(_ indexing: (name: String, sql: String), way: String) throws {
+    @Test(arguments: indexing)
+    func `full-text search finds a carried row`(_ indexing: (name: String, sql: String)) throws {
         let schema = """
             CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1);
             CREATE VIRTUAL TABLE fts USING fts5(t, content='item', content_rowid='id');
@@ -260,7 +259,7 @@ import Testing
             update(
                 schema + rows("flour"),
                 app: "INSERT INTO item VALUES(10, 'saffron', 1); INSERT INTO fts(fts) VALUES('rebuild')",
-                schema + rows("rice"), way: way))
+                schema + rows("rice")))
         #expect(try shop.read("app.db", "SELECT rowid FROM fts WHERE fts MATCH 'saffron'") == "10\n")
         #expect(try shop.read("app.db", "SELECT rowid FROM fts WHERE fts MATCH 'rice'") == "1\n")
         #expect(try shop.read("app.db", "SELECT rowid FROM fts WHERE fts MATCH 'flour'") == "")

@@ -20,11 +20,9 @@ import Testing
                 version,
                 [
                     .shared(
-                        Self.item + "INSERT INTO item VALUES('\(word)', 0);", [Self.own], name: "exchanged",
-                        more: [.init("replace", "exchange")]),
+                        Self.item + "INSERT INTO item VALUES('\(word)', 0);", [Self.own], name: "exchanged"),
                     .shared(
-                        Self.item + "INSERT INTO item VALUES('\(word)', 0);", [Self.own], name: "replaced",
-                        more: [.init("replace", "live")]),
+                        Self.item + "INSERT INTO item VALUES('\(word)', 0);", [Self.own], name: "replaced"),
                     .user(
                         "CREATE TABLE note(t\(second ? ", d" : "")); PRAGMA user_version = \(second ? 2 : 1);",
                         second ? ["m/2.sql": "ALTER TABLE note ADD COLUMN d; PRAGMA user_version = 2;"] : [:]),

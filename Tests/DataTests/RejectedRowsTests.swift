@@ -16,17 +16,16 @@ import Testing
     }
 
     /// Installs a release that rejects the rows of the app.
-    private func reject(_ rows: String, way: String = "exchange") throws {
-        let more: [JSON.Member] = [.init("replace", .string(way))]
-        try shop.pack("1.0.0", [.shared(Self.open, [Self.own()], more: more)])
+    private func reject(_ rows: String) throws {
+        try shop.pack("1.0.0", [.shared(Self.open, [Self.own()])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item(id, t, v) VALUES\(rows)")
-        try shop.pack("2.0.0", [.shared(Self.strict, [Self.own()], more: more)])
+        try shop.pack("2.0.0", [.shared(Self.strict, [Self.own()])])
         try shop.install("2.0.0")
     }
 
-    @Test(arguments: ["exchange", "live"]) func `rejected rows stay after later updates`(way: String) throws {
-        try reject("(10, 'bad', 'MINE')", way: way)
+    @Test func `rejected rows stay after later updates`() throws {
+        try reject("(10, 'bad', 'MINE')")
         let first = try shop.rejected("app.db")
         #expect(first.contains("MINE"))
         for version in ["3.0.0", "4.0.0"] {
@@ -34,8 +33,7 @@ import Testing
                 version,
                 [
                     .shared(
-                        Self.strict + "INSERT INTO item VALUES(1, '\(version)', 0, 0);", [Self.own()],
-                        more: [.init("replace", .string(way))])
+                        Self.strict + "INSERT INTO item VALUES(1, '\(version)', 0, 0);", [Self.own()])
                 ])
             try shop.install(version)
             #expect(try shop.rejected("app.db") == first)
@@ -43,13 +41,10 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test(arguments: ["exchange", "live"]) func `each of several equal rejected rows has its own record`(way: String)
-        throws
-    {
-        let more: [JSON.Member] = [.init("replace", .string(way))]
+    @Test func `each of several equal rejected rows has its own record`() throws {
         func pack(_ version: String, _ check: String = "", _ rows: String = "") throws {
             let sql = "CREATE TABLE item(t \(check), mine INT DEFAULT 1);" + rows
-            try shop.pack(version, [.shared(sql, [Self.own()], more: more)])
+            try shop.pack(version, [.shared(sql, [Self.own()])])
         }
         try pack("1.0.0")
         try shop.install("1.0.0")
@@ -151,17 +146,14 @@ import Testing
         #expect(try shop.read("app.db", "SELECT typeof(t) FROM item") == "text\n")
     }
 
-    @Test(arguments: ["exchange", "live"]) func `the result counts exactly the carried and the rejected rows`(
-        way: String
-    ) throws {
-        let more: [JSON.Member] = [.init("replace", .string(way))]
-        try shop.pack("1.0.0", [.shared(Self.open, [Self.own()], more: more)])
+    @Test func `the result counts exactly the carried and the rejected rows`() throws {
+        try shop.pack("1.0.0", [.shared(Self.open, [Self.own()])])
         try shop.install("1.0.0")
         try shop.sql(
             "app.db",
             "INSERT INTO item VALUES(10, 'bad', 0, 1), (11, 'good', 0, 1), (12, 'good', 0, 1), (13, 'app', 0, 0)"
         )
-        try shop.pack("2.0.0", [.shared(Self.strict, [Self.own()], more: more)])
+        try shop.pack("2.0.0", [.shared(Self.strict, [Self.own()])])
         let result = try Shop.last(shop.apply("2.0.0", "--json"))
         #expect(Counts.inResult(result, "app") == ["item": Counts(carried: 2, rejected: 1, kept: 1)])
         #expect(try shop.kept("app").first?.rows("item") == 1)

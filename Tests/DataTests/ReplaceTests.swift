@@ -362,7 +362,7 @@ import Testing
     @Test func `replace does not touch files with similar names`() throws {
         let names = ["app.db.new", "app.db.own", "app.db.old", "app.patch.new", "page.html.new", "moult.json.new"]
         for name in names { try scratch.must("echo '\(name)' > \(name)") }
-        try scratch.must("ln app.db other.db && moult replace app.db new1.db && moult replace --undo app.db")
+        try scratch.must("moult replace app.db new1.db && moult replace --undo app.db")
         try scratch.must("moult delta new1.db new2.db -o app.patch")
         try scratch.must("moult diff new1.db new2.db --html page.html", status: 2)
         try scratch.must("moult init -q . --product local.names")
@@ -374,13 +374,7 @@ import Testing
         throws
     {
         try scratch.must("mkdir \"it's\" && mv app.db new1.db \"it's\" && ln \"it's/app.db\" other.db")
-        let program = try Program.python(
-            "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM t').fetchall(); print('ready'); sys.stdin.read()",
-            scratch.path("it's/app.db"))
-        try #require(program.line() == "ready")
         let text = try scratch.run("moult replace \"it's/app.db\" \"it's/new1.db\"").errors
-        program.closeInput()
-        program.wait()
         try scratch.must(String(#require(text.split(separator: "of its own: ").last)))
         #expect(try scratch.must("stat -c %h other.db \"it's/app.db\"") == "1\n1\n")
         #expect(try scratch.must("sqlite3 \"it's/app.db\" 'SELECT x FROM t'") == "old\n")

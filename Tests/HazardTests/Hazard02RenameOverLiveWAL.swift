@@ -53,19 +53,6 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    @Test func `an exchange does not happen while a process has the file open`() throws {
-        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
-        let app = try RunningApp(path, Self.pragmas + Self.fill)
-        let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
-        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
-        #expect(error?.outcome == .busy)
-        #expect(error?.why?.contains("pid \(app.pid) (") == true)
-        #expect(try Lab.read(path) == "500|old|old\n")
-        try app.close()
-        try lab.store.updateBlocking(to: next)
-        #expect(try Lab.read(path) == "3|new|new\n")
-    }
-
     /// By default, the kernel reports the open with SIGIO, which kills a process.
     @Test func `a process that opens a leased file breaks the lease without killing moult`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))

@@ -60,20 +60,11 @@ import Testing
     func `a live replacement does not break readers`(pragmas: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, Self.rows, "old"))
         let reader = try reader("PRAGMA journal_mode=WAL;" + pragmas)
-        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
         #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
         #expect(try reader.run(Self.all) == "new\nnew\nnew\n")
         try reader.close()
-    }
-
-    @Test func `an exchange does not break readers`() throws {
-        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, Self.rows, "old"))
-        let reader = try reader(Self.small)
-        let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
-        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
-        #expect(error?.outcome == .busy)
-        #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
     }
 
     @Test(arguments: [small, mapped])

@@ -31,26 +31,11 @@ import Testing
         #expect(try app.run(Self.write) == "error: attempt to write a readonly database\n")
     }
 
-    /// The reader holds no lock, but it has the file open.
-    @Test func `an exchange does not happen while an idle reader has the file open`() throws {
-        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
-        let app = try RunningApp(path)
-        let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
-        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
-        #expect(error?.outcome == .busy)
-        #expect(error?.why?.contains("pid \(app.pid) (") == true)
-        #expect(try app.run(Self.write) == "")
-        try app.close()
-        try lab.store.updateBlocking(to: next)
-        #expect(try Lab.read(path) == "4|mine|new\n")
-    }
-
     /// The open connection reads the new content with its next query, can detect the change, and can write.
     @Test func `after a live replacement, an open connection reads the new content`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let version = try app.run("PRAGMA data_version")
-        // The release does not specify how to replace the database, so moult replaces it live because it is open.
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new"))
         #expect(try app.run("PRAGMA data_version") != version)
         #expect(try app.run(Self.all) == "3|new|new\n")

@@ -113,7 +113,7 @@ import Testing
         // This process also has the database open elsewhere.
         let app = try Connection(path: path, access: .readWrite)
         _ = try app.int("SELECT count(*) FROM note")
-        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new"))
         let text = String(decoding: try Files.read(seen, limit: 1 << 20) ?? [], as: UTF8.self)
         try #require(text.contains("/proc/"))
         let ours = text.split(separator: "\n").filter { $0.contains(" -> \(lab.store.directory)") }

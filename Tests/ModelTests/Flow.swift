@@ -7,7 +7,7 @@ import TestSupport
 
 /// A flow during which the power fails: the steps that lead to its beginning, and the command.
 enum Flow: String, CaseIterable {
-    case install, update, rollback, exchange, exchangeInWALMode, live, liveInWALMode, migration, reset, consumer,
+    case install, update, rollback, rewrite, rewriteInWALMode, migration, reset, consumer,
         settling
 
     /// The releases for all flows. Each flow has its own new store.
@@ -24,7 +24,7 @@ enum Flow: String, CaseIterable {
     }
 
     private var mode: String { rawValue.hasSuffix("WALMode") ? "wal" : "delete" }
-    private var way: String? { rawValue.hasPrefix("exchange") ? "exchange" : rawValue.hasPrefix("live") ? "live" : nil }
+    private var isRewrite: Bool { rawValue.hasPrefix("rewrite") }
     /// Whether the databases can be read before the flow begins.
     var isReadable: Bool { self != .reset }
 
@@ -39,10 +39,9 @@ enum Flow: String, CaseIterable {
             .reference("food", food),
             .reference("codes", "CREATE TABLE codes(release); INSERT INTO codes VALUES(\(number));"),
         ]
-        if let way {
+        if isRewrite {
             let preserve: JSON = [["table": "food", "where": "mine = 1"]]
-            sources.append(
-                .shared("pantry", food, more: [.init("preserve", preserve), .init("replace", .string(way))]))
+            sources.append(.shared("pantry", food, more: [.init("preserve", preserve)]))
         }
         let isMigrated = self == .migration && number == 2
         sources.append(

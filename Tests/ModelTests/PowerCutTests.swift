@@ -21,7 +21,7 @@ struct PowerCutTests {
     /// detect problems.
     @Test(arguments: [
         (Flow.install, ["/journal.jsonl", "/generation/food.db", "/generation", ".moult/generations", ""], [String]()),
-        (.update, [".moult"], []), (.exchange, ["/journal.jsonl", "/waiting/pantry.db", ".moult/transactions"], []),
+        (.update, [".moult"], []), (.rewrite, ["/journal.jsonl", ".moult/transactions"], []),
         (.migration, ["/journal.jsonl", "/0002.sql", "/unpacked/m", "user.db"], [""]),
     ])
     func `the model detects a missing sync`(flow: Flow, always: [String], last: [String]) throws {

@@ -23,10 +23,10 @@ import Testing
         "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, editable INTEGER NOT NULL DEFAULT 0);"
 
     private func release(
-        _ version: String, _ sequence: Int, _ sql: String, way: String? = nil, conflict: String = "keep-user",
+        _ version: String, _ sequence: Int, _ sql: String, conflict: String = "keep-user",
         more: [JSON.Member] = []
     ) throws -> String {
-        var members: [JSON.Member] = [
+        let members: [JSON.Member] = [
             .init(
                 "preserve",
                 [
@@ -37,20 +37,19 @@ import Testing
                         ] + more)
                 ])
         ]
-        if let way { members.append(.init("replace", .string(way))) }
         return try maker.make(version, sequence: sequence, [.shared("pantry", sql, more: members)])
     }
 
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    @Test(arguments: ["exchange", "live"], ["delete", "wal"])
-    func `new content is installed and preserved rows stay`(way: String, mode: String) throws {
+    @Test(arguments: ["delete", "wal"])
+    func `new content is installed and preserved rows stay`(mode: String) throws {
         try store.updateBlocking(
             to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(2,'milk',0);"))
         _ = try sqlite(
             "PRAGMA journal_mode=\(mode); INSERT INTO food VALUES(100,'mine',1); UPDATE food SET name='hacked' WHERE id=1"
         )
-        let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(3,'rice',0);", way: way)
+        let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(3,'rice',0);")
         #expect(try store.isCurrent(two) == false)
         try store.updateBlocking(to: two)
         #expect(try sqlite("SELECT id, name FROM food ORDER BY id") == "1|egg\n3|rice\n100|mine\n")
@@ -128,45 +127,10 @@ import Testing
         ])
         try reader.wait { try Files.facts(ready) != nil }
         let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(1,'two',0),(2,'two',0);")
-        let plan = try store.plan(two)
-        #expect(
-            plan.effects.contains {
-                if case .replace(_, _, _, .live, let why, _, _) = $0.change {
-                    why.hasPrefix("pid \(reader.pid)")
-                } else {
-                    false
-                }
-            })
         try store.updateBlocking(to: two)
         try Files.remove(ready)
         try reader.wait { try Files.facts(ready) != nil }
         try Files.writeNew([], to: stop)
         #expect(try reader.end() == "one two\n")
-    }
-
-    @Test func `an idle connection prevents an exchange`() throws {
-        try store.updateBlocking(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0);"))
-        let ready = scratch.path("ready")
-        let stop = scratch.path("stop")
-        let idler = try Background([
-            "python3", "-c",
-            """
-            import os, sqlite3, sys, time
-            c = sqlite3.connect(sys.argv[1])
-            c.execute("select * from food").fetchall()
-            open(sys.argv[2], "w").close()
-            while not os.path.exists(sys.argv[3]): time.sleep(0.01)
-            """, path, ready, stop,
-        ])
-        try idler.wait { try Files.facts(ready) != nil }
-        let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(1,'two',0);", way: "exchange")
-        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: two) }
-        #expect(error?.outcome == .busy)
-        #expect(error?.why?.contains("pid \(idler.pid) (") == true)
-        #expect(try sqlite("SELECT name FROM food") == "one\n")
-        try Files.writeNew([], to: stop)
-        _ = try idler.end()
-        try store.updateBlocking(to: two)
-        #expect(try sqlite("SELECT name FROM food") == "two\n")
     }
 }

@@ -122,6 +122,11 @@ import Testing
         let words =
             operation == .reset
             ? ["reset", "app", "--set-user-data-aside"] : ["apply", reference, "--take-over", "app"]
+        // The command in the error gives the database a file of its own.
+        let refused = try store.moult(words)
+        try #require(refused.status == 3, "\(refused)")
+        let command = try #require(refused.errors.firstRange(of: "cp -p "))
+        try Shell.must(["sh", "-c", String(refused.errors[command.lowerBound...])])
         let ended = try store.moult(words)
         try #require(ended.status == 0, "\(ended)")
         try Shell.must(["sqlite3", "\(other)/app.db", "DELETE FROM d; VACUUM"])

@@ -34,12 +34,25 @@ public struct DeleteStep: Step {
             // A file that moult did not create may contain user data, and would count as a cache after this release.
             case .nothing, .missing, .generationLink, .claimed, .foreign, .link, .obstacle: return nil
             }
-            guard let holder = try OpenFiles.holder(of: context.store.path(path)),
-                let fault = try CacheFitness(database: database, context: context).fault()
+            guard let fault = try CacheFitness(database: database, context: context).fault(),
+                let user = try Self.user(of: context.store.path(path))
             else { return nil }
-            return effect(
-                .delete, database.name, .postpone(path: path, why: "\(fault), and \(holder) has it open"))
+            return effect(.delete, database.name, .postpone(path: path, why: "\(fault), and \(user) has it open"))
         }
+    }
+
+    /// Returns a process that has a file open; nil if none has. Only the kernel knows: a lease is granted only then, also if the
+    /// process belongs to another user or runs in a container.
+    private static func user(of path: String) throws -> String? {
+        guard try Files.facts(path)?.kind == .file, SystemFeatures.hasFileLeases else {
+            return try OpenFiles.holder(of: path)
+        }
+        do { if try WriteLease.take(path) != nil { return nil } } catch let error as MoultError
+            where Files.isDenied(error)
+        {
+            // The file belongs to another user.
+        }
+        return try OpenFiles.holder(of: path) ?? "another process"
     }
 
     private func quarantine(_ context: PlanContext) throws -> [Effect] {
@@ -158,9 +171,11 @@ public struct DeleteStep: Step {
             guard let before = try context.moved(database) else { continue }
             throw MoultError(
                 .occupied, .refused,
-                what: "release \(context.release.version) has \(database.name) at \(database.path), and the file is at \(before.path)",
+                what:
+                    "release \(context.release.version) has \(database.name) at \(database.path), and the file is at \(before.path)",
                 why: "the path of a database with app data cannot change, because apps may have the file open",
-                now: "Nothing was changed. Ask the publisher for a release that keeps the path \(before.path), or that gives the "
+                now:
+                    "Nothing was changed. Ask the publisher for a release that keeps the path \(before.path), or that gives the "
                     + "database at \(database.path) another name.")
         }
     }

@@ -6,7 +6,23 @@ internal import MoultStore
 extension SignalConsumer: ConsumerChannel {
     var summary: String { "signal" }
 
-    func canRelease(_ call: ConsumerCall) throws -> Bool { try release != nil && process() != nil }
+    func canRelease(_ call: ConsumerCall) throws -> Bool {
+        guard release != nil else { return false }
+        if let process = try process(), try OpenFiles.isOpen(call.paths, in: process.pid) { return true }
+        try requireUnused(call)
+        return false
+    }
+
+    /// Throws if a process has a database open although the process of the PID file has not, or does not exist here: in another
+    /// PID namespace, as in a container, the number belongs to another process, which must not get a signal.
+    private func requireUnused(_ call: ConsumerCall) throws {
+        for path in call.paths where try Files.factsThroughLinks(path)?.kind == .file {
+            if try WriteLease.take(path) != nil { continue }
+            throw ConsumerFault(
+                "\(path) is open, but not in the process of \(pidFile), which may run in another PID namespace: no signal is sent"
+            )
+        }
+    }
 
     /// Asks the process to release the databases. A signal has no reply, so the open files are checked: the process has
     /// released the databases when it has none of their files open.

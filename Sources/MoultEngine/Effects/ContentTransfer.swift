@@ -45,20 +45,55 @@ struct ContentTransfer {
     /// Whether the update is refused if no row can be carried over, because the operator has not accepted that.
     var mustCarry: Bool { !rules.isEmpty && !acceptsUnpreserved }
 
-    /// Carries the rows over. The caller has begun a transaction in the new database; the old database is not changed.
-    func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
+    /// What was carried over, from which `update` continues.
+    struct Carried {
+        fileprivate let content: ContentTransfer
+        fileprivate let rules: [Preservation.Rule]
+        fileprivate let transfer: RowTransfer?
+        fileprivate let outcomes: [TableOutcome]
+    }
+
+    /// Carries the rows over. The caller has begun a transaction in the new database; the old database is not changed. The result is
+    /// nil if the difference cannot be carried over later.
+    @discardableResult
+    func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws -> Carried? {
         var transfer = self
         if !isForeign, try live.int(ReleaseMarker.isThere) == 1,
             case .text(let digest)? = try live.scalar(ReleaseMarker.digest), let content = try contentOf(digest)
         {
             (transfer.old, transfer.rules) = (.shipped(content.file), content.rules)
         }
-        try transfer.carry(from: live, to: new, displacement)
+        return try transfer.carry(from: live, to: new, displacement)
     }
 
-    private func carry(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
+    /// Carries over what apps have changed since the rows were carried over from a copy, and proves the old content again. The
+    /// caller has begun a transaction in the new database, and rolls it back if the result is nil; `pristine` is that database
+    /// before any row was carried over.
+    static func update(
+        _ carried: Carried, from copy: Connection, to live: Connection, in new: Connection, pristine: Connection,
+        _ displacement: Displacement?
+    ) throws -> Carried? {
+        let content = carried.content
+        guard let transfer = carried.transfer else {
+            try content.leave(live, new, displacement)
+            return carried
+        }
+        let update = RowUpdate(transfer, after: carried.outcomes)
+        guard let outcomes = try update.run(from: copy, to: live, in: new, pristine: pristine) else { return nil }
+        var fates = RowFates()
+        for outcome in outcomes { fates.add(outcome) }
+        try content.prove(live, new, carried.rules, fates, displacement)
+        return Carried(content: content, rules: carried.rules, transfer: transfer, outcomes: outcomes)
+    }
+
+    private func carry(
+        from live: Connection, to new: Connection, _ displacement: Displacement?
+    ) throws -> Carried? {
         try refuseForeignRejectTable(live)
-        if restoresFile { return try leave(live, new, displacement) }
+        if restoresFile {
+            try leave(live, new, displacement)
+            return Carried(content: self, rules: [], transfer: nil, outcomes: [])
+        }
         try refuseRenamedTables(live)
         var fates = RowFates()
         var placed: [RowRule] = []
@@ -81,16 +116,12 @@ struct ContentTransfer {
         for (rule, rows) in unplaced { fates.add(rule.table) { $0.kept += rows } }
         let transfer = RowTransfer(
             rules: placed, rejects: RejectTable(name: ReleaseMarker.rejects, label: release.description))
-        for outcome in try transferring({ try transfer.run(from: live, to: new) }) {
-            fates.add(outcome.table) {
-                $0.carried += outcome.carried
-                $0.rejected += outcome.rejected
-                $0.kept += outcome.incomplete + outcome.unplaced
-                $0.incomplete += outcome.incomplete
-                $0.displaced += outcome.shippedLosers
-            }
-        }
+        let isComplete = fates.all.allSatisfy(\.isEmpty)
+        let outcomes = try transferring { try transfer.run(from: live, to: new) }
+        for outcome in outcomes { fates.add(outcome) }
         try prove(live, new, rules, fates, displacement)
+        guard isComplete else { return nil }
+        return Carried(content: self, rules: rules, transfer: transfer, outcomes: outcomes)
     }
 
     /// Restores a file from before moult exactly as it was: nothing is carried over, not even the records of rejected rows.
@@ -224,6 +255,18 @@ struct ContentTransfer {
                 now:
                     "Nothing was changed. The publisher must publish a release whose \"preserve\" says what to do with these rows.",
                 cause: error)
+        }
+    }
+}
+
+extension RowFates {
+    fileprivate mutating func add(_ outcome: TableOutcome) {
+        add(outcome.table) {
+            $0.carried += outcome.carried
+            $0.rejected += outcome.rejected
+            $0.kept += outcome.incomplete + outcome.unplaced
+            $0.incomplete += outcome.incomplete
+            $0.displaced += outcome.shippedLosers
         }
     }
 }

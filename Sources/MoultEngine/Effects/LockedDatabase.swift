@@ -57,6 +57,7 @@ final class LockedDatabase {
         try target.execute("PRAGMA synchronous = OFF")
         let backup = try BackupBox(from: reader, to: target)
         let begin = ContinuousClock.now
+        var backoff = Backoff(patience, longest: 10)
         let pieces = try isWAL ? -1 : Self.pagesOfPiece
         while true {
             let isLate = ContinuousClock.now - begin > Self.timeForPieces
@@ -64,8 +65,8 @@ final class LockedDatabase {
             case .done:
                 try backup.finish()
                 return try target.close()
-            case .more: continue
-            case .blocked: guard ContinuousClock.now - begin < patience else { throw Self.inUse(path, cause: nil) }
+            case .more: backoff = Backoff(patience, longest: 10)
+            case .blocked: guard backoff.pause() else { throw Self.inUse(path, cause: nil) }
             }
         }
     }
@@ -83,7 +84,8 @@ final class LockedDatabase {
         guard let old, let new, old != new else { return }
         throw MoultError(
             .encoding, .refused, what: "\(path) cannot get the content of the release",
-            why: "the text encoding of the file is \(old), that of the release is \(new), and open connections would fail",
+            why:
+                "the text encoding of the file is \(old), that of the release is \(new), and open connections would fail",
             now: "Nothing was changed. Ask the publisher for a release whose database has the encoding \(old) "
                 + "(PRAGMA encoding = '\(old)'), or another name and path.")
     }
@@ -201,10 +203,12 @@ final class LockedDatabase {
         }
     }
 
-    /// Reads the locked content.
-    func reading<R>(_ body: (Connection) throws -> R) throws -> R {
-        if case .wal? = lock { return try body(reader) }
-        return try body(writer)
+    /// Copies the locked content into a private file.
+    func copyLockedContent(to copy: String) throws {
+        let target = try Connection(path: copy, access: .readWriteCreate)
+        try target.execute("PRAGMA synchronous = OFF")
+        if case .wal? = lock { try reader.backup(to: target) } else { try writer.backup(to: target) }
+        try target.close()
     }
 
     /// Returns the backup that copies the new content here. From here on, only the backup may use the file.
@@ -249,10 +253,7 @@ final class LockedDatabase {
         }
     }
 
-    private static func isBusy(_ error: MoultError) -> Bool {
-        guard let code = error.sqlite?.resultCode else { return false }
-        return ResultCode.busy ~= code || ResultCode.locked ~= code
-    }
+    private static func isBusy(_ error: MoultError) -> Bool { error.sqlite != nil && error.outcome == .busy }
 
     static func inUse(_ path: String, cause: (any Error)?) -> MoultError {
         InUse.error(

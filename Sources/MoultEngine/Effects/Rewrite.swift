@@ -27,6 +27,8 @@ final class Rewrite: WritableEffect {
     private var live: LockedDatabase?
     private var source: Connection?
     private var backup: BackupBox?
+    /// What was carried over from the copy.
+    private var carried: ContentTransfer.Carried?
     /// Whether copying pages has begun: from then on, only reading the file shows whether the commit took effect.
     private var isBegun = false
     /// The schema version of the old content. A backup increases it, so recovery can recognize old content that already has the
@@ -68,7 +70,7 @@ final class Rewrite: WritableEffect {
         try live.naming { try live.copyContent(to: copy, patience: .seconds(patience)) }
         try prepareStagedFile(like: live)
         try Files.copy(waiting, to: pristine, mode: 0o600)
-        let old = try Connection(path: copy, access: .immutable)
+        let old = try openCopy(copy)
         try carry(from: old)
         try old.close()
         // Under the lock, only the name has to be synced.
@@ -105,9 +107,10 @@ final class Rewrite: WritableEffect {
         let source = try self.source ?? openSource()
         self.source = source
         before = try Self.schemaVersion(old)
-        do { _ = try source.transaction(.immediate) { try transfer.run(from: old, to: source, displacement) } } catch
-            let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign
-        {
+        carried = nil
+        do {
+            carried = try source.transaction(.immediate) { try transfer.run(from: old, to: source, displacement) }
+        } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
             // No table of the old file can be read. The same update keeps it as a generation.
             if transfer.mustCarry { throw MoultError.unreadable(transfer.database, nil, error) }
             displacement?.proveAdopted([])
@@ -148,23 +151,49 @@ final class Rewrite: WritableEffect {
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
         guard let source else { return }
         backup = try live.backup(from: source)
+        // The space is needed for the pages.
+        try discard()
     }
 
+    /// Carries over what apps have changed since the copy was made.
     private func carryAgain(_ live: LockedDatabase) throws {
-        try live.reading { old in
-            guard let source else { return }
-            try live.requireEncoding(of: source)
-            let first = try Connection(path: pristine, access: .immutable)
+        guard let source else { return }
+        try live.requireEncoding(of: source)
+        let present = "\(copy).present"
+        try Files.remove(present)
+        try live.copyLockedContent(to: present)
+        let (before, now, first) = (try openCopy(copy), try openCopy(present), try openCopy(pristine))
+        if try update(source, from: before, to: now, first) {
+            self.before = try Self.schemaVersion(now)
+            try adopt(now)
+        } else {
             try first.backup(to: source)
-            try first.close()
-            try carry(from: old)
-            guard displacement?.isKept == true else { return }
-            try Files.remove(copy)
-            let target = try Connection(path: copy, access: .readWriteCreate)
-            try target.execute("PRAGMA synchronous = OFF")
-            try old.backup(to: target)
-            try target.close()
+            try carry(from: now)
         }
+        for connection in [before, now, first] { try connection.close() }
+        try Files.rename(present, to: copy)
+    }
+
+    /// Carries over only the difference; returns false if that is impossible, and then changes nothing.
+    private func update(
+        _ source: Connection, from before: Connection, to now: Connection, _ pristine: Connection
+    ) throws -> Bool {
+        guard let carried else { return false }
+        struct Impossible: Error {}
+        do {
+            self.carried = try source.transaction(.immediate) {
+                let updated = try ContentTransfer.update(
+                    carried, from: before, to: now, in: source, pristine: pristine, displacement)
+                guard let updated else { throw Impossible() }
+                return updated
+            }
+            return true
+        } catch is Impossible { return false }
+    }
+
+    /// Opens a private copy. Errors name the database.
+    private func openCopy(_ path: String) throws -> Connection {
+        try Connection(path: path, access: .immutable, shownAs: place)
     }
 
     /// Copies all pages but the last, so that running out of space is detected before the decision.

@@ -46,7 +46,9 @@ final class WritableEffects {
         isHeld = true
         // Recovery finds the second names that this update gives to files that it sets aside.
         let isDecided = !inodes.isEmpty || digests != nil
-        for effect in effects where !isDecided || effect.effect.drainedPath == nil { try SoleName.require(effect.place) }
+        for effect in effects where !isDecided || effect.effect.drainedPath == nil {
+            try SoleName.require(effect.place)
+        }
         // This check comes before anything is drained: a refused update must not change even a journal mode.
         for effect in effects where effect.effect.drainedPath != nil { try waitUntilClosed(effect) }
         try recordJournalModes(effects)

@@ -40,6 +40,7 @@ package struct ContentForecast {
 
     /// Throws if an update would refuse to write to a database. The file of the release must be available.
     package func checkRewrites(_ plan: Plan) throws {
+        for path in plan.effects.flatMap(\.writtenPaths) { try SoleName.require(layout.file(path)) }
         for effect in plan.effects {
             guard case .replace(let path, let member, let size, _, _) = effect.change,
                 max(size, plan.bundle?.size ?? 0) <= limit
@@ -47,7 +48,6 @@ package struct ContentForecast {
             try Files.withScratchDirectory { scratch in
                 guard let file = try unpack(member, plan, scratch) else { return }
                 let place = layout.file(path)
-                try SoleName.require(place)
                 try LockedDatabase.requireSameEncoding(
                     place, Connection.encoding(ofFileAt: place)?.description,
                     DatabaseHeader(ofOwnFile: file).encoding?.description)

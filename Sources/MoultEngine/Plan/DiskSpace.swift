@@ -11,7 +11,7 @@ enum DiskSpace {
     static func need(for plan: inout Plan, _ manifest: Manifest, bytes: Int, in store: StoreSnapshot) throws {
         guard plan.changesStore else { return }
         let layout = store.layout
-        plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + migrated($1, layout) } + bytes
+        plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + written($1, layout) } + bytes
         plan.needs += plan.missing
         for reuse in plan.reuse {
             // A hard link or shared blocks need no space; the intermediate results of patches do for a while.
@@ -37,11 +37,22 @@ enum DiskSpace {
         return report?.removed.isEmpty == false && store.layout.onlyFile == nil
     }
 
-    /// Returns the space that a migration needs: a trial runs on one copy, changed content is kept in another, and every page
-    /// of the file itself may be written.
-    private static func migrated(_ effect: Effect, _ layout: StoreLayout) throws -> Int {
-        guard case .migrate(let path, _, _, _, _) = effect.change else { return 0 }
-        let sizes = try [path, "\(path)-wal"].map { try Files.factsThroughLinks(layout.file($0))?.size ?? 0 }
-        return 3 * sizes.reduce(0, +)
+    /// Returns the space that a change of a database in place needs, apart from its staged file.
+    private static func written(_ effect: Effect, _ layout: StoreLayout) throws -> Int {
+        func size(_ path: String) throws -> Int {
+            try [path, "\(path)-wal"].reduce(0) { try $0 + (Files.factsThroughLinks(layout.file($1))?.size ?? 0) }
+        }
+        switch effect.change {
+        case .migrate(let path, _, _, _, _):
+            // A trial runs on one copy, changed content is kept in another, and every page of the file itself may be written.
+            return try 3 * size(path)
+        case .replace(let path, _, let new, _, _):
+            let old = try size(path)
+            // Before the lock, there are a copy of the old content and one of the new content; afterwards, the kept content, and the
+            // pages in the journal or the `-wal`. In WAL mode, these are the new ones.
+            let isWAL = try Files.factsThroughLinks(layout.file(path + "-wal")) != nil
+            return max(old + new, old + (isWAL ? new : old) + max(0, new - old))
+        default: return 0
+        }
     }
 }

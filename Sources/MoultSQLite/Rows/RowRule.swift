@@ -30,6 +30,8 @@ package struct RowRule: Sendable {
     package var earlierRenames: [String: String]
     package var onConflict: Conflict
     package var onReject: Reject
+    /// The rowids of the only rows to carry over; nil for all that the conditions select.
+    var rowIDs: [Int64]?
 
     package init(
         table: String, conditions: [String?] = [nil], columns: [String: String] = [:],

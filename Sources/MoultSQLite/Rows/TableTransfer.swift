@@ -93,8 +93,12 @@ final class TableTransfer {
     /// value. The order of the rows is always the same, so that a row's number identifies the row.
     func selectSQL() throws -> String {
         let columns = try [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
+        let only = rule.rowIDs.map { numbers in
+            "\(old.rowIDName ?? "NULL") IN (\(numbers.map(String.init).joined(separator: ",")))"
+        }
         let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []
-        return "SELECT \(columns.joined(separator: ", ")) FROM \(old.rows.sql)\(old.rows.whereSQL(rule.conditions))"
+        return
+            "SELECT \(columns.joined(separator: ", ")) FROM \(old.rows.sql)\(old.rows.whereSQL(rule.conditions, and: only))"
             + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
     }
 

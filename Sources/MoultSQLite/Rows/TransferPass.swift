@@ -112,10 +112,15 @@ final class TransferPass {
         outcomes = outcomes.map { outcome in
             transfers.first { SQLName($0.rule.table) == SQLName(outcome.table) }?.outcome ?? outcome
         }
+        // In the app's own database, and under a lock, only the encoding with the fault is worth the time.
+        let isBrief = transfer.isLive || transfer.rules.contains { $0.rowIDs != nil }
+        let isChecked = try !isBrief || new.isUTF16
+        let inserted = transfers.filter { $0.hasInserted && isChecked }.map(\.rows.layout.name)
         outcomes += orphans.sorted { $0.key < $1.key }.map { TableOutcome(table: $0.key.text, shippedLosers: $0.value) }
         close()
         try SearchIndexes.rebuild(in: new, dependingOn: changed + orphans.keys.map(\.text))
         try RowSequences.raise(RowSequences.all(in: old), in: new)
+        for table in inserted { try CarriedIndexes.require(table, in: new) }
     }
 
     /// Closes all statements, because open statements would block a rollback.

@@ -31,8 +31,7 @@ struct ConsumerShop {
         ]
         if writable {
             var pantry = ReleaseMaker.Source.reference(
-                "pantry", "CREATE TABLE pantry(release); INSERT INTO pantry VALUES(\(number));",
-                more: [.init("replace", "exchange")])
+                "pantry", "CREATE TABLE pantry(release); INSERT INTO pantry VALUES(\(number));")
             pantry.kind = "shared"
             sources.append(pantry)
         }

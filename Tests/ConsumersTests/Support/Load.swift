@@ -10,18 +10,16 @@ struct Load {
     let scratch: Scratch
     let root: String
     let maker: ReleaseMaker
-    let way: String
 
     /// The number of releases. MOULT_RELEASES=200 is the documented number, and takes minutes (`make load`).
     static let count = getenv("MOULT_RELEASES").flatMap { Int(String(cString: $0)) } ?? 5
 
     var pantry: String { "\(root)/pantry.db" }
 
-    init(way: String) throws {
+    init() throws {
         scratch = try Scratch()
         root = scratch.path("store")
         maker = try ReleaseMaker(in: scratch.path("releases"))
-        self.way = way
     }
 
     func release(_ number: Int) throws -> String {
@@ -38,8 +36,7 @@ struct Load {
                     INSERT INTO info SELECT release, name FROM food;
                     """,
                     more: [
-                        .init("preserve", [["table": "food", "where": "editable = 1"]]),
-                        .init("replace", .string(way)),
+                        .init("preserve", [["table": "food", "where": "editable = 1"]])
                     ])
             ])
     }

@@ -2,14 +2,10 @@ import MoultBasics
 import TestSupport
 
 extension Lab {
-    /// How a release replaces a shared database.
-    enum Way: String, CaseIterable, Sendable { case exchange, live }
-
     /// Makes a release with one shared database `note`, whose rows with `mine = 1` are preserved; returns the path of
     /// the manifest.
-    func shared(_ version: String, _ sequence: Int, _ rows: Int, _ text: String, _ way: Way? = nil) throws -> String {
-        var more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
-        if let way { more.append(.init("replace", .string(way.rawValue))) }
+    func shared(_ version: String, _ sequence: Int, _ rows: Int, _ text: String) throws -> String {
+        let more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
         return try make(version, sequence, .shared("note", Lab.notes(rows, text), more: more))
     }
 

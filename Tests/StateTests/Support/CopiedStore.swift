@@ -48,7 +48,16 @@ enum CopyWay: String, CaseIterable {
     func copy(_ store: String, to copy: String) throws {
         switch self {
         case .archive: try Shell.must(["cp", "-a", store, copy])
-        case .hardLinks: try Shell.must(["cp", "-al", store, copy])
+        // moult writes to a database only under its one name, so the databases of apps get files of their own.
+        case .hardLinks:
+            try Shell.must([
+                "sh", "-c",
+                """
+                cp -al "$1" "$2"; for file in "$2"/*.db "$2"/*.db-*; do
+                    [ -L "$file" ] || [ ! -f "$file" ] || { cp -p "$file" "$file.own" && mv "$file.own" "$file"; }
+                done
+                """, "sh", store, copy,
+            ])
         case .bytes: try Shell.must(["cp", "-r", store, copy])
         case .tar:
             try Files.ensureDirectory(copy)

@@ -28,17 +28,16 @@ import Testing
             .quarantine(path: "thumbs.db", why: "not a database", reason: .unfitCache),
             #"{"do":"quarantine","path":"thumbs.db","why":"not a database","reason":"unfit-cache"}"#
         ),
-        (.move(from: "a.db", path: "b.db"), #"{"do":"move","from":"a.db","path":"b.db"}"#),
         (
             .replace(
-                path: "pantry.db", member: "p.db", size: 7, way: .exchange, why: "newer", reason: .rolledBack, rows: []),
-            #"{"do":"replace","path":"pantry.db","member":"p.db","size":7,"way":"exchange","why":"newer","reason":"rolled-back"}"#
+                path: "pantry.db", member: "p.db", size: 7, reason: .rolledBack, rows: []),
+            #"{"do":"replace","path":"pantry.db","member":"p.db","size":7,"reason":"rolled-back"}"#
         ),
         (
             .replace(
-                path: "p", member: "p", size: 7, way: .live, why: "open", reason: .replaced,
+                path: "p", member: "p", size: 7, reason: .replaced,
                 rows: [RowFate(table: "item", carried: 3, kept: 1)]),
-            #"{"do":"replace","path":"p","member":"p","size":7,"way":"live","why":"open","reason":"replaced","rows":[{"table":"item","carried":3,"rejected":0,"kept":1}]}"#
+            #"{"do":"replace","path":"p","member":"p","size":7,"reason":"replaced","rows":[{"table":"item","carried":3,"rejected":0,"kept":1}]}"#
         ),
         (
             .migrate(path: "user.db", members: ["1.sql", "2.sql"], from: 0, to: -2),
@@ -98,9 +97,8 @@ import Testing
         case .replace: 17
         case .migrate: 18
         case .keepTemplate: 19
-        case .move: 20
-        case .restoreRows: 21
-        case .postpone: 22
+        case .restoreRows: 20
+        case .postpone: 21
         }
     }
 
