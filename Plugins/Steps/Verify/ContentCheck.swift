@@ -76,7 +76,9 @@ struct ContentCheck {
                     now: "Try again.")
         }
         guard report.isOpen else {
-            if let failure = report.failure, failure.isAboutAccess || failure.code == .cannotOpenDatabase {
+            if let failure = report.failure,
+                failure.isAboutAccess || [.system, .cannotOpenDatabase].contains(failure.code)
+            {
                 throw failed(
                     failure.why ?? failure.what, what: "cannot be opened",
                     now: failure.now ?? "Check the owner and the modes of the store's directories, and the umask.")
