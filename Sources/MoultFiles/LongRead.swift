@@ -5,7 +5,8 @@ package enum LongRead {
     @TaskLocal private static var isStopped: (@Sendable () -> Bool)?
 
     /// Runs the body. Its loops throw once `isStopped` returns true.
-    package static func stopping<R>(if isStopped: @escaping @Sendable () -> Bool, _ body: () throws -> R) rethrows -> R {
+    package static func stopping<R>(if isStopped: @escaping @Sendable () -> Bool, _ body: () throws -> R) rethrows -> R
+    {
         try $isStopped.withValue(isStopped, operation: body)
     }
 

@@ -17,7 +17,8 @@ extension StoreLayout {
             throw MoultError(
                 .refused, .refused, what: "\(file(path)) cannot be set aside",
                 why: "\(directory) is on another file system than \(root), so files cannot be moved between them",
-                now: "Nothing was changed. Unmount that directory, or replace it with one on the file system of \(root).")
+                now: "Nothing was changed. Unmount that directory, or replace it with one on the file system of "
+                    + "\(root).")
         }
     }
 }

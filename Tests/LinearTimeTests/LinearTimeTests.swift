@@ -28,7 +28,7 @@ import Testing
     private static let least = 0.004
     /// The sizes are reduced if the largest input would take longer: a build without optimization is slow, and the ratio of the
     /// times is the same.
-    private static let most = 2.0
+    private static let most = 0.6
 
     private func compare(_ name: String) {
         for (parser, shape, limit) in Parser.cases where parser.name == name {

@@ -24,7 +24,8 @@ struct Parser: Sendable {
 
     /// Each shape of each parser, with the size of the largest input.
     static let cases: [(parser: Parser, shape: Shape, limit: Int)] = all.flatMap { parser in
-        parser.shapes.map { (parser, $0, parser.limit) } + parser.json.map { (parser, $0, min(parser.limit, 1 << 20) / 8) }
+        parser.shapes.map { (parser, $0, parser.limit) }
+            + parser.json.map { (parser, $0, min(parser.limit, 1 << 20) / 8) }
     }
 
     static let all = [

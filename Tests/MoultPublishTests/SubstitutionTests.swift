@@ -52,7 +52,9 @@ import Testing
         for file in [".git/index", "data/s.sql"] { try Shell.must(["touch", "-d", "2001-01-01", scratch.path(file)]) }
         #expect(try Revision(of: scratch.path).isDirty == false)
         #expect(try Files.facts(trace) == nil)
-        let settings = "global\0filter.lfs.clean\nlfs\0local\0filter.lfs.clean\nevil\0local\0filter.a=b.c.process\nevil\0"
+        let settings =
+            "global\0filter.lfs.clean\nlfs\0local\0filter.lfs.clean\nevil\0"
+            + "local\0filter.a=b.c.process\nevil\0"
         #expect(
             Revision.withoutFilters(settings, ["GIT_CONFIG_COUNT": "1"]) == [
                 "GIT_CONFIG_COUNT": "7",
