@@ -86,6 +86,9 @@ package struct FileReplacement {
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
         // A file without write permission is not meant to change.
         try Permission.write(path).check("\(name) cannot be replaced")
+        do { try DatabaseHeader.requireNoExcess(at: path) } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { throw refusal(error.why ?? error.what, error.now ?? "Restore a backup.") }
     }
 
     private func refusal(_ why: String, _ now: String) -> MoultError {

@@ -30,6 +30,7 @@ extension Files {
             guard let start = buffer.baseAddress else { return size == 0 }
             var place = 0
             while place < size {
+                try LongRead.check(one.path)
                 let length = min(block, size - place)
                 let first = UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])
                 let second = UnsafeMutableRawBufferPointer(rebasing: buffer[block..<block + length])

@@ -47,6 +47,7 @@ extension Descriptor {
             while let data = try source.data(from: offset) {
                 offset = data.lowerBound
                 while offset < data.upperBound {
+                    try LongRead.check(source.path)
                     let part = UnsafeMutableRawBufferPointer(
                         rebasing: buffer[..<min(buffer.count, data.upperBound - offset)])
                     let count = try source.read(into: part, at: offset)

@@ -20,6 +20,19 @@ extension DatabaseHeader {
         { return false }
     }
 
+    /// Throws if a file has a database at its beginning, and much more than its pages. Reads nothing but the header. A database
+    /// with a WAL is not refused, because a part of its pages, or a smaller size, may still be in the WAL.
+    package static func requireNoExcess(at path: String) throws {
+        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, Int64(facts.size) > slack,
+            (try Sidecars.of(path).wal?.facts.size ?? 0) == 0
+        else { return }
+        let header: DatabaseHeader
+        do { header = try Connection.header(ofFileAt: path) } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return }
+        try header.requireNoExcess(Int64(facts.size), path: path)
+    }
+
     /// Reads the header through a descriptor, which stays open, and checks that the file's size matches its page count.
     package init(of file: borrowing Descriptor) throws {
         let facts = try file.facts()

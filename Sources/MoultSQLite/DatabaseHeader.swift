@@ -91,11 +91,25 @@ package struct DatabaseHeader: Equatable, Sendable {
             if fileSize % Int64(pageSize) == 0 { return }
             throw reject("its \(fileSize) bytes are not a multiple of the page size \(pageSize)")
         }
-        let expected = Int64(pageCount) * Int64(pageSize)
-        guard fileSize == expected else {
-            throw reject(
-                "the file has \(fileSize) bytes, and its header says \(pageCount) pages of \(pageSize) bytes, "
-                    + "which is \(expected)")
-        }
+        if fileSize != expectedSize { throw reject(mismatch(fileSize)) }
+    }
+
+    /// Throws if the file is much longer than the pages in its header. SQLite ignores those bytes, but to read a hole of terabytes
+    /// takes hours.
+    package func requireNoExcess(_ fileSize: Int64, path: String) throws {
+        guard hasPageCount, fileSize - expectedSize > Self.slack else { return }
+        throw MoultError(
+            .databaseCorrupt, what: "\(path) is not a complete SQLite database", why: mismatch(fileSize),
+            now: "Restore a backup, or copy its content to a new file: "
+                + shellLine(["sqlite3", path, "VACUUM INTO 'copy.db'"]))
+    }
+
+    /// Apps can make SQLite extend files in steps, which leaves unused bytes at the end (SQLITE_FCNTL_CHUNK_SIZE).
+    static let slack: Int64 = 64 << 20
+
+    private var expectedSize: Int64 { Int64(pageCount) * Int64(pageSize) }
+
+    private func mismatch(_ fileSize: Int64) -> String {
+        "the file has \(fileSize) bytes, and its header says \(pageCount) pages of \(pageSize) bytes, which is \(expectedSize)"
     }
 }

@@ -1,6 +1,7 @@
+import MoultFiles
 import Synchronization
 
-/// Lets a caller stop running statements, because a release may have some that never end with a user's rows.
+/// Lets a caller stop running statements and `LongRead`s, because a release may have some that never end with a user's rows.
 ///
 /// It applies to all connections that the body of `applying` opens, until the body returns: afterwards, a statement may belong to an
 /// undo, or the decision was made.
@@ -17,6 +18,8 @@ package final class StatementStop: Sendable {
 
     package func applying<R>(_ body: () throws -> R) rethrows -> R {
         defer { isOver.store(true, ordering: .relaxed) }
-        return try Self.$current.withValue(self, operation: body)
+        return try LongRead.stopping(if: { self.isRequested }) {
+            try Self.$current.withValue(self, operation: body)
+        }
     }
 }

@@ -17,7 +17,10 @@ package final class DigestedFile {
             file = nil
             return
         }
-        file = try Descriptor(path, .create, mode: mode)
+        let file = try Descriptor(path, .create, mode: mode)
+        // A umask may remove this user's own permissions.
+        if mode == 0o600 { try file.setMode(mode) }
+        self.file = consume file
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer) throws {
@@ -43,6 +46,7 @@ func forEachBlock(of file: borrowing Descriptor, _ body: (UnsafeRawBufferPointer
     defer { block.deallocate() }
     var offset = 0
     while true {
+        try LongRead.check(file.path)
         let count = try file.read(into: block, at: offset)
         if count == 0 { return }
         try body(UnsafeRawBufferPointer(rebasing: block[..<count]))

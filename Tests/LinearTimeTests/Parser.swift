@@ -17,10 +17,16 @@ struct Parser: Sendable {
     /// The maximum size of its input; for scripts and tables, which have no limit, a size that shows how the time grows.
     let limit: Int
     let shapes: [Shape]
+    /// The shapes of JSON around its own members, if it reads a document. The reader of JSON alone is measured with the same shapes
+    /// at its full limit, so these are smaller.
+    var json: [Shape] = []
     let read: @Sendable ([UInt8]) throws -> Void
 
-    /// Each shape of each parser.
-    static let cases: [(parser: Parser, shape: Shape)] = all.flatMap { parser in parser.shapes.map { (parser, $0) } }
+    /// Each shape of each parser, with the size of the largest input.
+    static let cases: [(parser: Parser, shape: Shape, limit: Int)] = all.flatMap { parser in
+        parser.shapes.map { (parser, $0, parser.limit) }
+            + parser.json.map { (parser, $0, min(parser.limit, 1 << 20) / 8) }
+    }
 
     static let all = [
         Parser(name: "JSON", limit: 1 << 20, shapes: Shape.json("")) { _ = try JSON(parsing: $0, source: "j") },
@@ -54,7 +60,7 @@ struct Parser: Sendable {
         let long = String(repeating: "n", count: 100_000)
         return Parser(
             name: "\(form.rawValue) manifest", limit: Manifest.largest,
-            shapes: Shape.json(head) + [
+            shapes: [
                 Shape("unknown fields and critical ones", "{\(critical)\(head)", "\"z\": 1}") { "\"m\($0)\": 1, " },
                 Shape("unknown fields in a long place", "\(open)\"budget\": {\"\(long).t\": {", "\"z\": 1}}}") {
                     "\"m\($0)\": 1,"
@@ -105,7 +111,7 @@ struct Parser: Sendable {
                 Shape(
                     "a long version", "{\"manifest\": 1, \"product\": \"a.b\", \"version\": \"1.0.0-a", repeating: ".a",
                     "\"}"),
-            ]
+            ], json: Shape.json(head)
         ) {
             let manifest = try Manifest(parsing: $0, as: form, source: "m")
             // Each apply and each connection asks for these.
@@ -164,18 +170,17 @@ struct Parser: Sendable {
         ]
     }
 
-    /// In a build without optimization, a feed of the maximum size takes too long; `make fuzz SLOW=1` has no such limit.
-    private static let feedSize = 4 << 20
-
     private static var feed: Parser {
-        Parser(name: "feed", limit: feedSize, shapes: Shape.json(feedHead + "\"releases\": [],") + feedShapes) {
+        Parser(
+            name: "feed", limit: Feed.largest, shapes: feedShapes, json: Shape.json(feedHead + "\"releases\": [],")
+        ) {
             _ = try Feed(parsing: $0, source: "f")
         }
     }
 
     /// The choice of a release takes the same time, whatever a feed requires.
     private static func choice(installed: String) -> Parser {
-        Parser(name: "choice after \(installed)", limit: feedSize / 4, shapes: feedShapes) { bytes in
+        Parser(name: "choice after \(installed)", limit: Feed.largest, shapes: feedShapes) { bytes in
             let layout = try StoreLayout(root: "/nonexistent")
             let settings = Settings(product: "org.example.x")
             _ = try FeedChoice(
@@ -194,9 +199,9 @@ struct Parser: Sendable {
         let open = "\"keyList\": 1, \"product\": \"org.example.x\", \"serial\": 1, \"threshold\": 1,"
         return Parser(
             name: "key list", limit: KeyList.largest,
-            shapes: Shape.json(open) + [
+            shapes: [
                 Shape("keys", "{\(open) \"trusted\": [", "1]}") { "{\"key\": \"\(key($0))\"}," }
-            ]
+            ], json: Shape.json(open)
         ) { _ = try KeyList(parsing: $0, source: "k") }
     }
 
@@ -210,14 +215,14 @@ struct Parser: Sendable {
         let open = "\"moult\": 1, \"product\": \"org.example.x\","
         return Parser(
             name: "settings", limit: 1 << 20,
-            shapes: Shape.json(open) + [
+            shapes: [
                 Shape("keys", "{\(open) \"keys\": {\"trusted\": [", "1]}}") { "{\"key\": \"\(key($0))\"}," },
                 Shape("mirrors", "{\(open) \"feed\": {\"url\": \"https://a.example/\", \"mirrors\": [", "1]}}") {
                     "\"https://m\($0).example/\","
                 },
                 Shape("consumers", "{\(open) \"consumers\": [", "1]}") { "{\"run\": [\"/bin/c\($0)\"]}," },
                 Shape("steps", "{\(open) \"steps\": {", "\"z\": 1}}") { "\"s\($0)\": {\"run\": [\"/bin/s\"]}," },
-            ]
+            ], json: Shape.json(open)
         ) { _ = try Settings(parsing: $0, source: "s") }
     }
 
@@ -303,12 +308,12 @@ struct Parser: Sendable {
 
     private static let artifact = Parser(
         name: "artifact", limit: Artifact.largest,
-        shapes: Shape.json("\"artifactType\": \"application/vnd.moult.feed.v1\",") + [
+        shapes: [
             Shape("layers", "{\"artifactType\": \"application/vnd.moult.feed.v1\", \"layers\": [", "1]}") {
                 "{\"digest\": \"sha256:\(Shape.digest)\", \"size\": 1, \"mediaType\": \"m\", \"annotations\": "
                     + "{\"org.opencontainers.image.title\": \"f\($0)\"}},"
             }
-        ]
+        ], json: Shape.json("\"artifactType\": \"application/vnd.moult.feed.v1\",")
     ) { _ = try Artifact(parsing: $0, source: "a") }
 
     private static let challenge = Parser(

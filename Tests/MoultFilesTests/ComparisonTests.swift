@@ -1,4 +1,6 @@
+import MoultBasics
 import MoultFiles
+import Synchronization
 import TestSupport
 import Testing
 
@@ -27,6 +29,20 @@ import Testing
         #expect(try !Files.haveSameBytes(one, scratch.path("missing")) && !Files.haveSameBytes(one, scratch.path))
     }
 
+    /// An attacker can make a file with a hole of terabytes.
+    @Test func `copying and comparing stop when the caller asks for it`() throws {
+        let (one, other) = (try file("one", [1, 2, 3]), try file("other", [1, 2, 3]))
+        for path in [one, other] { try Shell.must(["truncate", "-s", "1T", path]) }
+        let asked = Counter()
+        let error = #expect(throws: MoultError.self) {
+            try LongRead.stopping(if: { asked.next() > 3 }) { try Files.haveSameBytes(one, other) }
+        }
+        #expect(error?.code == .interrupted)
+        #expect(throws: MoultError.self) {
+            try LongRead.stopping(if: { true }) { try Files.copy(one, to: scratch.path("copy"), mode: 0o600) }
+        }
+    }
+
     /// Opening a leased file breaks the lease.
     @Test func `a leased file can be compared without breaking the lease`() throws {
         let (one, other) = (try file("one", [1, 2, 3]), try file("other", [1, 2, 3]))
@@ -43,4 +59,9 @@ import Testing
         try open.close()
         #expect(try Files.haveSameBytes(one, other))
     }
+}
+
+private final class Counter: Sendable {
+    private let value = Atomic(0)
+    func next() -> Int { value.add(1, ordering: .relaxed).newValue }
 }

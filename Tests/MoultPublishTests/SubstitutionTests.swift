@@ -39,6 +39,34 @@ import Testing
         #expect(try Files.facts(trace) == nil)
     }
 
+    /// Git compares the content of a file whose time is that of the index, through the filter that the repository names.
+    @Test(arguments: ["clean", "process"])
+    func `a filter of the repository does not run, and one of the user does`(kind: String) throws {
+        let (scratch, git) = try repository()
+        let trace = scratch.path("trace")
+        let program = scratch.path("program")
+        try Files.writeNew(Array("#!/bin/sh\necho x > '\(trace)'\ncat\n".utf8), to: program, mode: 0o755)
+        _ = try git("config", "filter.evil.\(kind)", program)
+        _ = try git("config", "filter.evil.required", "true")
+        try scratch.file(".git/info/attributes", "* filter=evil\n")
+        for file in [".git/index", "data/s.sql"] { try Shell.must(["touch", "-d", "2001-01-01", scratch.path(file)]) }
+        #expect(try Revision(of: scratch.path).isDirty == false)
+        #expect(try Files.facts(trace) == nil)
+        let settings =
+            "global\0filter.lfs.clean\nlfs\0local\0filter.lfs.clean\nevil\0"
+            + "local\0filter.a=b.c.process\nevil\0"
+        #expect(
+            Revision.withoutFilters(settings, ["GIT_CONFIG_COUNT": "1"]) == [
+                "GIT_CONFIG_COUNT": "7",
+                "GIT_CONFIG_KEY_1": "filter.a=b.c.clean", "GIT_CONFIG_VALUE_1": "",
+                "GIT_CONFIG_KEY_2": "filter.a=b.c.process", "GIT_CONFIG_VALUE_2": "",
+                "GIT_CONFIG_KEY_3": "filter.a=b.c.required", "GIT_CONFIG_VALUE_3": "false",
+                "GIT_CONFIG_KEY_4": "filter.lfs.clean", "GIT_CONFIG_VALUE_4": "lfs",
+                "GIT_CONFIG_KEY_5": "filter.lfs.process", "GIT_CONFIG_VALUE_5": "",
+                "GIT_CONFIG_KEY_6": "filter.lfs.required", "GIT_CONFIG_VALUE_6": "false",
+            ])
+    }
+
     @Test func `an error about a variable names the line`() {
         let error = #expect(throws: MoultError.self) {
             try substitution.apply(to: "${n}\n\n  ${N}\n", at: Place(file: "draft.json", line: 5))

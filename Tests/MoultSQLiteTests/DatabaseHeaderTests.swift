@@ -55,6 +55,23 @@ import Testing
         #expect(error?.why == "it is not a regular file")
     }
 
+    /// SQLite ignores the bytes behind the last page, but to read a hole of terabytes takes hours.
+    @Test func `a file that is much longer than its pages is refused by its header alone`() throws {
+        let path = try scratch.database("a.db", "CREATE TABLE t (a)")
+        try DatabaseHeader.requireNoExcess(at: path)
+        try Shell.must(["truncate", "-s", "64M", path])
+        try DatabaseHeader.requireNoExcess(at: path)
+        try Shell.must(["truncate", "-s", "2T", path])
+        let error = #expect(throws: MoultError.self) { try DatabaseHeader.requireNoExcess(at: path) }
+        #expect(error?.code == .databaseCorrupt)
+        #expect(
+            error?.why
+                == "the file has 2199023255552 bytes, and its header says 2 pages of 4096 bytes, which is 8192")
+        // The pages may be in the WAL.
+        try scratch.file("a.db-wal", [0])
+        try DatabaseHeader.requireNoExcess(at: path)
+    }
+
     @Test(arguments: [-4096, -1, 1, 4096])
     func `a file that is longer or shorter than its pages is refused`(_ difference: Int) throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a); CREATE TABLE u (a)")

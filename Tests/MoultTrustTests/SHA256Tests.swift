@@ -28,6 +28,16 @@ import Testing
         #expect(try hash.finish() == SHA256.digest(of: bytes))
     }
 
+    @Test func `hashing a file stops when the caller asks for it`() throws {
+        let scratch = try Scratch()
+        let path = try scratch.write("f", "x")
+        try Shell.must(["truncate", "-s", "1T", path])
+        let error = #expect(throws: MoultError.self) {
+            try LongRead.stopping(if: { true }) { _ = try SHA256.digest(ofFileAt: path) }
+        }
+        #expect(error?.code == .interrupted)
+    }
+
     /// Lengths of less than a block, of exact multiples of a block, and of more than the queue holds, in pieces that
     /// are not aligned to blocks.
     @Test(arguments: [0, 1, 1 << 18, 1 << 19, (1 << 18) + 1, 5_000_003])

@@ -14,9 +14,9 @@ AROUND = ["app.db", "app.db-*", ".app.db.moult"]
 
 
 def stretched(arena, words, name, **options):
-    """Runs a command while a file has a hole of 2 TiB at its end."""
+    """Runs a command while a file has a hole of 2 TiB at its end. The command may move the file; judges read all of it."""
     size = os.path.getsize(name)
-    script = f'truncate -s 2T {name}; timeout -s KILL 6 moult "$@"; ended=$?; [ $ended != 1 ] || echo "moult: error: "; [ $(stat -c %s {name}) -lt 1000000000 ] || truncate -s {size} {name}; exit $ended'
+    script = f'truncate -s 2T {name}; timeout -s KILL 6 moult "$@"; ended=$?; [ $ended != 1 ] || echo "moult: error: "; find . -type f -size +1000000k -exec truncate -s {size} {{}} +; exit $ended'
     ended = arena.attack("-c", script, "sh", *words, program="/bin/sh", limit=8, memory=300, **options)
     arena.check(ended.status != 137, f"time: {words[0]} was not finished after 6 s")
 

@@ -18,12 +18,15 @@ struct MigrationTrial {
         let copy = "\(directory)/\(path)"
         try context.progress(.init("test the migrations of \(database.name)", done: 0, total: 0))
         try NonInvasiveReader.copy(context.plan.store.path(path), to: copy)
-        let trial = MigrationRun(
+        var trial = MigrationRun(
             name: database.name, place: context.plan.store.path(path), copy: copy,
             template: try WritableStaging(context: context).pristine(database.member),
             scripts: database.migrations.filter { members.contains($0.member) }.map {
                 .init(name: $0.member, number: $0.number, file: context.unpacked($0.member))
             }, depth: context.plan.demandedCheck(of: database) == .full ? .full : .quick)
+        let time = context.plan.policy.checkTime
+        // A publisher limits the time of a trial. A store has no limit for migrations of its own, because they must run.
+        if time.isTrial, time.fixed != nil { trial.processor = time.seconds(for: 0) }
         let report = try Validator.available().try(trial, scratch: "\(context.staging)/trial") {
             try context.progress(.init("test the migrations of \(database.name)", done: 0, total: 0))
         }

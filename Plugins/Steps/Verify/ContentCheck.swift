@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
@@ -75,6 +76,13 @@ struct ContentCheck {
                     now: "Try again.")
         }
         guard report.isOpen else {
+            if let failure = report.failure,
+                failure.isAboutAccess || [.system, .cannotOpenDatabase].contains(failure.code)
+            {
+                throw failed(
+                    failure.why ?? failure.what, what: "cannot be opened",
+                    now: failure.now ?? "Check the owner and the modes of the store's directories, and the umask.")
+            }
             throw MoultError(
                 Self.code, what: "\(database.member) is not a valid database",
                 why: report.failure.map { $0.why ?? $0.description },

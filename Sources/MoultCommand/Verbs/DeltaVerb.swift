@@ -57,14 +57,17 @@ enum DeltaVerb {
             for copy in copies { try Files.remove(copy) }
             // The next run with this output removes a copy that stays.
             defer { for copy in copies { try? Files.remove(copy) } }
+            for file in [base, result] { try DatabaseHeader.requireNoExcess(at: file) }
             try whileUnchanged([base, result]) {
-                for (file, copy) in zip([base, result], copies) { try Files.copy(file, to: copy, mode: 0o600) }
+                for (file, copy) in zip([base, result], copies) {
+                    try stopping { try Files.copy(file, to: copy, mode: 0o600) }
+                }
             }
             made = try PatchMaker(threads: threads, memory: call.number(memory).map { $0 << 20 }) {
                 try Interruption.check()
                 bar.show(Progress("patch", done: $0, of: $1))
             }.make(from: copies[0], to: copies[1], as: temporary, mode: mode(before, after))
-            (old, new) = (try content(copies[0]), try content(copies[1]))
+            (old, new) = try stopping { (try content(copies[0]), try content(copies[1])) }
             try Files.syncFile(temporary)
             try Files.rename(temporary, to: path)
             try Files.syncDirectory(Files.directory(of: path))
@@ -84,6 +87,10 @@ enum DeltaVerb {
             )
         }
         return .done
+    }
+
+    private static func stopping<R>(_ body: () throws -> R) throws -> R {
+        try LongRead.stopping(if: { Interruption.isRequested }, body)
     }
 
     /// Returns the mode of the patch, which has parts of both files.

@@ -229,9 +229,10 @@ package struct Planner {
                 now: "Install a release first: moult apply RELEASE")
         }
         try ResetTarget(release: current.manifest, name: name).check(setsUserDataAside: setsUserDataAside)
-        return try make(
-            .reset, only: name, because: why, current.manifest, kept(current, settings), generation: current.name,
-            Self.policy(settings))
+        return try movable(
+            make(
+                .reset, only: name, because: why, current.manifest, kept(current, settings), generation: current.name,
+                Self.policy(settings)))
     }
 
     /// Plans to restore one database, or the rows of one table, from quarantine. To restore the database, its present content
@@ -245,9 +246,18 @@ package struct Planner {
                 .refused, .refused, what: "nothing is installed in \(layout.root)",
                 now: "Install a release first: moult apply RELEASE")
         }
-        return try make(
-            .reset, only: name, because: why, restoring: file, table: table, current.manifest,
-            kept(current, settings), generation: current.name, Self.policy(settings))
+        return try movable(
+            make(
+                .reset, only: name, because: why, restoring: file, table: table, current.manifest,
+                kept(current, settings), generation: current.name, Self.policy(settings)))
+    }
+
+    /// Throws if the plan needs a rename between file systems.
+    private func movable(_ prepared: PreparedPlan) throws -> PreparedPlan {
+        for case .quarantine(let path, _, _) in prepared.plan.effects.map(\.change) {
+            try layout.requireOneFileSystem(moving: path)
+        }
+        return prepared
     }
 
     private static func policy(_ settings: Settings) -> Policy {

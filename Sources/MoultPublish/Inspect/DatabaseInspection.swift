@@ -43,6 +43,7 @@ extension DatabaseInspection {
     /// Reads the file of a part; `counting` gets the name of the table that is read next, and throws to stop.
     init?(_ part: Subject.Part, isWritableCopy: Bool, counting: (String) throws -> Void) throws {
         guard let path = part.path, let facts = try Files.factsThroughLinks(path) else { return nil }
+        try DatabaseHeader.requireNoExcess(at: path)
         // Digested before SQLite opens the file: closing another descriptor of a file drops SQLite's locks.
         let sha256 = try SHA256.digest(ofFileAt: path).hex
         let sidecars = try Sidecars.of(path)
