@@ -85,6 +85,7 @@ lint:
 	scripts/check-gate
 	scripts/check-bytes
 	scripts/check-paths
+	scripts/check-tags
 	scripts/codes
 	scripts/fields
 	scripts/check-words
@@ -100,7 +101,7 @@ test: test-packages lint
 	swift build --build-tests $(DEBUG_FLAGS)
 	scripts/test --untagged thorough
 
-# Everything that must be true of a release. The tests tagged as thorough build other packages, simulate power failures, kill the
+# Everything that must be true of a release, and all cases of the tests tagged as sampled. The tests tagged as thorough build other packages, simulate power failures, kill the
 # installed command at its system calls, repeat an update many times, and use programs that `make test` does not install. Run
 # `make test` first.
 # Without --disable-build-manifest-caching, SwiftPM does not see files that are new in this package. With it, plugins run again in
@@ -108,7 +109,7 @@ test: test-packages lint
 test-all: test-all-packages release docs
 	swift build --build-tests $(DEBUG_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples --disable-build-manifest-caching
-	scripts/test --tagged thorough --limit 1800
+	MOULT_CASES=all scripts/test --tagged thorough --tagged sampled --limit 1800
 	$(MAKE) --no-print-directory sample
 	scripts/recipes
 	scripts/sample-package $(MOULT)
