@@ -50,11 +50,14 @@ FAULTS = [
     Fault("ENOSPC from then on", "ENOSPC", "room", goes_on=True),
     Fault("delay, beside apps", "delay", beside=True),
     Fault("kill, beside apps", "kill", beside=True),
+    Fault("EIO once, beside apps", "EIO", beside=True),
+    Fault("ENOSPC once, beside apps", "ENOSPC", "room", beside=True),
     Fault("kill, then undo, beside apps", "kill", beside=True, undoes=True),
     Fault("kill, delayed recovery, beside apps", "kill", beside=True, delays=True),
     Fault("kill, delayed undo, beside apps", "kill", beside=True, undoes=True, delays=True),
     Fault("power cut, ext4", "kill", cuts="ext4"),
     Fault("power cut, XFS", "kill", cuts="xfs"),
+    Fault("power cut, ext4, beside apps", "kill", cuts="ext4", beside=True),
 ]
 
 
@@ -160,10 +163,12 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
         struck = world.strike(flow.command, *how(fault, number, place), *(beside.watching(apps) if apps else ()))
         if not struck["struck"]:
             raise Missed(f"{flow.name} has no call {number}")
+        if fault.cuts:
+            if apps:
+                apps.kill()
+            place.restart()
         if apps:
             return beside.check(flow, baseline, world, fault, number, apps, struck["ending"])
-        if fault.cuts:
-            place.restart()
         ending = struck["ending"]
         if flow.readable:
             check_readers_before_recovery(world, baseline)
