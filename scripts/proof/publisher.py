@@ -11,7 +11,7 @@ from typing import Callable
 import beside
 from harness import files
 from harness.tools import Runner, Wrong
-from trial import KILLED, Missed, how
+from trial import KILLED, Missed, how, trying
 
 # The exit statuses after which the new content is public, or the old content. After 6, files of the new content are missing.
 NEW, OLD = {0, 6}, {1, 3, 75}
@@ -397,7 +397,7 @@ class Baseline:
 def strike(flow, baseline, fault, number, tools, place, attempt=0):
     """Tries one point; returns whether readers find the old or the new content afterwards."""
     world = baseline.fresh(tools, place)
-    try:
+    with trying(world):
         place.sync()
         apps = beside.on_file(world, number) if fault.beside else None
         struck = world.strike(flow.command, *how(fault, number, place), *(beside.watching(apps) if apps else ()))
@@ -438,12 +438,3 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
         if missing or names - set(baseline.names):
             raise Wrong(f"left over: {sorted(names - set(baseline.names))}, missing: {sorted(missing)}")
         return "new" if public == baseline.after else "old"
-    except Missed:
-        raise
-    except Exception as error:
-        raise world.wrong(error) from error
-    finally:
-        if world.apps:
-            world.apps.kill()
-        if not tools.keep:
-            files.remove(world.directory)

@@ -1,6 +1,5 @@
 import MoultBasics
 import StepKit
-import TestSupport
 import Testing
 
 /// The schemas agree with the parsers: both accept or both refuse everything that a schema can express. The tests run
@@ -45,7 +44,7 @@ import Testing
 
     /// A schema without one of its fields must disagree with the parser. This shows that the tests above detect every
     /// missing field.
-    @Test(.tags(.thorough), arguments: DocumentForm.allCases)
+    @Test(arguments: DocumentForm.allCases)
     func `a schema without one of its fields disagrees with the parser`(_ form: DocumentForm) throws {
         let schema = try form.schema()
         let verdicts = try [form.sample()].map { ($0, "") } + form.mutants().map { ($0.document, $0.edit.path) }
