@@ -1,30 +1,57 @@
-# The targets of this project. `make demo` demonstrates moult and `make test` tests it; targets install missing packages.
-.PHONY: demo test test-all sample sanitize-quick broken crowd ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps quick-deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean zoo attacks known
+# The targets of this project. `make demo` demonstrates moult and `make test` tests it.
+.PHONY: lint install put put-reader artifactbundle deb clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
 
 # Debian packages for the build: libraries and the linker.
-BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
+BUILD := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
 # Debian packages for `make test`: other programs that read or write the same files, a web server, and a tracer.
-QUICK_DEPS := sqlite3 strace python3 libarchive-tools nginx openssl procps
+QUICK := $(BUILD) sqlite3 strace python3 libarchive-tools nginx openssl procps
 # Debian packages that only the tests tagged as thorough and the other targets use.
-TEST_DEPS := btrfs-progs zstd xz-utils zip unzip p7zip-full minisign util-linux systemd docker-registry skopeo apache2-utils gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone
+ALL := $(QUICK) btrfs-progs zstd xz-utils zip unzip p7zip-full minisign util-linux systemd docker-registry skopeo apache2-utils gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone
+PROOF := $(ALL) e2fsprogs xfsprogs
+BENCH_DEPS := $(ALL) sqlite3-tools xdelta3 bsdiff time
+# Programs to compare with; the tables leave out those that cannot be installed.
+PEERS := swupdate rauc casync ostree cpio squashfs-tools dbus xxhash
 
-# Installs missing packages. If none is missing, it does not run sudo.
-define install_missing
-	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
-	if [ -n "$$missing" ]; then echo "installing" $$missing; $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi
-endef
+# $(call needs,TARGET,TIME,PACKAGES,OPTIONAL): with the prerequisite TARGET-packages, a target says how long it takes, with its
+# build, and installs its packages.
+needs = $(eval .PHONY: $(1) $(1)-packages)$(eval $(1)-packages: ; @MAKECMDGOALS="$(MAKECMDGOALS)" scripts/install-packages $(1) "$(2)" $(3) $(if $(4),-- $(4)))
 
-deps:
-	$(call install_missing,$(BUILD_DEPS))
-
-quick-deps: deps
-	$(call install_missing,$(QUICK_DEPS))
-
-test-deps: quick-deps
-	$(call install_missing,$(TEST_DEPS))
+$(call needs,demo,6 minutes,$(BUILD))
+$(call needs,build,4 minutes,$(BUILD))
+$(call needs,release,6 minutes,$(BUILD))
+$(call needs,docs,6 minutes,$(BUILD))
+$(call needs,test,12 minutes,$(QUICK))
+$(call needs,sample,6 minutes,$(PROOF))
+$(call needs,test-all,2 hours,$(PROOF))
+$(call needs,sanitize-quick,15 minutes,$(ALL))
+$(call needs,test-sanitize,2 hours,$(PROOF) valgrind)
+$(call needs,model,1 hour,$(ALL))
+$(call needs,faults,2 hours,$(ALL))
+$(call needs,fuzz,20 minutes,$(BUILD))
+$(call needs,proof,several hours,$(PROOF))
+$(call needs,crowd,15 minutes,$(PROOF))
+$(call needs,ledger,15 minutes,$(PROOF))
+$(call needs,known,15 minutes,$(PROOF))
+$(call needs,broken,10 minutes,$(ALL))
+$(call needs,attacks,20 minutes,$(ALL))
+$(call needs,zoo,20 minutes,$(BUILD) python3 python3-venv,fossil rpm vnstat subversion libnss3-tools)
+$(call needs,load,30 minutes,$(ALL))
+$(call needs,simulate,10 minutes,$(ALL))
+$(call needs,load-servers,20 minutes,$(ALL))
+$(call needs,bench-registry,10 minutes,$(ALL))
+$(call needs,soak,12 minutes,$(PROOF))
+$(call needs,limits,10 minutes,$(BENCH_DEPS),$(PEERS))
+$(call needs,bench,20 minutes,$(BENCH_DEPS),$(PEERS))
+$(call needs,bench-report,30 minutes,$(BENCH_DEPS),$(PEERS))
+$(call needs,reader-test,10 minutes,$(BUILD) gcc g++ libc6-dev sqlite3 python3 binutils procps valgrind $(if $(shell command -v rustc),,rustc))
+$(call needs,python-test,10 minutes,$(BUILD) python3 python3-venv)
+$(call needs,portable-test,15 minutes,$(ALL))
+$(call needs,deb-test,15 minutes,$(BUILD) debootstrap)
+$(call needs,ansible-test,10 minutes,$(BUILD) python3-venv iproute2 openssh-client dropbear-bin)
+$(call needs,containers-test,10 minutes,$(BUILD) buildah podman runc busybox-static gcc libc6-dev)
 
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
 # Without debug information, the build of the tests takes a tenth less time; the names in the backtrace of a crash remain.
@@ -39,16 +66,16 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath -Xswiftc
 FETCH_FLAGS := -c release --static-swift-stdlib --disable-local-rpath --scratch-path .build/fetch -Xswiftc -use-ld=lld \
 	-Xlinker --strip-debug $(SWIFT_FLAGS)
 
-build: deps
+build: build-packages
 	swift build $(DEBUG_FLAGS)
 
 # Builds the command as it is installed: one file that does not need a Swift runtime.
-release: deps
+release: release-packages
 	swift build $(RELEASE_FLAGS) --product moult
 	swift build $(FETCH_FLAGS) --product moult-fetch
 	cp -f .build/fetch/release/moult-fetch .build/release/moult-fetch
 
-demo: release
+demo: demo-packages release
 	@scripts/demo .build/release/moult
 
 lint:
@@ -58,6 +85,7 @@ lint:
 	scripts/check-gate
 	scripts/check-bytes
 	scripts/check-paths
+	scripts/check-tags
 	scripts/codes
 	scripts/fields
 	scripts/check-words
@@ -65,23 +93,23 @@ lint:
 
 # Builds the documentation of the public API as archives that any web server can serve; fails on a warning, or on a symbol
 # without a doc comment.
-docs: build
+docs: docs-packages build
 	scripts/docs .build/docs
 
 # Every change must pass this: lint, and all tests that are not tagged as thorough, with a debug build.
-test: quick-deps lint
+test: test-packages lint
 	swift build --build-tests $(DEBUG_FLAGS)
 	scripts/test --untagged thorough
 
-# Everything that must be true of a release. The tests tagged as thorough build other packages, simulate power failures, kill the
+# Everything that must be true of a release, and all cases of the tests tagged as sampled. The tests tagged as thorough build other packages, simulate power failures, kill the
 # installed command at its system calls, repeat an update many times, and use programs that `make test` does not install. Run
 # `make test` first.
 # Without --disable-build-manifest-caching, SwiftPM does not see files that are new in this package. With it, plugins run again in
 # every build, so the tests build without it.
-test-all: test-deps proof-deps release docs
+test-all: test-all-packages release docs
 	swift build --build-tests $(DEBUG_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples --disable-build-manifest-caching
-	scripts/test --tagged thorough --limit 1800
+	MOULT_CASES=all scripts/test --tagged thorough --tagged sampled --limit 1800
 	$(MAKE) --no-print-directory sample
 	scripts/recipes
 	scripts/sample-package $(MOULT)
@@ -89,7 +117,7 @@ test-all: test-deps proof-deps release docs
 	$(MAKE) --no-print-directory reader-test python-test portable-test sanitize-quick containers-test deb-test ansible-test
 
 # Samples of the random stories, of the killed flows, of the apps that write during updates, and of the broken stores.
-sample: test-deps proof-deps release
+sample: sample-packages release
 	scripts/proof/run .build/release/moult --sample 20 \
 		--flow "first install" --flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live" \
 		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
@@ -104,7 +132,7 @@ sample: test-deps proof-deps release
 	scripts/broken/run .build/release/moult --page docs/proof.md
 
 # Runs the tests of the modules that read untrusted bytes with the address sanitizer.
-sanitize-quick: test-deps
+sanitize-quick: sanitize-quick-packages
 	MOULT_TESTS=MoultArchiveTests,MoultSQLiteTests,MoultTrustTests,StepKitTests,MoultBasicsTests MOULT_SANITIZE=1 \
 		swift build --build-tests --sanitize=address --scratch-path .build/address $(SWIFT_FLAGS)
 	MOULT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0:handle_segv=0 setarch -R scripts/test --untagged thorough .build/address/debug/moultPackageTests.xctest
@@ -125,8 +153,7 @@ SANITIZERS := address thread
 LEVEL = --untagged thorough
 FILE_LIMITED := keygen fails if it cannot write the key|a file larger than the shell|an undo that fails because the disk is full
 
-test-sanitize: test-deps proof-deps
-	$(call install_missing,valgrind)
+test-sanitize: test-sanitize-packages
 	rm -rf $(REPORTS) && mkdir -p $(REPORTS)
 	@for sanitizer in $(SANITIZERS); do \
 		export MOULT_SANITIZE=1 ASAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/address:log_exe_name=1:disable_coredump=0:detect_leaks=0:handle_segv=0 \
@@ -139,14 +166,14 @@ test-sanitize: test-deps proof-deps
 
 # Tests every disk state that a power failure may leave, according to the model of the file system in Tests/ModelTests;
 # `make test-all` tries a sample.
-model: test-deps
+model: model-packages
 	swift build --build-tests $(DEBUG_FLAGS)
 	MOULT_MODEL=all scripts/test --only '^ModelTests' --limit 7200
 
 # Makes each call of `Syscall` in an update and in a reset fail, alone or with all later calls, changes each byte of archives to
 # each other value, and kills an update of two databases at each rename, removal, sync and write of SQLite; `make test-all` tries
 # a sample.
-faults: test-deps
+faults: faults-packages
 	swift build --build-tests $(DEBUG_FLAGS)
 	MOULT_FAULTS=all MOULT_LONG_TESTS=1 scripts/test --only 'FaultTests|ChangedByteTests|AllOrNoneTests' --limit 7200
 
@@ -155,7 +182,7 @@ faults: test-deps
 FUZZ_SECONDS ?= 60
 READERS := json manifest draft feed signature key versions script archive patch difference
 
-fuzz: deps
+fuzz: fuzz-packages
 	MOULT_FUZZ=1 swift build --scratch-path .build/fuzz --product Fuzz -Xswiftc -sanitize=fuzzer $(SWIFT_FLAGS)
 	@for reader in $(READERS); do echo "fuzz: $$reader"; mkdir -p .build/fuzz/found/$$reader; \
 		$(if $(SLOW),.build/fuzz/debug/Fuzz $$reader --slow $(FUZZ_SECONDS) .build/fuzz Fuzz/corpus/$$reader || exit; done,\
@@ -164,72 +191,65 @@ fuzz: deps
 
 # Kills the built command at every system call that changes a disk; SAMPLE=50 tries about 50 points per flow, and does not
 # write the table to docs/proof.md. Power failures need root, loop devices and mkfs.xfs; skipped parts are reported.
-proof: test-deps proof-deps release
+proof: proof-packages release
 	scripts/proof/run .build/release/moult $(if $(SAMPLE),--sample $(SAMPLE),--results .build/proof.json --page docs/proof.md)
 
 # Damages each file of a store: it is missing, empty, truncated, garbage, a directory, a pipe, unreadable or from another
 # release. Every verb must report this, and the commands in the messages must repair the store.
-broken: test-deps release
+broken: broken-packages release
 	scripts/broken/run .build/release/moult --json .build/broken.json
 
 # Attacks the built command, as docs/proof.md describes; first, planted effects show that the judges find them.
-attacks: test-deps release
+attacks: attacks-packages release
 	scripts/attacks/run --self-test >/dev/null
 	scripts/attacks/run .build/release/moult
 
 # Runs each flow of the proof that uses a store while apps write to its databases: no app may fail or wait for longer than five
 # seconds, and no row may be lost. `make test-all` runs some of the flows.
-crowd: test-deps release
+crowd: crowd-packages release
 	scripts/proof/crowd .build/release/moult
 
 # Takes the databases of more than 40 well-known programs through ten operations, and compares every row. Programs that cannot
 # be installed to make their own database are skipped. ONLY=NAME runs one program.
-zoo: zoo-deps release
+zoo: zoo-packages release
 	scripts/zoo/run $(if $(ONLY),--only $(ONLY)) --json .build/zoo.json $(MOULT)
-
-zoo-deps:
-	$(call install_missing,python3 python3-venv)
-	-$(call install_missing,fossil rpm vnstat subversion libnss3-tools)
 
 # Runs random stories of an app, its data and its updates, and compares them with an oracle that predicts where each row
 # must be. `make test-all` runs 60 stories; the counts in docs/proof.md are updated by hand.
 STORIES ?= 2000
 SEED ?= 1
-ledger: test-deps proof-deps release
+ledger: ledger-packages release
 	scripts/ledger/run .build/release/moult --stories $(STORIES) --seed $(SEED) --save .build/ledger
 
 # Searches for each known failure, and fails if one is gone: see scripts/harness/known-failures.
-known: test-deps proof-deps release
+known: known-packages release
 	scripts/harness/known .build/release/moult
 
-proof-deps:
-	$(call install_missing,gcc libc6-dev e2fsprogs xfsprogs)
-
 # Installs many releases in a row while readers and writers run, and switches a read-only release again and again.
-load: test-deps
+load: load-packages
 	swift build --build-tests $(DEBUG_FLAGS)
 	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} swift test --skip-build --filter 'LoadTests|FlipTests'
 
 # Simulates a week of a million machines in a few minutes, with the code that stores use to choose a release; WRITE=1 writes
 # figures and charts to docs/scale.md.
-simulate: test-deps release
+simulate: simulate-packages release
 	swift build $(RELEASE_FLAGS) --product FleetSimulation
 	scripts/simulate .build/release/moult .build/release/FleetSimulation $(if $(MACHINES),--machines $(MACHINES)) --seed $(SEED) $(if $(WRITE),--write)
 
 # Runs thousands of real commands against nginx and a registry on this machine, in waves.
-load-servers: test-deps release
+load-servers: load-servers-packages release
 	scripts/scale/load .build/release/moult $(if $(STORES),--stores $(STORES)) $(if $(WRITE),--write)
 
 # Compares push and pull of a release with skopeo, and times requests for an unchanged feed.
-bench-registry: test-deps release
+bench-registry: bench-registry-packages release
 	scripts/scale/registry .build/release/moult $(if $(WRITE),--write)
 
 # Runs one store for some minutes with readers, writers, kills, a damaged feed and a full disk; the full disk needs root.
-soak: test-deps proof-deps release
+soak: soak-packages release
 	scripts/soak/run --minutes $(or $(MINUTES),5) .build/release/moult
 
 # Checks the memory use of the built command, and ratios of its run times.
-limits: test-deps bench-deps release
+limits: limits-packages release
 	scripts/limits .build/release/moult
 
 # Compares the speed of the built command with that of hand-written scripts, and of an earlier moult if BEFORE=FILE names one.
@@ -237,16 +257,11 @@ limits: test-deps bench-deps release
 # and writes docs/benchmarks.md and its charts: run it on an otherwise idle machine.
 BENCH = scripts/bench/run .build/release/moult $(if $(QUICK),--quick) $(if $(CURVES),--curves) $(if $(ONLY),--only "$(ONLY)")
 
-bench: test-deps bench-deps release
+bench: bench-packages release
 	$(BENCH) $(if $(BEFORE),--before $(BEFORE))
 
-bench-report: test-deps bench-deps release
+bench-report: bench-report-packages release
 	$(BENCH) --report docs/benchmarks.md
-
-# Installs the programs to compare with; the tables leave out programs that cannot be installed.
-bench-deps:
-	$(call install_missing,sqlite3-tools xdelta3 bsdiff time)
-	-$(call install_missing,swupdate rauc casync ostree cpio squashfs-tools dbus xxhash)
 
 SHARE = $(DESTDIR)$(PREFIX)/share
 UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
@@ -287,14 +302,12 @@ put-reader:
 
 # Tests the C library and the statements of a GRDB pool with stores that the command has created; as root, the tests run a
 # second time as an ordinary user.
-reader-test: release
-	$(call install_missing,gcc g++ libc6-dev libsqlite3-dev sqlite3 python3 pkg-config binutils procps valgrind $(if $(shell command -v rustc),,rustc))
+reader-test: reader-test-packages release
 	integrations/c/tests/run $(MOULT)
 	integrations/grdb/sequence.py $(MOULT)
 
 # Tests the Python package as a wheel, with the third-party libraries that it supports, installed from PyPI into .build.
-python-test: release
-	$(call install_missing,python3 python3-venv)
+python-test: python-test-packages release
 	integrations/python/tests/run $(MOULT)
 
 # Builds the library without Linux-only calls (docs/porting.md) in a separate directory, and runs the tests of the library.
@@ -302,7 +315,7 @@ python-test: release
 PORTABLE := MoultBasicsTests,MoultFilesTests,StepKitTests,MoultSQLiteTests,MoultTests
 portable-test: export MOULT_PORTABLE := 1
 portable-test: export MOULT_TESTS := $(PORTABLE)
-portable-test: test-deps
+portable-test: portable-test-packages
 	swift build --build-tests --scratch-path .build/portable $(SWIFT_FLAGS)
 	scripts/test --skip "$$(grep -v '^#' scripts/portable-skip | paste -sd '|')" .build/portable/debug/moultPackageTests.xctest
 
@@ -317,18 +330,15 @@ deb: release
 	@packaging/deb/build-reader build
 
 # Installs, upgrades and purges the package in a new Debian, and updates a store there. Needs root and debootstrap.
-deb-test: release
-	$(call install_missing,debootstrap)
+deb-test: deb-test-packages release
 	$(SUDO) packaging/deb/test $(MOULT)
 
 # Updates four hosts with real Ansible, each a network namespace with an ssh server. Needs root.
-ansible-test: release
-	$(call install_missing,python3-venv iproute2 openssh-client dropbear-bin)
+ansible-test: ansible-test-packages release
 	$(SUDO) integrations/ansible/tests/run $(MOULT)
 
 # Runs the command in an empty chroot, and the example with containers. Needs root.
-containers-test: release
-	$(call install_missing,buildah podman runc busybox-static gcc libc6-dev libsqlite3-dev)
+containers-test: containers-test-packages release
 	$(SUDO) integrations/containers/tests/run $(MOULT)
 
 clean:

@@ -38,7 +38,7 @@ import Testing
         return path
     }
 
-    @Test(arguments: schemas)
+    @Test(.tags(.sampled), arguments: schemas.sampled(3))
     func `a database that needs its app can be packed, replaced and undone`(_ schema: String) throws {
         let old = try make("app.db", schema, "INSERT INTO d(a, b) VALUES('B', 1), ('a', 2)")
         let new = try make("new.db", schema, "INSERT INTO d(a, b) VALUES('c', 3)")
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test(arguments: schemas)
+    @Test(.tags(.sampled), arguments: schemas.sampled(3))
     func `a migration of another table leaves the rows of such a table in place`(_ schema: String) throws {
         let note = "CREATE TABLE note(t); PRAGMA user_version = 1;"
         try shop.install(try shop.makeUnchecked("1.0.0", [.user(note)]))

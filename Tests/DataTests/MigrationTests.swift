@@ -111,7 +111,7 @@ import Testing
         #expect(result["kept"]?.array?.first?["reason"]?.string == "migrated")
     }
 
-    @Test(arguments: dropping)
+    @Test(.tags(.sampled), arguments: dropping.sampled(2))
     func `the plan counts the rows that lose a value`(
         _ change: (name: String, sql: String, leadsTo: String, table: String, rows: Int64)
     ) throws {
@@ -256,7 +256,7 @@ import Testing
         #expect(try shop.read("diary.db", ".schema").contains("own"))
     }
 
-    @Test(arguments: contents)
+    @Test(.tags(.sampled), arguments: contents.sampled(4))
     func `a first install migrates a database with content that is invalid or needs the app's functions`(
         _ content: (name: String, statements: [String])
     ) throws {
@@ -270,7 +270,7 @@ import Testing
         #expect(try shop.read("diary.db", rows) == "2\nDIARY\n")
     }
 
-    @Test(arguments: contents)
+    @Test(.tags(.sampled), arguments: contents.sampled(4))
     func `after a crash, content that is invalid or needs the app's functions does not count as damage`(
         _ content: (name: String, statements: [String])
     ) throws {
@@ -328,7 +328,7 @@ import Testing
         #expect(try shop.read("diary.db", rows) == "1\nDIARY\n")
     }
 
-    @Test(arguments: contents)
+    @Test(.tags(.sampled), arguments: contents.sampled(4))
     func `an update replaces a shared database with content that is invalid or needs the app's functions`(
         _ content: (name: String, statements: [String])
     ) throws {

@@ -40,7 +40,7 @@ import Testing
         #expect(try Files.facts(shop.manifest("1.0.0")) == nil)
     }
 
-    @Test(arguments: wrong)
+    @Test(.tags(.sampled), arguments: wrong.sampled(5))
     func `a release with an invalid preserve entry is refused, and no row is lost`(
         _ wrong: (entry: JSON, word: String)
     ) throws {
@@ -55,7 +55,7 @@ import Testing
         #expect(try shop.version() == "1.0.0")
     }
 
-    @Test(arguments: wrong)
+    @Test(.tags(.sampled), arguments: wrong.sampled(5))
     func `a first release with an invalid preserve entry is refused`(_ wrong: (entry: JSON, word: String)) throws {
         let release = try shop.makeUnchecked("1.0.0", [.shared(Self.schema, [wrong.entry])])
         let ended = try shop.apply(release)

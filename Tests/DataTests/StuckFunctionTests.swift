@@ -29,12 +29,14 @@ import Testing
         #expect(text.contains("a function in the SQL of a database did not end within 2 s"), "\(text)")
     }
 
-    @Test(arguments: [
-        "CREATE TABLE item(id INTEGER PRIMARY KEY, x, g AS (\(stuck("x"))) STORED)",
-        "CREATE TABLE item(id INTEGER PRIMARY KEY, x CHECK(\(stuck("x")) = 0))",
-        "CREATE TABLE item(id INTEGER PRIMARY KEY, x); CREATE INDEX i ON item(\(stuck("x")))",
-        "CREATE TABLE item(id INTEGER PRIMARY KEY, x); CREATE INDEX i ON item(x) WHERE \(stuck("x")) > 0",
-    ])
+    @Test(
+        .tags(.sampled),
+        arguments: [
+            "CREATE TABLE item(id INTEGER PRIMARY KEY, x, g AS (\(stuck("x"))) STORED)",
+            "CREATE TABLE item(id INTEGER PRIMARY KEY, x CHECK(\(stuck("x")) = 0))",
+            "CREATE TABLE item(id INTEGER PRIMARY KEY, x); CREATE INDEX i ON item(\(stuck("x")))",
+            "CREATE TABLE item(id INTEGER PRIMARY KEY, x); CREATE INDEX i ON item(x) WHERE \(stuck("x")) > 0",
+        ].sampled(1))
     func `a signal ends a replacement by a file with such a function`(_ schema: String) throws {
         let (old, new) = (shop.scratch.path("old.db"), shop.scratch.path("new.db"))
         try Shop.sql(old, "CREATE TABLE item(id INTEGER PRIMARY KEY, x); INSERT INTO item(x) VALUES('mine')")
@@ -50,7 +52,12 @@ import Testing
 
     private static let note = "CREATE TABLE note(t); PRAGMA user_version = 1;"
 
-    @Test(arguments: ["apply", "migration"], [SIGTERM, SIGINT, SIGHUP])
+    @Test(
+        .tags(.sampled),
+        arguments: [
+            ("apply", SIGTERM), ("apply", SIGINT), ("apply", SIGHUP), ("migration", SIGINT), ("migration", SIGTERM),
+            ("migration", SIGHUP),
+        ].sampled(2))
     func `a signal ends an update by a release with such a function`(_ kind: String, number: Int32) throws {
         var shared = Shipped.shared("CREATE TABLE item(x);", [["table": "item"]])
         try shop.install(try shop.makeUnchecked("1.0.0", [.user(Self.note), shared]))

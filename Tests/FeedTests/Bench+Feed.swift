@@ -1,13 +1,31 @@
 import MoultBasics
 import MoultFiles
+import TestSupport
 
 extension Bench {
     /// Creates releases 1.0.0, 2.0.0 …, publishes them with key `a` to `public`, and creates a store that follows it.
     func follow(_ versions: [String], options: String = "") throws {
-        if try Files.facts(path("a.key")) == nil { try key("a") }
+        if try Files.facts(path("a.key")) == nil {
+            try published(versions, options: options)
+        } else {
+            try publish(versions, options)
+        }
+        try must("moult init --product org.example.test --key a.pub --feed public/feed.json -q")
+    }
+
+    /// Creates key `a`, and releases that are published with it. Tests with the same releases have the same key.
+    func published(_ versions: [String], options: String = "") throws {
+        try Fixture.copy("\(versions) \(options)", to: scratch.path) { directory in
+            let bench = try Bench()
+            try bench.key("a")
+            try bench.publish(versions, options)
+            try Shell.must(["cp", "-a", "\(bench.scratch.path)/.", directory])
+        }
+    }
+
+    private func publish(_ versions: [String], _ options: String) throws {
         for (index, version) in versions.enumerated() { try release(version, sequence: index + 1) }
         for version in versions { try must("moult publish public rel/test-\(version).json -k a.key -q \(options)") }
-        try must("moult init --product org.example.test --key a.pub --feed public/feed.json -q")
     }
 
     /// Returns the published feed as JSON.

@@ -9,11 +9,7 @@ import Testing
 
     init() throws {
         bench = try Bench()
-        try bench.key("a")
-        for number in 1...5 {
-            try bench.release("\(number).0.0", sequence: number)
-            try bench.must("moult publish public rel/test-\(number).0.0.json -q -k a.key")
-        }
+        try bench.published((1...5).map { "\($0).0.0" })
     }
 
     private func refused(_ why: String) throws {

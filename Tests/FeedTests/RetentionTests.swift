@@ -138,13 +138,13 @@ import Testing
     /// Publishes many releases, always with the same option.
     @Test func `the size of a feed does not grow without limit`() throws {
         var sizes: [Int] = []
-        for number in 1...12 {
+        for number in 1...7 {
             try publish("1.0.\(number)", number, options: "--keep-releases 3")
             sizes.append(try Files.facts(bench.path("public/feed.json"))?.size ?? 0)
         }
-        #expect(try versions() == ["1.0.10", "1.0.11", "1.0.12"])
+        #expect(try versions() == ["1.0.5", "1.0.6", "1.0.7"])
         // The feed grows only because its numbers get longer.
-        #expect(sizes[11] - sizes[2] < 40)
+        #expect(sizes[6] - sizes[2] < 40)
     }
 
     @Test func `if publish is killed while it removes files, the next publish removes the rest`() throws {

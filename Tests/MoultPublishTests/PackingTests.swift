@@ -19,7 +19,7 @@ import Testing
         """
     private static let index = "CREATE INDEX food_name ON food(name);"
 
-    @Test(arguments: [
+    private static let cases = [
         Case(testDescription: "rows, then an index", sql: "\(table) \(rows) \(index)", layout: .asWritten),
         Case(
             testDescription: "a script in WAL mode", sql: "PRAGMA journal_mode = WAL; \(table) \(rows)",
@@ -51,7 +51,11 @@ import Testing
             testDescription: "a page size set after the rows", sql: "\(table) \(rows) PRAGMA page_size = 8192;",
             layout: .vacuumed),
         Case(testDescription: "small", sql: "\(table) INSERT INTO food VALUES (1, 'a', 'b');", layout: .vacuumed),
-    ]) func `a compact database is written only once`(_ it: Case) throws {
+    ]
+
+    @Test(.tags(.sampled), arguments: cases.sampled(5)) func `a compact database is written only once`(_ it: Case)
+        throws
+    {
         let scratch = try Scratch()
         try scratch.file("s.sql", it.sql)
         let reports = try ["one.db", "two.db"].map {

@@ -114,9 +114,10 @@ import Testing
     }
 
     @Test(
+        .tags(.sampled),
         arguments: functions.filter {
             !ofModules.contains($0.name) && !dangerous.contains($0.name) && $0.name != "match"
-        })
+        }.sampled(40))
     func `a function can be used wherever SQLite allows it`(_ function: Function) throws {
         let places = try make(function)
         guard !places.isEmpty else { return }

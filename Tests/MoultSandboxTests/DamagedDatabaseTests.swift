@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<8)
+    @Test(.tags(.sampled), arguments: (0..<8).sampled(2))
     func `random damage is detected and does not crash the checking process`(round: Int) throws {
         let examined = try Examined(Self.sql)
         let sound = try #require(try Files.read(examined.validation.path, limit: 1 << 24))

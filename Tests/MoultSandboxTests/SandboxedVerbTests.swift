@@ -208,7 +208,12 @@ import Testing
             """
         let ended = try harmless("python3 -c '\(script)'")
         #expect(ended.output == "1\n")
-        #expect(ended.errors == "moult: error: stopped: moult received SIGTERM\n")
+        // On a busy machine, the confined process may not end within the two seconds after which the watchdog ends the command.
+        #expect(
+            ended.errors == "moult: error: stopped: moult received SIGTERM\n"
+                || ended.errors.hasPrefix("moult: error: interrupted while SQLite worked on ")
+                    && ended.errors.contains("moult received SIGTERM"),
+            "\(ended.errors)")
         // No process is left.
         #expect(try Shell.run(["pgrep", "-f", "secluded-1 \(scratch.path)"]).status == 1)
     }

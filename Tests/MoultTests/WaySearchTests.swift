@@ -77,7 +77,7 @@ import Testing
         ).choose().way.map(\.version)
     }
 
-    @Test(arguments: 0..<400)
+    @Test(.tags(.sampled), arguments: (0..<400).sampled(100))
     func `the releases to install are those of a search without an index`(seed: Int) throws {
         var numbers = Numbers(state: UInt64(seed))
         let feed = try Self.feed(&numbers)

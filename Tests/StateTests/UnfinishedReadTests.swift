@@ -1,6 +1,7 @@
 import Moult
 import MoultBasics
 import MoultFiles
+import Synchronization
 import TestSupport
 import Testing
 
@@ -29,15 +30,21 @@ import Testing
             """
             moult init -q base --product org.example.test; moult apply -q --store base rel/test-1.0.0.json; mkdir home
             sqlite3 home/app.db "CREATE TABLE item(release); INSERT INTO item VALUES('precious')"
-            for number in $(seq 30); do
+            for number in $(seq \(max(1, Self.decision.withLock { $0 - 1 })) 30); do
                 rm -rf store; cp -a base store
                 if strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
-                if grep -q '"decided"' store/.moult/transactions/*/journal.jsonl; then exit 0; fi
+                if grep -q '"decided"' store/.moult/transactions/*/journal.jsonl; then echo $number > decision; exit 0; fi
             done
             exit 8
             """)
+        let found = try #require(Int(scratch.text("decision").dropLast()))
+        Self.decision.withLock { $0 = found }
+        try Files.remove(scratch.path("decision"))
     }
+
+    /// The rename at which the update of the test before was killed: the next test begins with the one before it.
+    private static let decision = Mutex(1)
 
     private func run(_ script: String) throws -> Shell.Ended { try scratch.run(script) }
 

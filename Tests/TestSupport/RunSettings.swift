@@ -22,3 +22,13 @@ package enum FaultPoints {
     /// on the processes of the machine, whose open files a command lists, and on the length of paths.
     package static let leastCalls = 500
 }
+
+extension Collection {
+    /// Returns a sample of the cases of a test, spread evenly and the same in every run; with MOULT_CASES=all, which `make
+    /// test-all` sets for tests with the tag `sampled`, returns all cases.
+    package func sampled(_ size: Int) -> [Element] {
+        let all = Array(self)
+        let isComplete = getenv("MOULT_CASES").map { String(cString: $0) } == "all" || all.count <= size
+        return isComplete ? all : (0..<size).map { all[$0 * all.count / size] }
+    }
+}

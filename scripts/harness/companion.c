@@ -78,6 +78,8 @@ static int connect_to_database(void) {
     /* The file was opened when the path was no link yet, or is not used. */
     if (is_sealed()) return SQLITE_READONLY;
     sqlite3_busy_timeout(db, 5000);
+    /* Without this setting, a power cut may bring back the journal of the last transaction. */
+    run("PRAGMA synchronous = EXTRA");
     if (is("wal")) code = run("PRAGMA journal_mode = WAL");
     /* SQLite refuses to leave WAL mode while other connections are open. */
     if (is("rollback") && (code = run("PRAGMA journal_mode = DELETE")) == SQLITE_BUSY) code = SQLITE_OK;

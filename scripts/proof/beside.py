@@ -9,6 +9,10 @@ from harness.tools import Wrong
 # One row in each of these tables that exists; no release ships rows with such numbers.
 INSERTS = [Insert("note", id="?1", text="'app ' || ?1"), Insert("food", id="?1", name="'app ' || ?1", editable="1"),
            Insert("favorite", food="?1", stars="5")]
+# After these endings of a command, its update may be unfinished.
+UNDECIDED = {6, trial.KILLED}
+# The lowest number of a row that an app writes to a replaced file.
+FIRST_OF_APP = 1_000_000
 OWN = "CREATE TABLE IF NOT EXISTS note(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"
 
 
@@ -22,10 +26,24 @@ def apps(world, flow, number, count=None, **rhythm):
     every, started = kinds(), []
     for at, name in enumerate([*names, *flow.creates]):
         kind, create = (Kind("creates"), OWN) if name in flow.creates else (every[(number + at) % len(every)], None)
-        started.append(Companion(world.tools, kind, os.path.join(world.store, name), INSERTS, os.path.join(world.directory, f"app-{number}-{at}.acks"),
+        started.append(Companion(world.tools, kind, os.path.join(world.store, name), INSERTS, acks(world, number, at),
                                  first=1_000_000 * (at + 1) + 10_000_000 * number, seed=number + at, create=create, count=count, **rhythm))
     world.log.append(f"  beside: {'; '.join(f'{os.path.basename(app.path)}: {app.kind.name}' for app in started)}")
     return Crowd(started).ready()
+
+
+def acks(world, number, at):
+    """Returns the file of acknowledgments of an app: beside the directory of the trial, whose file system may lose its power."""
+    return os.path.join(world.tools.scratch, f"{os.path.basename(world.directory)}-{number}-{at}.acks")
+
+
+def ended(apps):
+    """Ends the apps, and returns their errors."""
+    apps.end()
+    for path in [app.acks + suffix for app in apps.companions for suffix in ("", ".stop")]:
+        if os.path.exists(path):
+            os.remove(path)
+    return apps.errors
 
 
 def watching(apps):
@@ -37,23 +55,29 @@ def written(apps):
     return [rows.row(table, values, values.values()) for table, values in apps.rows()]
 
 
-def check(flow, baseline, world, fault, number, apps, ending):
-    """Recovers the store, or undoes the update, while the apps write; then they end, and no row may be lost."""
-    if ending not in (0, 75, trial.KILLED):
+def recover(world, fault, number, apps, ending, store=()):
+    """Recovers the store, or undoes the update, while the apps write; then they end."""
+    if ending not in {0, 75, trial.KILLED} | (trial.OLD | UNDECIDED if fault.action in ("EIO", "ENOSPC") else set()):
         raise Wrong(f"beside apps, the command exited with {ending}")
-    if ending == trial.KILLED:
-        command = ["recover", "--undo", "-q"] if fault.undoes else ["recover", "-q"]
+    if ending in UNDECIDED:
+        command = ["recover", *(["--undo"] if fault.undoes else []), "-q", *store]
         status = world.strike(command, *delay(number), *watching(apps))["ending"] if fault.delays else world.run(*command)
         if status not in ({0, 3, 75} if fault.undoes else {0, 75}):
             raise Wrong(f"beside apps, {' '.join(command)} exited with {status}")
-    world.apps = None
-    if errors := apps.end().errors:
+    world.apps, errors = None, ended(apps)
+    # A power cut kills the apps, too.
+    if errors and not fault.cuts:
         raise Wrong("; ".join(errors))
+
+
+def check(flow, baseline, world, fault, number, apps, ending):
+    """Recovers the store, or undoes the update, while the apps write; then they end, and no row may be lost."""
+    recover(world, fault, number, apps, ending)
     world.must("recover", "-q")
     outcome = trial.check_release(flow, baseline, world, baseline.ledger.with_rows(written(apps)))
     # A restored database belongs to the same release.
     ends = {(end.version, tuple(end.sealed.items())) for end in baseline.ends.values()}
-    if ending in (0, 75) and len(ends) > 1 and (outcome == "new") != (ending == 0):
+    if ending not in UNDECIDED and len(ends) > 1 and (outcome == "new") != (ending == 0):
         raise Wrong(f"beside apps, the command exited with {ending}, but the store is {outcome}")
     check_modes(baseline.ends["new" if flow.repeats else outcome], world, apps)
     return outcome
@@ -74,3 +98,30 @@ def delay(number):
     """Returns the call before which a recovery waits: every fourth time its first lease, otherwise some call that changes the
     disk."""
     return ["-a", "delay", *(["-c", "lease", "-n", 1 + number // 4 % 2] if number % 4 == 0 else ["-n", number * 7 % 41 + 1])]
+
+
+def on_file(world, number):
+    """Starts an app that writes to the file of a flow with `moult replace`; it has committed when this returns."""
+    every = kinds()
+    world.apps = Crowd([Companion(world.tools, every[number % len(every)], world.path("files/app.db"), INSERTS[:1], acks(world, number, 0),
+                                  first=FIRST_OF_APP, seed=number, count=20 if number % 4 else 100_000)]).ready()
+    world.log.append(f"  beside: app.db: {world.apps.companions[0].kind.name}")
+    return world.apps
+
+
+def check_file(world, fault, number, apps, ending):
+    """Recovers the replacement of a file, or undoes it, while the app writes; then the app ends, and each of its rows must be in the
+    file or in quarantine."""
+    store = world.path("files/.app.db.moult")
+    recover(world, fault, number, apps, ending if os.path.exists(os.path.join(store, "moult.json")) else 0, ["--store", store])
+    if os.path.exists(store):
+        world.must("recover", "-q", "--store", store)
+    check_rows_of_file(world, apps)
+
+
+def check_rows_of_file(world, apps):
+    store = world.path("files/.app.db.moult")
+    found = [rows.Place("database", "app.db", world.path("files/app.db")), *(rows.sets(store) if os.path.exists(store) else [])]
+    missing = [wanted for wanted in written(apps) if not any(place.count(wanted) for place in found)]
+    if missing:
+        raise Wrong(f"rows are lost: {rows.text(missing)}")

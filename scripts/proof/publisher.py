@@ -8,9 +8,10 @@ import hashlib, json, os, re, shutil, subprocess, sys, tempfile
 from dataclasses import dataclass
 from typing import Callable
 
+import beside
 from harness import files
 from harness.tools import Runner, Wrong
-from trial import KILLED, Missed, how
+from trial import KILLED, Missed, how, trying
 
 # The exit statuses after which the new content is public, or the old content. After 6, files of the new content are missing.
 NEW, OLD = {0, 6}, {1, 3, 75}
@@ -260,13 +261,15 @@ def replaced(place):
 
 
 def rows_of(place, directory):
-    """Returns the rows that an app would find in the file, read from a copy; None if the file is missing."""
+    """Returns the rows that an app would find in the file, read from a copy, without those of an app beside the command; None if
+    the file is missing."""
     if not os.path.exists(place.path(directory, "app.db")):
         return None
     with files.opened(place.path(directory, "app.db")) as app:
         if not files.is_sound(app):
             raise Wrong("the file is damaged")
-        return app.execute("SELECT item, cents FROM price").fetchall(), app.execute("SELECT id, text FROM note").fetchall()
+        notes = app.execute("SELECT id, text FROM note WHERE id < ?", [beside.FIRST_OF_APP]).fetchall()
+        return app.execute("SELECT item, cents FROM price").fetchall(), notes
 
 
 PRICES = {"old": [("bread", 320)], "new": [("bread", 350), ("milk", 150)]}
@@ -394,19 +397,23 @@ class Baseline:
 def strike(flow, baseline, fault, number, tools, place, attempt=0):
     """Tries one point; returns whether readers find the old or the new content afterwards."""
     world = baseline.fresh(tools, place)
-    try:
+    with trying(world):
         place.sync()
-        struck = world.strike(flow.command, *how(fault, number, place))
+        apps = beside.on_file(world, number) if fault.beside else None
+        struck = world.strike(flow.command, *how(fault, number, place), *(beside.watching(apps) if apps else ()))
         if not struck["struck"]:
             raise Missed(f"{flow.name} has no call {number}")
         if fault.cuts:
             place.restart()
-        public, ending = flow.public(world, flow.output), struck["ending"]
+        ending = struck["ending"]
+        if apps:
+            beside.check_file(world, fault, number, apps, ending)
+        public = flow.public(world, flow.output)
         content = world.content(flow.output)
         if os.path.isdir(world.path(flow.output)) and content not in baseline.known:
             flow.read(world, flow.output, False)
             baseline.known.add(content)
-        if ending != KILLED:
+        if ending != KILLED and not apps:
             # The store of a replaced file behaves like every store: 5 means undone, and after 6 the next command recovers.
             changed = {0: [baseline.after], 5: [baseline.before], 6: [baseline.before, baseline.after]} if flow.of_store else {}
             if ending not in NEW | OLD | set(changed):
@@ -422,16 +429,12 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
         if status not in ({0, flow.again} if is_over else {0}):
             raise Wrong(f"run again, the command exited with {status}")
         flow.read(world, flow.output, True)
+        if apps:
+            beside.check_rows_of_file(world, apps)
+            return "new" if public == baseline.after else "old"
         names = set(world.names(flow.output))
         # When keys change, the command signs with the new key alone when it is run again.
         missing = {name for name in set(baseline.names) - names if not OF_KEY.search(name)}
         if missing or names - set(baseline.names):
             raise Wrong(f"left over: {sorted(names - set(baseline.names))}, missing: {sorted(missing)}")
         return "new" if public == baseline.after else "old"
-    except Missed:
-        raise
-    except Exception as error:
-        raise world.wrong(error) from error
-    finally:
-        if not tools.keep:
-            files.remove(world.directory)

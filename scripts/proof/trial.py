@@ -1,6 +1,6 @@
 """One trial: a flow on a new store is struck at one of its calls, and then all conditions for the result are
 checked."""
-import os, tempfile
+import contextlib, os, tempfile
 from dataclasses import dataclass
 
 import beside, flows, look
@@ -50,11 +50,14 @@ FAULTS = [
     Fault("ENOSPC from then on", "ENOSPC", "room", goes_on=True),
     Fault("delay, beside apps", "delay", beside=True),
     Fault("kill, beside apps", "kill", beside=True),
+    Fault("EIO once, beside apps", "EIO", beside=True),
+    Fault("ENOSPC once, beside apps", "ENOSPC", "room", beside=True),
     Fault("kill, then undo, beside apps", "kill", beside=True, undoes=True),
     Fault("kill, delayed recovery, beside apps", "kill", beside=True, delays=True),
     Fault("kill, delayed undo, beside apps", "kill", beside=True, undoes=True, delays=True),
     Fault("power cut, ext4", "kill", cuts="ext4"),
     Fault("power cut, XFS", "kill", cuts="xfs"),
+    Fault("power cut, ext4, beside apps", "kill", cuts="ext4", beside=True),
 ]
 
 
@@ -150,20 +153,38 @@ class Baseline:
                 raise Wrong(f"{flow.name}, end {end}: {name} is {found}, expected {ends[end]}")
 
 
+@contextlib.contextmanager
+def trying(world):
+    """Adds the commands of the trial to an error, and removes its files."""
+    try:
+        yield
+    except Missed:
+        raise
+    except Exception as error:
+        raise world.wrong(error) from error
+    finally:
+        if world.apps:
+            world.apps.kill()
+        if not world.tools.keep:
+            files.remove(world.directory)
+
+
 def strike(flow, baseline, fault, number, tools, place, attempt=0):
     """Tries one point; returns whether the store is `old` or `new` afterwards."""
     world = World(tools, place)
-    try:
+    with trying(world):
         flow.begin(world)
         place.sync()
         apps = world.apps = beside.apps(world, flow, number) if fault.beside else None
         struck = world.strike(flow.command, *how(fault, number, place), *(beside.watching(apps) if apps else ()))
         if not struck["struck"]:
             raise Missed(f"{flow.name} has no call {number}")
+        if fault.cuts:
+            if apps:
+                apps.kill()
+            place.restart()
         if apps:
             return beside.check(flow, baseline, world, fault, number, apps, struck["ending"])
-        if fault.cuts:
-            place.restart()
         ending = struck["ending"]
         if flow.readable:
             check_readers_before_recovery(world, baseline)
@@ -175,15 +196,6 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
         if fault.twice:
             kill_recovery(world, max(1, (number * 7 % 41 + 1) >> 2 * attempt))
         return check_recovery(flow, baseline, world, fault, number, ending)
-    except Missed:
-        raise
-    except Exception as error:
-        raise world.wrong(error) from error
-    finally:
-        if world.apps:
-            world.apps.kill()
-        if not tools.keep:
-            world.remove()
 
 
 def check_readers_before_recovery(world, baseline):
@@ -239,8 +251,7 @@ def kill_recovery(world, number):
 def check_recovery(flow, baseline, world, fault, number, ending):
     """Runs the next command that writes, which recovers the store, and checks that the store then has exactly one of the
     possible results: nothing is lost or left over."""
-    undo(world, fault)
-    world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
+    recover(world, fault, number)
     check_rows(baseline.ledger, world)
     state = without_undone(look.State(world.store), fault)
     differences = {name: state.differences(end) for name, end in baseline.ends.items()}
@@ -251,10 +262,7 @@ def check_recovery(flow, baseline, world, fault, number, ending):
     if ending != KILLED and outcome not in baseline.possible(ending):
         raise Wrong(f"the command exited with {ending}, but the store is {outcome} after the recovery")
     check_history(world, baseline.ends[outcome], state, outcome, fault)
-    before = look.everything(world.store)
-    world.must("recover", "-q")
-    if look.everything(world.store) != before:
-        raise Wrong("a second recovery changes something")
+    recover_again(world)
     if state.version and (flow.readable or outcome == "new") and (flow.sound or outcome == "old"):
         world.must("verify", "--deep", "-q")
     if flow.repeats or outcome != "new":
@@ -267,10 +275,18 @@ def check_recovery(flow, baseline, world, fault, number, ending):
     return outcome
 
 
-def undo(world, fault):
-    """Undoes the update, if the fault includes that."""
+def recover(world, fault, number):
+    """Undoes the update, if the fault includes that, and runs a command that recovers the store."""
     if fault.undoes and (status := world.run("recover", "--undo", "-q")) not in (0, 3):
         raise Wrong(f"recover --undo exited with {status}")
+    world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
+
+
+def recover_again(world):
+    before = look.everything(world.store)
+    world.must("recover", "-q")
+    if look.everything(world.store) != before:
+        raise Wrong("a second recovery changes something")
 
 
 def without_undone(state, fault):
@@ -289,8 +305,7 @@ def check_recovery_after_writes(flow, baseline, world, fault, number):
     """Checks that rows that an app wrote between the crash and the recovery are not lost either, and that the release is old
     or new."""
     ledger = baseline.ledger.with_rows(flows.write_between(world))
-    undo(world, fault)
-    world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
+    recover(world, fault, number)
     return check_release(flow, baseline, world, ledger)
 
 
@@ -302,10 +317,7 @@ def check_release(flow, baseline, world, ledger):
     outcome = next((name for name, end in baseline.ends.items() if found == (end.version, end.sealed)), None)
     if not outcome:
         raise Wrong(f"after the recovery, the release is {found}")
-    before = look.everything(world.store)
-    world.must("recover", "-q")
-    if look.everything(world.store) != before:
-        raise Wrong("a second recovery changes something")
+    recover_again(world)
     if found[0] and flow.sound and (flow.readable or outcome == "new"):
         world.must("verify", "--deep", "-q")
     if flow.repeats:

@@ -69,7 +69,8 @@ import Testing
     }
 
     /// Whatever bytes are damaged, the comparison ends, and reports no fault in the undamaged database.
-    @Test(arguments: 1...60) func `a comparison of damaged files ends with a result or an error that names the file`(
+    @Test(.tags(.sampled), arguments: (1...60).sampled(15))
+    func `a comparison of damaged files ends with a result or an error that names the file`(
         _ seed: Int
     ) throws {
         let old = try scratch.database("old.db", rows)
