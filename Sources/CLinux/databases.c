@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What is known of a descriptor; the index in the table is its number.
+// The state of a descriptor, whose number is the index in the table.
 struct entry {
     enum { UNKNOWN, OPENED, PARKED } state;
     dev_t device;
@@ -66,7 +66,7 @@ static int is_current(int fd) {
     return 0;
 }
 
-// Returns a descriptor of the file in this state, with this access mode unless it is -1; -1 if there is none.
+// Returns a descriptor of the file in this state, with this access mode unless it is -1; -1 if none exists.
 static int find(dev_t device, ino_t inode, int state, int access) {
     for (int fd = 0; fd < table_size; fd++) {
         if (table[fd].state != state || table[fd].inode != inode || table[fd].device != device || !is_current(fd)) continue;
@@ -75,7 +75,7 @@ static int find(dev_t device, ino_t inode, int state, int access) {
     return -1;
 }
 
-// Returns a parked descriptor for an open of a file, which no longer counts as parked; -1 if there is none.
+// Returns a parked descriptor for an open of a file, which no longer counts as parked; -1 if none exists.
 static int take(int directory, const char *path, int flags) {
     struct stat facts;
     int access = flags & (O_ACCMODE | O_APPEND), need = access == O_RDONLY ? R_OK : R_OK | W_OK;
@@ -100,9 +100,9 @@ static int close_or_park(int fd, const struct stat *facts) {
     return close(fd);
 }
 
-// Opens without O_NONBLOCK would wait for the other end of a pipe, and try again after a signal: another user may put a pipe in
-// place of a file after its kind was checked. Without it, the kernel also waits until a lease on the file has been given up; with
-// it, the first call asks for that, and later ones succeed. The kernel itself ends a lease after 45 seconds.
+// Without O_NONBLOCK, the call would wait for the other end of a pipe, and try again after a signal: another user may put a pipe in
+// place of a file after its kind was checked. The kernel would also wait until a lease on the file has been given up; with
+// O_NONBLOCK, the first call asks for that, and later ones succeed. The kernel itself ends a lease after 45 seconds.
 int moult_database_open(const char *path, int flags, int mode) {
     struct timespec pause = {0, 2000000};
     pthread_mutex_lock(&mutex);

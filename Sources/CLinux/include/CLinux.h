@@ -40,7 +40,7 @@ const char *moult_program_path(void);
 // would drop the locks of all threads. The open also refuses pipes.
 int moult_database_open(const char *path, int flags, int mode);
 int moult_database_close(int fd);
-// Do the same for all other code; the open uses a descriptor that was kept.
+// Do the same for all other code. The open uses a descriptor that was kept, if one exists.
 int moult_open_file(int directory, const char *path, int flags, mode_t mode);
 int moult_close_file(int fd);
 // Treats the files that this process has open now as open in SQLite: an app may have opened databases before.
