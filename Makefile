@@ -58,6 +58,7 @@ lint:
 	scripts/check-gate
 	scripts/check-bytes
 	scripts/check-paths
+	scripts/check-descriptors
 	scripts/codes
 	scripts/fields
 	scripts/check-words
