@@ -134,11 +134,11 @@ def _leave_to_parent() -> None:
     mine = [connection for connection in _opened if not connection.closed]
     for connection in mine:
         connection._is_of_parent = True
-    for connection in [*mine, *parked.forget()]:
-        _of_parent.append(connection)
+    for one in [*mine, *parked.forget()]:
+        _of_parent.append(one)
         # When CPython ends, it also destroys objects that a module references, so this reference is never released.
         if ctypes is not None and hasattr(ctypes, "pythonapi"):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
     _opened.clear()
 
 
