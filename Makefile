@@ -86,6 +86,7 @@ lint:
 	scripts/check-bytes
 	scripts/check-paths
 	scripts/check-tags
+	scripts/check-descriptors
 	scripts/codes
 	scripts/fields
 	scripts/check-words

@@ -53,7 +53,7 @@ let package = Package(
             name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"] + (isPortable ? [] : ["CSeccomp"]),
             exclude: [isPortable ? "Linux" : "Portable"],
             linkerSettings: isPortable ? [] : staticLibraries("seccomp")),
-        .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CSQLite"]),
+        .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CLinux", "CSQLite"]),
         .target(
             name: "MoultArchive", dependencies: ["MoultBasics", "MoultFiles", "CArchive", "CZstd", "CZlib", "CLzma"],
             linkerSettings: staticLibraries("archive", "nettle", "lzma", "zstd", "bz2", "z")),
@@ -193,7 +193,8 @@ let package = Package(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "TestSupport", "CSQLite"]),
         .executableTarget(name: "GuardProbe", dependencies: ["MoultFiles", "CLinux"], path: "Tests/GuardProbe"),
-        .executableTarget(name: "AppProbe", dependencies: ["Moult"], path: "Tests/AppProbe"),
+        .executableTarget(
+            name: "AppProbe", dependencies: ["Moult", "MoultBasics", "MoultFiles"], path: "Tests/AppProbe"),
         // Simulates a week of a million machines with the code that makes the decisions in a store: `make simulate`
         .executableTarget(
             name: "FleetSimulation",

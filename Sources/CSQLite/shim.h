@@ -26,23 +26,6 @@ static inline int moult_fchown_if_other(int fd, uid_t owner, gid_t group) {
     return fchown(fd, owner, group);
 }
 
-// Replaces open in SQLite, which would wait for the other end of a pipe, and try again after a signal. Another user may put a pipe
-// in place of a file after its kind was checked. Without O_NONBLOCK, the kernel waits until a lease on a file has been given up;
-// with it, the first call asks for that, and later ones succeed. The kernel itself ends a lease after 45 seconds.
-static inline int moult_open_without_pipes(const char *path, int flags, int mode) {
-    struct timespec pause = {0, 2000000};
-    int fd = open(path, flags | O_NONBLOCK, mode);
-    for (int left = 30000; fd < 0 && errno == EWOULDBLOCK && left > 0; left--) {
-        nanosleep(&pause, 0);
-        fd = open(path, flags | O_NONBLOCK, mode);
-    }
-    struct stat found;
-    if (fd < 0 || (fstat(fd, &found) == 0 && !S_ISFIFO(found.st_mode))) return fd;
-    close(fd);
-    errno = ENXIO;
-    return -1;
-}
-
 // xSetSystemCall takes a pointer to a function without arguments, so each function needs a cast that Swift does not allow.
 static inline int moult_sqlite_keep_ctime(void) {
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
@@ -50,8 +33,10 @@ static inline int moult_sqlite_keep_ctime(void) {
     return vfs->xSetSystemCall(vfs, "fchown", (sqlite3_syscall_ptr)moult_fchown_if_other);
 }
 
-static inline int moult_sqlite_refuse_pipes(void) {
+// Replaces open and close in SQLite, for all connections of this process.
+static inline int moult_sqlite_replace_open(int (*open)(const char *, int, int), int (*close)(int)) {
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
     if (vfs == 0 || vfs->iVersion < 3) return SQLITE_NOTFOUND;
-    return vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)moult_open_without_pipes);
+    int code = vfs->xSetSystemCall(vfs, "close", (sqlite3_syscall_ptr)close);
+    return code ? code : vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)open);
 }

@@ -1,9 +1,12 @@
 internal import MoultBasics
+internal import MoultSQLite
 
 /// Replaces commands in the advice of errors with functions of this library, because an app has no shell.
 enum Advice {
-    /// Runs the body and replaces each command that an error advises with the matching function of this library.
+    /// Runs the body and replaces each command that an error advises with the matching function of this library. Every function
+    /// that an app calls runs here.
     static func forApps<R>(_ body: () throws -> R) throws -> R {
+        try AppProcess.prepare()
         do { return try body() } catch var error as MoultError {
             error.now = error.now.map(translated)
             throw error

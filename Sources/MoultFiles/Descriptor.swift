@@ -1,7 +1,11 @@
+internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
 /// An open file, closed exactly once: by `close()` or on deinitialization.
+///
+/// Every file that this package opens itself is one of these. If SQLite has the file open in this process, closing keeps the
+/// descriptor for the next open, because the kernel would drop SQLite's locks (databases.c).
 package struct Descriptor: ~Copyable {
     private let handle: Handle
     package let path: String
@@ -18,7 +22,7 @@ package struct Descriptor: ~Copyable {
         }
 
         // An error from close matters only after writing, and writers call close().
-        deinit { _ = MoultLibc.close(number) }
+        deinit { _ = moult_close_file(number) }
     }
 
     package enum Access: Sendable {

@@ -21,8 +21,18 @@ package final class PinnedDirectory: Sendable {
     }
     private static let all = Mutex<[String: Weak]>([:])
 
-    /// Throws if the directory does not exist.
-    package convenience init(_ path: String) throws { try self.init(path, isWork: false) }
+    /// Pins the directory; returns nil if it is pinned already, because another thread of this process uses it. Throws if the
+    /// directory does not exist.
+    package static func ifFree(_ path: String) throws -> PinnedDirectory? {
+        // Without this, a second pin would take the place of the first one, and remove it at its own end.
+        let isFree = beginning.withLock { $0.insert(path).inserted }
+        guard isFree else { return nil }
+        defer { beginning.withLock { _ = $0.remove(path) } }
+        return of(path[...]) == nil ? try PinnedDirectory(path, isWork: false) : nil
+    }
+
+    /// The directories that a thread is pinning at the moment.
+    private static let beginning = Mutex<Set<String>>([])
 
     init(_ path: String, isWork: Bool) throws {
         number = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in

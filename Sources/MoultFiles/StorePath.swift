@@ -209,7 +209,7 @@ struct StorePath {
 
     private static func plain(_ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
         try start(path) { directory, path throws(Errno) in
-            try Syscall.answer(moult_openat(directory, path, flags | O_CLOEXEC, mode))
+            try Syscall.answer(moult_open_file(directory, path, flags | O_CLOEXEC, mode))
         }
     }
 
@@ -226,7 +226,7 @@ struct StorePath {
 
     private static func plain(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32
     {
-        try Syscall.answer(moult_openat(directory, path, flags | O_CLOEXEC, mode))
+        try Syscall.answer(moult_open_file(directory, path, flags | O_CLOEXEC, mode))
     }
 
     private static func named<R>(_ path: String, _ body: (UnsafePointer<CChar>) throws(Errno) -> R) throws(Errno) -> R {

@@ -35,9 +35,9 @@ package enum Syscall {
         }
     }
     /// Closes a descriptor. The call is not retried, and it is made even if a test makes it fail, because the descriptor is
-    /// gone whatever close returns.
+    /// gone whatever close returns. If SQLite has the file open in this process, the descriptor is kept for the next open.
     static func close(_ fd: Int32) throws(Errno) {
-        let result = MoultLibc.close(fd)
+        let result = moult_close_file(fd)
         let code = moult_errno()
         #if DEBUG
             if let error = Faults.injectedError("close") { throw error }

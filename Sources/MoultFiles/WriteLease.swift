@@ -11,6 +11,10 @@ package final class WriteLease {
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
+    // Closing alone is not enough: a forked child has a copy of the descriptor, and would keep the lease until the kernel ends it.
+    // If this fails, closing follows.
+    deinit { try? Syscall.setLease(descriptor.number, Int32(F_UNLCK)) }
+
     /// Passes the leased file to the closure for reading, while no other process can have it open.
     package func reading<R>(_ body: (borrowing Descriptor) throws -> R) rethrows -> R { try body(descriptor) }
 

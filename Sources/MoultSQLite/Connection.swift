@@ -1,3 +1,4 @@
+import CLinux
 import CSQLite
 import MoultBasics
 import MoultFiles
@@ -12,6 +13,9 @@ package final class Connection {
     /// Interrupts this connection from any thread.
     package let interrupter: Interrupter
     private var database: OpaquePointer?
+    private let forks = moult_fork_count()
+    /// Whether this process is a child of the one that opened the connection, and must not use it: it has none of its locks.
+    private var isOfParent: Bool { moult_fork_count() != forks }
     /// The progress handler's state while a deadline is in force.
     var watch: DeadlineWatch?
     /// The times of calls; nil for a connection that an app uses directly.
@@ -136,7 +140,8 @@ package final class Connection {
     }
 
     deinit {
-        guard let database else { return }
+        // Closing a connection of the parent would roll back the parent's transaction.
+        guard let database, !isOfParent else { return }
         interrupter.disarm()
         if let clock { SQLWatchdog.remove(clock) }
         // This module's own statements and backups keep the connection alive. Statements that an app prepared through the
@@ -156,6 +161,12 @@ package final class Connection {
                 throw MoultError(
                     .databaseRequest, what: "cannot use the connection to \(path)", why: "the connection is closed")
             }
+            if isOfParent {
+                throw MoultError(
+                    .databaseRequest, what: "cannot use the connection to \(path)",
+                    why: "it belongs to the parent process, which has its locks",
+                    now: "Open a new connection in the program that the child starts.")
+            }
             return database
         }
     }
@@ -163,6 +174,10 @@ package final class Connection {
     /// Closes the connection. If a statement or a backup still uses it, this fails and the connection stays open.
     package func close() throws {
         guard let database else { return }
+        if isOfParent {
+            self.database = nil
+            return
+        }
         interrupter.disarm()
         let code = sqlite3_close(database)
         guard code == SQLITE_OK else {

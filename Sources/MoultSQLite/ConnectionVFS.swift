@@ -1,3 +1,4 @@
+import CLinux
 import CSQLite
 import MoultBasics
 import MoultFiles
@@ -36,7 +37,7 @@ enum ConnectionVFS {
             guard let base = ConnectionVFS.base, let path else { return SQLITE_MISUSE }
             return ConnectionVFS.resolve(base, OutsideText.valid(path), count, out)
         }
-        let code = moult_sqlite_refuse_pipes()
+        let code = moult_sqlite_replace_open(moult_database_open, moult_database_close)
         return code == SQLITE_OK ? sqlite3_vfs_register(vfs, 0) : code
     }()
 

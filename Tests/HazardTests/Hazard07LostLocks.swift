@@ -1,6 +1,7 @@
 import Moult
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import MoultSQLite
 import MoultStore
 import TestSupport
@@ -35,9 +36,38 @@ import Testing
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
         let app = try writing(path)
         #expect(try otherWriter(path).contains("database is locked"))
-        try Descriptor(path, .read).close()
+        close(open(path, O_RDONLY))
         #expect(try otherWriter(path) == "")
         try app.close()
+    }
+
+    @Test func `reading a file that SQLite has locked keeps the lock, and no further descriptor`() throws {
+        try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
+        let app = try writing(path)
+        try Descriptor(path, .read).close()
+        let before = try Files.list("/proc/self/fd").count
+        for _ in 0..<10 {
+            #expect(try Files.read(path, limit: 1 << 20)?.starts(with: Array("SQLite format 3".utf8)) == true)
+        }
+        let other = try Connection(path: path, access: .readOnly)
+        #expect(try other.int("SELECT count(*) FROM note") == 5)
+        try other.close()
+        #expect(try Files.list("/proc/self/fd").count <= before + 1)
+        #expect(try otherWriter(path).contains("database is locked"))
+        try app.close()
+        #expect(try !OpenFiles.isOpenHere(path))
+    }
+
+    /// SQLite itself closes a descriptor without locks at once, also while another thread takes a lock.
+    @Test(.tags(.slow), arguments: [20]) func `updates in an app's process drop no lock of its threads`(updates: Int)
+        throws
+    {
+        try AppUnderLoad().install(updates)
+    }
+
+    @Test(.tags(.slow, .thorough), arguments: [200])
+    func `many updates in an app's process drop no lock of its threads`(updates: Int) throws {
+        try AppUnderLoad().install(updates)
     }
 
     /// An app that is writing to its database calls all functions that read a store or check a cache.

@@ -86,8 +86,8 @@ import Testing
 
     /// A process that reads a database file directly and closes it loses its POSIX locks on the file, and another
     /// process may write in the middle of the first one's transaction. Reading the header through SQLite's own
-    /// descriptor keeps the locks.
-    @Test func `reading a file directly drops its locks, and reading its header through SQLite does not`() throws {
+    /// descriptor, or through a `Descriptor`, keeps the locks.
+    @Test func `reading a file directly drops its locks, and reading its header does not`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         let connection = try Connection(path: path, access: .readWrite)
         let otherWrites = { try? Shell.must(["sqlite3", path, "BEGIN IMMEDIATE"]) }
@@ -97,6 +97,9 @@ import Testing
         #expect(otherWrites() == nil)
 
         _ = try DatabaseHeader(ofOwnFile: path)
+        #expect(otherWrites() == nil)
+
+        close(open(path, O_RDONLY))
         #expect(otherWrites() != nil)
     }
 }

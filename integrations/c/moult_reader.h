@@ -34,6 +34,9 @@
  *   SQLITE_OPEN_READONLY, and never ATTACH it to a connection that can write.
  *
  * Threads and processes
+ *   Keep one connection to each writable database for the life of the process, and DETACH and ATTACH only read-only databases
+ *   when another release is installed. When a descriptor of a file is closed, the kernel drops all locks of the process on that
+ *   file. If one thread closes a database in rollback mode while another one takes a lock, rows can be lost.
  *   The library has no global state. A lease does not change after moult_open: any number of threads may use it at once,
  *   and moult_close must be the last call for it. A child process created by fork shares the lease, which lasts until both
  *   processes have closed it; a program started with exec does not inherit it. No function writes to the store, prints, or
@@ -127,13 +130,13 @@ MOULT_API int moult_switched(const moult_lease *lease, moult_error *error);
  *     int watch = moult_watch(store, &error);
  *     for (;;) {
  *         moult_lease *lease = moult_open(store, &error);
- *         ... open the databases ...
+ *         ... open or attach the databases ...
  *         while (moult_switched(lease, &error) == 0) {
  *             struct pollfd one = {watch, POLLIN, 0};
  *             poll(&one, 1, -1);
  *             moult_watch_clear(watch);
  *         }
- *         ... close the databases ...
+ *         ... detach the read-only databases ...
  *         moult_close(lease);
  *     }
  */

@@ -34,6 +34,20 @@ const char *moult_argument(int index);
 // Returns the path with which this program was executed; empty if the kernel did not pass it.
 const char *moult_program_path(void);
 
+// --- descriptors of databases: databases.c
+
+// Open and close a file for SQLite. A descriptor is not closed while SQLite has another one of the same file open, because that
+// would drop the locks of all threads. The open also refuses pipes.
+int moult_database_open(const char *path, int flags, int mode);
+int moult_database_close(int fd);
+// Do the same for all other code. The open uses a descriptor that was kept, if one exists.
+int moult_open_file(int directory, const char *path, int flags, mode_t mode);
+int moult_close_file(int fd);
+// Treats the files that this process has open now as open in SQLite: an app may have opened databases before.
+void moult_note_open_files(void);
+// Returns how often this process, or an ancestor since its start, was forked: a child has another number than its parent.
+int moult_fork_count(void);
+
 // --- system calls: system.c
 
 // errno is a macro that calls a function, so Swift does not import it.

@@ -47,7 +47,8 @@ package final class StoreLock: Sendable {
 
     /// Takes the store's lock if it is free.
     package static func takeIfFree(_ layout: StoreLayout) throws -> StoreLock? {
-        let directory = try PinnedDirectory(layout.hidden)
+        // A thread of this process that updates the store has pinned the directory.
+        guard let directory = try PinnedDirectory.ifFree(layout.hidden) else { return nil }
         return try FileLock.take(layout.lock, .exclusive).map { StoreLock(directory, $0) }
     }
 

@@ -20,19 +20,26 @@ static void run(sqlite3 *db, const char *sql) {
     if (sqlite3_exec(db, sql, NULL, NULL, &message)) fail(sql, message);
 }
 
-static sqlite3 *connect_to(const moult_lease *lease) {
+/* Opens the user database for the life of the process: closing it could drop the locks of other threads. */
+static sqlite3 *open_notes(const moult_lease *lease) {
     sqlite3 *db = NULL;
-    const moult_database *notes = moult_database_named(lease, "notes"), *database;
+    const moult_database *notes = moult_database_named(lease, "notes");
     if (!notes || strcmp(notes->schema, "main")) fail("notes", "not the main database");
     if (sqlite3_open_v2(notes->uri, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL)) fail(notes->uri, sqlite3_errmsg(db));
     sqlite3_busy_timeout(db, 20000);
+    return db;
+}
+
+/* Attaches the databases of the release, or detaches its read-only ones. Writable databases stay attached. */
+static void attach(sqlite3 *db, const moult_lease *lease, int is_first, int attaches) {
+    const moult_database *database;
     for (size_t i = 0; (database = moult_database_at(lease, i)); i++) {
-        if (database == notes) continue;
-        char *sql = sqlite3_mprintf("ATTACH %Q AS \"%w\"", database->uri, database->schema);
+        if (!strcmp(database->schema, "main") || (database->writable && !is_first)) continue;
+        char *sql = attaches ? sqlite3_mprintf("ATTACH %Q AS \"%w\"", database->uri, database->schema)
+                             : sqlite3_mprintf("DETACH \"%w\"", database->schema);
         run(db, sql);
         sqlite3_free(sql);
     }
-    return db;
 }
 
 /* Each sealed table has 500 rows of the version of the lease. The shared table changes as a whole, even while it is open. */
@@ -54,12 +61,14 @@ int main(int count, char **words) {
     moult_error error;
     long switches = 0, reads = 0, wakes = 0;
     if (count < 2) return 64;
+    sqlite3 *db = NULL;
     int watch = moult_watch(words[1], &error), writes = count > 2;
     if (watch < 0) fail(error.what, error.why);
     for (int ends = 0; !ends; switches++) {
         moult_lease *lease = moult_open(words[1], &error);
         if (!lease) fail(error.what, error.why);
-        sqlite3 *db = connect_to(lease);
+        if (!db) db = open_notes(lease);
+        attach(db, lease, !switches, 1);
         int state = 0;
         while (state == 0 && !ends) {
             check(db, moult_version(lease));
@@ -72,9 +81,10 @@ int main(int count, char **words) {
             ends = (polls[1].revents & (POLLIN | POLLHUP)) && read(0, &byte, 1) <= 0;
             if ((state = moult_switched(lease, &error)) < 0) fail(error.what, error.why);
         }
-        if (sqlite3_close(db)) fail("close", "connection in use");
+        attach(db, lease, 0, 0);
         moult_close(lease);
     }
+    if (sqlite3_close(db)) fail("close", "connection in use");
     close(watch);
     printf("read %ld times, %ld releases, %ld wakes\n", reads, switches, wakes);
     return 0;

@@ -14,7 +14,7 @@ from typing import List, Literal, Optional, Type
 
 from .errors import MoultError
 from .lease import Database, Lease
-
+from .parking import SafeConnection, parked
 
 try:
     import ctypes
@@ -22,11 +22,10 @@ except ImportError:
     ctypes = None  # type: ignore[assignment]
 
 
-class Connection(sqlite3.Connection):
+class Connection(SafeConnection):
     """A connection to one release. It holds a lease on the release until it is closed."""
 
     lease: Lease
-    closed = False
     #: How many `with` blocks on this connection the program is in.
     entered = 0
     #: With `autocommit = False`: whether commit() or rollback() was called since the store last returned this connection.
@@ -127,17 +126,19 @@ class Connection(sqlite3.Connection):
 
 # All connections of this process, and those of the process that forked it.
 _opened: weakref.WeakSet[Connection] = weakref.WeakSet()
-_of_parent: List[Connection] = []
+_of_parent: List[sqlite3.Connection] = []
 
 
 def _leave_to_parent() -> None:
     """Keeps a forked child from closing connections of its parent: SQLite would roll back the parent's transactions on disk."""
-    for connection in [connection for connection in _opened if not connection.closed]:
+    mine = [connection for connection in _opened if not connection.closed]
+    for connection in mine:
         connection._is_of_parent = True
-        _of_parent.append(connection)
+    for one in [*mine, *parked.forget()]:
+        _of_parent.append(one)
         # When CPython ends, it also destroys objects that a module references, so this reference is never released.
         if ctypes is not None and hasattr(ctypes, "pythonapi"):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
     _opened.clear()
 
 
@@ -201,11 +202,13 @@ def open_release(
         if main is None and databases:
             opening = databases[0]
             # All databases of a connection must have the same text encoding.
-            connection.execute(f"PRAGMA encoding = '{_encoding(opening.uri(read_only))}'")
+            connection.execute(f"PRAGMA encoding = '{_encoding(opening, read_only)}'")
         # SQLite reads a file only when the file is first used.
         connection.execute("PRAGMA schema_version").fetchone()
         for opening in databases:
             _check_content(opening, lease)
+            if opening.kind != "reference":
+                connection.park(opening.uri(read_only), opening.path)
             if opening is not main:
                 schema = opening.schema.replace('"', '""')
                 connection.execute(f'ATTACH ? AS "{schema}"', [opening.uri(read_only)])
@@ -222,10 +225,17 @@ def open_release(
     return connection
 
 
-def _encoding(uri: str) -> str:
+def _encoding(database: Database, read_only: bool) -> str:
     # Read through SQLite, because closing a file that this process also has open elsewhere would drop SQLite's locks.
-    with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
-        encoding: str = database.execute("PRAGMA encoding").fetchone()[0]
+    uri = database.uri(read_only)
+    if database.kind != "reference":
+        return _pragma_encoding(parked.open(uri, database.path))
+    with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+        return _pragma_encoding(connection)
+
+
+def _pragma_encoding(connection: sqlite3.Connection) -> str:
+    encoding: str = connection.execute("PRAGMA encoding").fetchone()[0]
     return encoding
 
 

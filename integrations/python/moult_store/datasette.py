@@ -19,6 +19,7 @@ from datasette.database import Database  # type: ignore[import-untyped]
 
 from .errors import MoultError
 from .lease import Database as InstalledDatabase
+from .parking import SafeConnection
 from .store import Store
 
 
@@ -70,8 +71,12 @@ class StoreDatabase(Database):  # type: ignore[misc]
             raise MoultError(f"release {release.generation} has no database {self._database}") from None
 
     def connect(self, write: bool = False, release: Optional[Release] = None) -> sqlite3.Connection:
-        uri = self._found(release).uri(read_only=not write)
-        return sqlite3.connect(uri, uri=True, check_same_thread=False)
+        database = self._found(release)
+        uri = database.uri(read_only=not write)
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, factory=SafeConnection)
+        if database.kind != "reference":
+            connection.park(uri, database.path)
+        return connection
 
     async def execute_fn(self, fn: Callable[[sqlite3.Connection], Any]) -> Any:
         release = self._release()

@@ -129,9 +129,9 @@ class Program:
         assert line == "ready\n", self.process.communicate()[1]
         return self
 
-    def finish(self):
+    def finish(self, timeout=60):
         """Ends the program's input, and returns its results."""
-        output, errors = self.process.communicate(timeout=60)
+        output, errors = self.process.communicate(timeout=timeout)
         assert self.process.returncode == 0, errors
         return json.loads(output)
 

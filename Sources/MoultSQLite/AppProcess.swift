@@ -1,0 +1,13 @@
+import CLinux
+
+/// A process that also uses databases on its own, with the same SQLite.
+package enum AppProcess {
+    /// Makes SQLite keep every descriptor of a file that it still has open (databases.c), also for connections that the app has
+    /// opened before or opens itself.
+    package static func prepare() throws {
+        _ = try ConnectionVFS.registeredName()
+        isPrepared
+    }
+
+    private static let isPrepared: Void = moult_note_open_files()
+}

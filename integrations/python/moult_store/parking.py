@@ -1,0 +1,98 @@
+"""Connections to writable databases that stay open, so that other connections can be closed safely.
+
+SQLite's locks belong to the process: when any descriptor of a file is closed, the kernel drops all of them. SQLite defers such a
+close while it has a lock, but between its check and the close, another thread can take one. Here, a parked connection holds a
+read lock while another connection is closed, and SQLite closes the descriptor when that lock ends, in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from typing import Dict, List, Tuple
+
+
+class SafeConnection(sqlite3.Connection):
+    """A connection that drops no lock of another thread when it is closed."""
+
+    closed = False
+    _parked: Tuple[sqlite3.Connection, ...] = ()
+
+    def park(self, uri: str, path: str) -> None:
+        """Must be called for each writable file of this connection. A missing file is reported when it is used."""
+        with contextlib.suppress(FileNotFoundError):
+            self._parked = (*self._parked, parked.open(uri, path))
+
+    def close(self) -> None:
+        if not self.closed:
+            # Raises sqlite3.ProgrammingError in another thread than that of the connection.
+            super().rollback()
+            self.closed = True
+            parked.close(self)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self.close()
+
+
+class Parked:
+    """The parked connections of this process: one for each file, without a lock except while another connection is closed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._by_file: Dict[Tuple[int, int], sqlite3.Connection] = {}
+        #: Connections that could not be closed, because another process had locked a file.
+        self._late: List[SafeConnection] = []
+
+    def open(self, uri: str, path: str) -> sqlite3.Connection:
+        """Returns the parked connection to a file. A file that was replaced gets another one, and the old one stays."""
+        facts = os.stat(path)
+        key = (facts.st_dev, facts.st_ino)
+        with self._lock:
+            if key not in self._by_file:
+                self._by_file[key] = sqlite3.connect(
+                    uri, uri=True, timeout=1, isolation_level=None, check_same_thread=False
+                )
+            return self._by_file[key]
+
+    def close(self, connection: SafeConnection) -> None:
+        with self._lock:
+            late, self._late = self._late, []
+            self._late = [one for one in [*late, connection] if not self._is_closed(one)]
+
+    def _is_closed(self, connection: SafeConnection) -> bool:
+        begun: List[sqlite3.Connection] = []
+        try:
+            for one in connection._parked:
+                begun.append(one)
+                one.execute("BEGIN")
+                one.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        except sqlite3.OperationalError:
+            return False
+        except sqlite3.DatabaseError:
+            # The file is damaged, so no thread has a transaction on it.
+            pass
+        else:
+            try:
+                sqlite3.Connection.close(connection)
+            except sqlite3.ProgrammingError:
+                # It belongs to another thread, which may close it later, or has ended.
+                return False
+            return True
+        finally:
+            for one in begun:
+                if one.in_transaction:
+                    one.rollback()
+        sqlite3.Connection.close(connection)
+        return True
+
+    def forget(self) -> List[sqlite3.Connection]:
+        """Returns the connections of the parent process, which a forked child must neither use nor close."""
+        of_parent = [*self._by_file.values(), *self._late]
+        self.__init__()  # type: ignore[misc]
+        return of_parent
+
+
+parked = Parked()
