@@ -47,6 +47,24 @@ extension Connection {
         return size
     }
 
+    /// Throws if the file is shorter or longer than its header says, unless rows are in a `-wal`.
+    package func requireSize() throws {
+        func require() throws {
+            let header = try header()
+            let hasWAL = try (Sidecars.of(path).wal?.facts.size ?? 0) > 0
+            if header.isWAL, hasWAL { return }
+            try header.requireSize(fileSize(), path: path)
+        }
+        do { try require() } catch is MoultError {
+            // A process that commits extends the file before it writes the header, so both are read again under a lock.
+            _ = try header()
+            try withStatement("PRAGMA schema_version") { row in
+                _ = try row.step()
+                try require()
+            }
+        }
+    }
+
     /// Copies the file on disk into a new one through SQLite's own descriptor, so that no lock is lost. Only for a database
     /// that the caller holds locked and that has no sidecars.
     package func copyFile(to copy: String, of schema: String = "main") throws {

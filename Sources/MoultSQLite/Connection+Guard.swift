@@ -14,9 +14,12 @@ extension Connection {
     ) throws -> Connection {
         let connection = try Connection(path: path, access: access, busyTimeout: busyTimeout)
         try connection.raiseGuard(deadline: deadline)
-        let header = try connection.header()
-        // In WAL mode, the file may be incomplete until a checkpoint; but with `immutable`, SQLite ignores the WAL.
-        if !header.isWAL || access == .immutable { try header.requireSize(connection.fileSize(), path: path) }
+        // With `immutable`, SQLite ignores a `-wal`.
+        if access == .immutable {
+            try connection.header().requireSize(connection.fileSize(), path: path)
+        } else {
+            try connection.requireSize()
+        }
         // Makes SQLite read the first page, and fail if the file is not a database.
         _ = try connection.int("PRAGMA schema_version")
         return connection

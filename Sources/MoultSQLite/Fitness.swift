@@ -43,10 +43,7 @@ package enum Fitness: Sendable {
         do {
             let found = try NonInvasiveReader.into(path, deadline: deadline) {
                 connection -> (fault: String?, notChecked: [String]) in
-                // With a WAL, the file alone need not be complete.
-                let header = try connection.header()
-                let hasWAL = try header.isWAL && (Sidecars.of(path).wal?.facts.size ?? 0) > 0
-                if !hasWAL { try header.requireSize(connection.fileSize(), path: path) }
+                try connection.requireSize()
                 if let fault = try judge(connection) { return (fault, []) }
                 guard isWhole || pages == .quick else { return (nil, []) }
                 let soundness = try connection.soundness(full: isWhole)

@@ -67,9 +67,11 @@ package enum LockFreeReader {
         }
         let facts = isLocked ? try Files.factsThroughLinks(path) : nil
         let result = Result {
-            if let deadline { try connection.raiseGuard(deadline: deadline) }
             do {
-                try readFirstPage(of: connection)
+                try namingHotJournal(path) {
+                    if let deadline { try connection.raiseGuard(deadline: deadline) }
+                    _ = try connection.int("PRAGMA schema_version")
+                }
                 return try body(connection, way)
             } catch {
                 guard let cause = error.sqlite, cause.path == path,
@@ -132,11 +134,9 @@ package enum LockFreeReader {
         }
     }
 
-    private static func readFirstPage(of connection: Connection) throws {
-        do {
-            _ = try connection.int("PRAGMA schema_version")
-        } catch {
-            if error.sqlite?.resultCode == .readOnlyRollback { throw hotJournal(connection.path, cause: error) }
+    private static func namingHotJournal(_ path: String, _ body: () throws -> Void) throws {
+        do { try body() } catch {
+            if error.sqlite?.resultCode == .readOnlyRollback { throw hotJournal(path, cause: error) }
             throw error
         }
     }

@@ -59,7 +59,7 @@ enum Flow: String, CaseIterable {
         if self == .install { return }
         try Store(at: store).updateBlocking(to: releases.first)
         try write("user", "INSERT INTO note(text) VALUES('mine')", store)
-        if way != nil { try write("pantry", "INSERT INTO food VALUES(100, 'mine', 1)", store) }
+        if isRewrite { try write("pantry", "INSERT INTO food VALUES(100, 'mine', 1)", store) }
         switch self {
         case .rollback: try Store(at: store).updateBlocking(to: releases.second)
         case .reset: try breakUser(store)
