@@ -87,6 +87,7 @@ lint:
 	scripts/check-paths
 	scripts/check-tags
 	scripts/check-descriptors
+	scripts/check-scans
 	scripts/codes
 	scripts/fields
 	scripts/check-words
@@ -120,15 +121,15 @@ test-all: test-all-packages release docs
 # Samples of the random stories, of the killed flows, of the apps that write during updates, and of the broken stores.
 sample: sample-packages release
 	scripts/proof/run .build/release/moult --sample 20 \
-		--flow "first install" --flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live" \
-		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
-		--flow "chain of two releases" --flow "cache reset" --flow "adoption by exchange" \
-		--flow "rows left behind by exchange" --flow "migration that changes values" --flow "rollback to 0+adopted, reference" \
+		--flow "first install" --flow "update" --flow "rollback" --flow "shared" \
+		--flow "shared, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
+		--flow "chain of two releases" --flow "cache reset" --flow "adoption" \
+		--flow "rows left behind" --flow "migration that changes values" --flow "rollback to 0+adopted, reference" \
 		--flow "restore, user, WAL" --flow "several databases, WAL" \
 		--flow "replace a file" --flow "undo the replacement of a file"
 	scripts/proof/crowd .build/release/moult --rounds 2 \
-		--flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live, WAL" --flow "user migration" \
-		--flow "rows left behind by live" --flow "migration that changes values, WAL" --flow "rollback to 0+adopted, exchange"
+		--flow "update" --flow "rollback" --flow "shared" --flow "shared, WAL" --flow "user migration" \
+		--flow "rows left behind" --flow "migration that changes values, WAL" --flow "rollback to 0+adopted, shared"
 	scripts/ledger/run .build/release/moult --stories 60 --save .build/ledger
 	scripts/broken/run .build/release/moult --page docs/proof.md
 

@@ -19,6 +19,12 @@ package struct Checkpoint: Equatable, Sendable {
 }
 
 extension Connection {
+    /// Writes the changed pages of the current transaction to the file or the `-wal`, so that a full disk is found before the
+    /// commit.
+    package func flushCache() throws {
+        try check(sqlite3_db_cacheflush(try handle), doing: "write the pages of \(path)")
+    }
+
     /// Copies the WAL into the database file. A checkpoint that cannot finish is a result (`isBusy`), not an error.
     package func checkpoint(_ mode: CheckpointMode, schema: String = "main") throws -> Checkpoint {
         var frames: Int32 = -1

@@ -24,6 +24,9 @@ extension SQLiteError {
     /// Whether the file exists, but another process has just created or removed a sidecar that SQLite looked for.
     fileprivate var isRace: Bool {
         guard case .cannotOpen = resultCode, [0, ENOENT, EEXIST].contains(systemError) else { return false }
+        // These statements open another file.
+        let first = (sql ?? "").prefix { $0.isLetter }.uppercased()
+        if ["ATTACH", "VACUUM"].contains(first) { return false }
         // If the file cannot be examined, the error is about that.
         return (try? Files.factsThroughLinks(path)?.kind) == .some(.file)
     }

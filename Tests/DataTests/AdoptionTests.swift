@@ -215,7 +215,18 @@ import Testing
         #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
     }
 
-    @Test(arguments: ["shared", "reference", "cache"], ["delete", "wal"])
+    @Test(arguments: ["delete", "wal"])
+    func `a file that an app has open becomes a shared database, and the app reads the new content`(mode: String) throws {
+        try shop.sql("app.db", "PRAGMA journal_mode = \(mode);" + Self.mine)
+        try release("1.0.0", "shared", "CREATE TABLE other(x);")
+        let app = try App(opens: shop.path("app.db"), "SELECT * FROM item")
+        try shop.install("1.0.0")
+        app.quit()
+        #expect(try shop.read("app.db", "PRAGMA journal_mode") == "\(mode)\n")
+        try expectAdopted()
+    }
+
+    @Test(arguments: ["reference", "cache"], ["delete", "wal"])
     func `a file that an app has open is not adopted`(kind: String, mode: String) throws {
         try shop.sql("app.db", "PRAGMA journal_mode = \(mode);" + Self.mine)
         try release("1.0.0", kind, "CREATE TABLE other(x);")

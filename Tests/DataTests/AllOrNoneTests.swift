@@ -43,7 +43,7 @@ import Testing
 
     // MARK: a refused step changes nothing
 
-    @Test(arguments: ["shared", "reference", "cache"], ["delete", "wal"])
+    @Test(arguments: ["reference", "cache"], ["delete", "wal"])
     func `a refused adoption changes no byte of any file`(kind: String, mode: String) throws {
         for name in ["a", "b", "c"] {
             try shop.sql(

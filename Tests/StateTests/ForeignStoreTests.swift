@@ -53,17 +53,17 @@ import Testing
         return directory
     }
 
-    @Test(arguments: ["move", "link", "unlink", "quarantine", "parent", "behind a link"])
+    @Test(arguments: ["create", "link", "unlink", "quarantine", "parent", "behind a link"])
     func `recovery refuses a journal that changes a file outside the store`(_ kind: String) throws {
         try Files.symlink(to: scratch.path, at: "\(store)/behind")
         let change: JSON =
             switch kind {
-            case "move": ["do": "move", "from": .string(victim), "path": "stolen.db"]
+            case "create": ["do": "create", "path": .string(victim), "size": 1]
             case "link": ["do": "link", "path": .string(victim), "member": "food.db"]
             case "unlink": ["do": "unlink", "path": .string(victim)]
             case "quarantine": ["do": "quarantine", "path": .string(victim), "why": "", "reason": "reset"]
-            case "parent": ["do": "move", "from": "../private.db", "path": "stolen.db"]
-            default: ["do": "move", "from": "behind/private.db", "path": "stolen.db"]
+            case "parent": ["do": "quarantine", "path": "../private.db", "why": "", "reason": "reset"]
+            default: ["do": "quarantine", "path": "behind/private.db", "why": "", "reason": "reset"]
             }
         let directory = try plant(change)
         let read = try moult(["sql", "SELECT 1"])

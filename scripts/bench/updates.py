@@ -156,16 +156,15 @@ def shared():
     if not options.before or not is_wanted("shared update"):
         return
     other = os.path.abspath(options.before)
-    for way in ("exchange", "live"):
-        directory = f"shared-{way}"
-        os.makedirs(f"{work}/{directory}")
-        shutil.copy(f"{work}/m{middle}/food.db", f"{work}/{directory}/food.db")
-        fields = {"kind": "shared", "path": "food.db", "replace": way}
-        first = pack(directory, "1.0.0", 1, 3, **fields)
-        evolve(f"{work}/{directory}/food.db", 100)
-        second = pack(directory, "2.0.0", 2, 3, **fields)
-        ground = "; ".join(
-            [f"chmod -R u+w {store}; rm -rf {store}; {each} init -q {store} --product org.example.bench; {each} apply -q {first} --store {store}"
-             for each, store in ((moult, "ours"), (other, "theirs"))])
-        compare(f"shared update, {middle} MB, by {way}", 1.1, ("moult apply", f"{moult} apply -q {second} --store ours"),
-                ("the moult before", f"{other} apply -q {second} --store theirs"), f"mkdir -p ours theirs; {ground}", rounds)
+    directory = "shared"
+    os.makedirs(f"{work}/{directory}")
+    shutil.copy(f"{work}/m{middle}/food.db", f"{work}/{directory}/food.db")
+    fields = {"kind": "shared", "path": "food.db"}
+    first = pack(directory, "1.0.0", 1, 3, **fields)
+    evolve(f"{work}/{directory}/food.db", 100)
+    second = pack(directory, "2.0.0", 2, 3, **fields)
+    ground = "; ".join(
+        [f"chmod -R u+w {store}; rm -rf {store}; {each} init -q {store} --product org.example.bench; {each} apply -q {first} --store {store}"
+         for each, store in ((moult, "ours"), (other, "theirs"))])
+    compare(f"shared update, {middle} MB", 1.1, ("moult apply", f"{moult} apply -q {second} --store ours"),
+            ("the moult before", f"{other} apply -q {second} --store theirs"), f"mkdir -p ours theirs; {ground}", rounds)

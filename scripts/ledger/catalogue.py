@@ -159,8 +159,6 @@ class Family:
             db["rows"][table["name"]] = self.shipped(table) if table["name"] != "log" else []
             if rng.random() < 0.85:
                 db["preserve"].append(self.entry(table))
-        if rng.random() < 0.4:
-            db["replace"] = rng.choice(["live", "exchange"])
         if rng.random() < 0.1:
             db["unpreserved"] = "keep"
         return db
@@ -252,7 +250,7 @@ class Family:
                 and not (name == "log")]
         # A table that is not preserved yet is often preserved by the next release.
         kind = rng.choice(["rows"] * 5 + ["entry"] * (3 if entries else 12) + ["column", "column", "drop column", "rename", "type", "key", "check", "unique",
-                          "not null", "table", "drop table", "unpreserve", "unpreserve", "replace", "pin", "keep"])
+                          "not null", "table", "drop table", "unpreserve", "unpreserve", "pin", "keep"])
         if kind == "rows":
             db["rows"][name] = self.shipped(table) if name != "log" else []
         elif kind == "entry":
@@ -295,10 +293,6 @@ class Family:
             db["tables"].remove(table)
             db["rows"].pop(name, None)
             db["preserve"] = [e for e in db["preserve"] if e["table"] != name]
-        elif kind == "replace":
-            db.pop("replace", None)
-            if rng.random() < 0.7:
-                db["replace"] = rng.choice(["live", "exchange"])
         elif kind == "pin" and not any(c["name"] == "pin" for c in table["columns"]) and name != "log":
             table["columns"].append({"name": "pin", "type": "INTEGER", "more": "DEFAULT 0"})
             for e in entries:
@@ -363,7 +357,7 @@ def draft(release):
     for name, db in release["databases"].items():
         files[f"{name}.sql"] = script(db)
         entry = {"kind": db["kind"], "source": f"{name}.db", "path": db["path"]}
-        for field in ("preserve", "replace", "unpreserved"):
+        for field in ("preserve", "unpreserved"):
             if db["kind"] == "shared" and db.get(field):
                 entry[field] = db[field]
         if db["kind"] == "user" and db["migrations"]:

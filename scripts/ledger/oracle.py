@@ -250,7 +250,6 @@ class Switch:
         self.kept, self.adopted, self.rejected, self.rows = [], {}, {}, {}
         self.loose = None
         self.busy = False
-        self.moved = {}
 
     def outcome(self):
         if self.state.installed == self.index and self.purpose == "rollback":
@@ -259,7 +258,7 @@ class Switch:
             # The contract does not say that a copy behaves like the original.
             raise Refused("a copied store")
         self.refuse_stuck()
-        self.move()
+        self.refuse_moves()
         for db in self.target.databases.values():
             file = self.after.files.get(db["path"])
             before = self.before.at(db["path"]) if self.before else None
@@ -315,26 +314,14 @@ class Switch:
                     if db["kind"] == "shared" and not again or self.choose("damaged database", True, False):
                         raise Refused("damaged")
 
-    def move(self):
-        """Applies rule 10: the data of a database moves to its new path."""
+    def refuse_moves(self):
+        """Applies rule 10: the path of a database with app data does not change."""
         if not self.before:
             return
         for db in self.target.databases.values():
             earlier = self.before.databases.get(db["name"])
-            if not earlier or earlier["path"] == db["path"]:
-                continue
-            if {earlier["kind"], db["kind"]} == {"user", "shared"}:
-                self.loose = "another kind at another path"
-            if earlier["kind"] != db["kind"] or db["kind"] not in ("user", "shared"):
-                continue
-            if db["path"] in self.after.files:
-                raise Refused("occupied")
-            if earlier["path"] in self.state.opened:
-                self.busy = True
-            if self.target.at(earlier["path"]) and self.choose("another database at the old path", True, False):
-                raise Refused("occupied")
-            self.moved[db["path"]] = earlier["path"]
-            self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
+            if earlier and earlier["path"] != db["path"] and {earlier["kind"], db["kind"]} <= {"user", "shared"}:
+                raise Refused("another path")
 
     def version(self, db):
         """Returns the release whose content a file has; empty if the installed release does not list the database, and None
@@ -447,8 +434,6 @@ class Switch:
             if self.purpose == "update" and lacks(file.content, template):
                 raise Refused("the schema does not fit")
             return
-        if db["path"] in self.moved and self.choose("to move and migrate at once", False, True):
-            raise Refused("moves and migrates")
         if file.restored and self.choose("a restored file", False, True):
             self.loose = "a restored file is migrated"
         made = file.content.copy()
@@ -519,7 +504,7 @@ class Switch:
         self.replaced(db, file, moved)
         if moved.keeps:
             reason = "rolled-back" if self.purpose == "rollback" else "replaced"
-            self.kept.append(Kept(db["name"], "shared", db["path"], self.version(db), {reason}, file, moved.kept, self.moved.get(db["path"])))
+            self.kept.append(Kept(db["name"], "shared", db["path"], self.version(db), {reason}, file, moved.kept))
             self.rows[db["name"]] = moved.kept
 
     def replaced(self, db, file, moved):
@@ -543,19 +528,10 @@ class Switch:
             self.loose = "the file of a dropped database comes back"
 
     def hold(self, db, file):
-        """Applies rule 11: a live replacement waits for writers, an exchange for all processes."""
-        how = self.state.opened.get(file_path(self, db))
-        if not how:
-            return
-        if db.get("replace") == "exchange" and not file.link or how == "write" or how == "read" and not file.wal:
+        """Applies rule 11: a replacement waits for writers, and in rollback mode also for readers."""
+        how = self.state.opened.get(db["path"])
+        if how == "write" or how == "read" and not file.wal:
             self.busy = True
-        elif file.plain and self.choose("adoption of an open file", True, False):
-            self.busy = True
-
-
-def file_path(switch, db):
-    earlier = switch.before.databases.get(db["name"]) if switch.before else None
-    return earlier["path"] if earlier and earlier["path"] in switch.state.opened else db["path"]
 
 
 def lacks(content, template):

@@ -67,11 +67,10 @@ class Releases:
         })
         self.stream("plain-2.0.0")
         preserve = [{"table": "food", "where": "editable = 1", "onConflict": "keep-user"}]
-        for way in ("exchange", "live"):
-            self.pair(way, lambda v: {
-                "food": ("reference", reference("food", v), {}),
-                "pantry": ("shared", pantry(v), {"preserve": preserve, "replace": way}),
-            })
+        self.pair("shared", lambda v: {
+            "food": ("reference", reference("food", v), {}),
+            "pantry": ("shared", pantry(v), {"preserve": preserve}),
+        })
         self.pair("migration", lambda v: {
             "food": ("reference", reference("food", v), {}),
             "user": ("user", (NOTE[1 if v == "1.0.0" else 2], ()),
@@ -83,34 +82,24 @@ class Releases:
                      {} if v == "1.0.0" else {"migrations": ["migrations/0002-mood.sql"]}),
         }, {"migrations/0002-mood.sql": WITHOUT_MOOD})
         # The second release no longer preserves the app's favorites.
-        for way in ("exchange", "live"):
-            self.pair(f"left-{way}", lambda v: {
-                "food": ("reference", reference("food", v), {}),
-                "pantry": ("shared", shelf(v), {"replace": way, "preserve":
-                           preserve + ([{"table": "favorite"}] if v == "1.0.0" else [])}),
-            })
+        self.pair("left", lambda v: {
+            "food": ("reference", reference("food", v), {}),
+            "pantry": ("shared", shelf(v), {"preserve": preserve + ([{"table": "favorite"}] if v == "1.0.0" else [])}),
+        })
         for kind in ("shared", "reference"):
             self.pair(f"taken-{kind}", lambda v: {
                 "food": ("reference", reference("food", v), {}),
                 "user": ("user" if v == "1.0.0" else kind, (NOTE[1], ()), {}),
             })
-        self.pair("moved", lambda v: {
-            "food": ("reference", reference("food", v), {}),
-            "user": ("user", (NOTE[1], ()), {"path": "user.db" if v == "1.0.0" else "notes.db"}),
-        })
-        self.pair("moved-shared", lambda v: {
-            "food": ("reference", reference("food", v), {}),
-            "pantry": ("shared", pantry(v), {"preserve": preserve, "path": "pantry.db" if v == "1.0.0" else "larder.db"}),
-        })
         self.pair("sealed", lambda v: {"food": ("reference", reference("food", v), {}), "pantry": ("reference", pantry(v), {})})
         # All of these kinds of changes in one release.
         self.pair("several", lambda v: {
             "food": ("reference", reference("food", v), {}),
-            "pantry": ("shared", pantry(v), {"preserve": preserve, "replace": "exchange"}),
-            "larder": ("shared", pantry(v), {"preserve": preserve, "replace": "live"}),
+            "pantry": ("shared", pantry(v), {"preserve": preserve}),
+            "larder": ("shared", pantry(v), {"preserve": preserve}),
             "user": ("user", (MOOD[1 if v == "1.0.0" else 2], ()),
                      {} if v == "1.0.0" else {"migrations": ["migrations/0002-mood.sql"]}),
-            "diary": ("user", (NOTE[1], ()), {"path": "diary.db" if v == "1.0.0" else "days.db"}),
+            "diary": ("user", (NOTE[1], ()), {}),
         }, {"migrations/0002-mood.sql": WITHOUT_MOOD})
         self.pair("cache", lambda v: {
             "food": ("reference", reference("food", v), {}), "thumbs": ("cache", (THUMBS, ()), {}),

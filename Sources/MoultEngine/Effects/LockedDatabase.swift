@@ -86,8 +86,8 @@ final class LockedDatabase {
             .encoding, .refused, what: "\(path) cannot get the content of the release",
             why:
                 "the text encoding of the file is \(old), that of the release is \(new), and open connections would fail",
-            now: "Nothing was changed. Ask the publisher for a release whose database has the encoding \(old) "
-                + "(PRAGMA encoding = '\(old)'), or another name and path.")
+            now: "Nothing was changed. Convert the new database to \(old): "
+                + "(echo \"PRAGMA encoding = '\(old)';\"; sqlite3 NEW.db .dump) | sqlite3 CONVERTED.db")
     }
 
     /// Returns the text encoding; nil if nothing was created in the database yet.
@@ -176,12 +176,13 @@ final class LockedDatabase {
     }
 
     func unlock() throws {
-        switch lock {
-        case .wal(let backup): try backup.finish()
+        let held = lock
+        lock = nil
+        switch held {
+        case .wal(let backup): backup.abandon()
         case .exclusive: try leaveExclusiveMode()
         case nil: return
         }
-        lock = nil
     }
 
     // MARK: under the lock
@@ -217,11 +218,14 @@ final class LockedDatabase {
         return try BackupBox(from: source, to: writer)
     }
 
-    /// Makes the one checkpoint after the commit, on the connection that wrote. A reader may block it; writers would wait for that
+    /// Writes the copied pages to the disk, although they are not committed yet.
+    func flush() throws { try writer.flushCache() }
+
+    /// Makes the one checkpoint after pages were written, on the connection that wrote them. A reader may block it; writers would wait for that
     /// reader as well, so it gets only one turn.
     func checkpoint() throws {
-        guard case .wal? = lock else { return }
-        (lock, isWritten) = (nil, true)
+        isWritten = true
+        guard try isWAL else { return }
         _ = try writer.checkpoint(.truncate)
     }
 
@@ -287,4 +291,7 @@ final class BackupBox {
         guard let finished = backup.take() else { return }
         try finished.finish()
     }
+
+    /// Ends the backup. If it is incomplete, the destination stays as it was; `step` has thrown any error.
+    func abandon() { backup = nil }
 }

@@ -198,14 +198,14 @@ final class Rewrite: WritableEffect {
 
     /// Copies all pages but the last, so that running out of space is detected before the decision.
     func copyPages() throws {
-        guard let backup else { return }
+        guard let backup, let live else { return }
         isBegun = true
-        while true {
-            let count = backup.remaining == 0 ? 1 : backup.remaining - 1
-            if count <= 0 { return }
-            if case .blocked = try backup.step(min(count, 4096)) { throw inUse() }
-            if backup.remaining <= 1 { return }
+        // Counts the pages, and copies none.
+        if case .blocked = try backup.step(0) { throw inUse() }
+        while backup.remaining > 1 {
+            if case .blocked = try backup.step(min(backup.remaining - 1, 4096)) { throw inUse() }
         }
+        try live.flush()
     }
 
     func commit() throws -> Bool {
@@ -221,6 +221,7 @@ final class Rewrite: WritableEffect {
     func isCommitted(despite error: any Error) throws -> Bool {
         if isEnded || !isBegun { return isEnded }
         // Ends the backup's transaction.
+        backup?.abandon()
         backup = nil
         try live?.endFailedCommit(error)
         // This process's own lock would block the connection that checks the file.
@@ -232,7 +233,9 @@ final class Rewrite: WritableEffect {
 
     func release() throws {
         let isUnfinished = backup != nil && isBegun
+        backup?.abandon()
         backup = nil
+        try live?.unlock()
         try source?.close()
         source = nil
         // Otherwise the -wal would stay as large as the release.

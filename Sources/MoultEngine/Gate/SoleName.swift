@@ -8,7 +8,9 @@ enum SoleName {
     /// Throws if the file has another hard link, as `cp -al` makes it, or is mounted by itself.
     static func require(_ place: String) throws {
         guard let facts = try Files.factsThroughLinks(place), facts.kind == .file else { return }
-        let file = try Files.resolvedForOpening(place)
+        let found = try Files.resolvedForOpening(place)
+        // Advice has a path that still works when the directory is closed.
+        let file = PinnedDirectory.split(found) == nil ? found : place
         if facts.links > 1 { throw try hardLinked(place, file) }
         if try Files.isMountPoint(file) { throw mounted(place, file) }
     }

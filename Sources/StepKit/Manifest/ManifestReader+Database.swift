@@ -30,8 +30,7 @@ extension ManifestReader {
             marker: try fields.optionalBool("marker") ?? true,
             compatible: try compatible(fields),
             source: form == .draft ? try draftSource(fields) : nil)
-        // Content is always replaced in place. Manifests may still have the field that once chose between two ways.
-        _ = try fields.optionalString("replace")
+        _ = try fields.word("replace", IgnoredReplacement.self)
         try refuseForeign(to: kind, fields)
         try done(fields)
         return database
@@ -177,3 +176,6 @@ extension ManifestReader {
         return source
     }
 }
+
+/// The values of a field that once chose how content is replaced. It has no effect: content is always replaced in place.
+private enum IgnoredReplacement: String, CaseIterable { case live, exchange }

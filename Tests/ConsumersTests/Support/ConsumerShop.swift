@@ -15,6 +15,8 @@ struct ConsumerShop {
     var store: Store { Store(at: root) }
     var layout: StoreLayout { get throws { try StoreLayout(root: root) } }
     var pantry: String { "\(root)/pantry.db" }
+    /// A cache, which is set aside when its schema changes.
+    var thumbs: String { "\(root)/thumbs.db" }
 
     init() throws {
         scratch = try Scratch()
@@ -24,7 +26,7 @@ struct ConsumerShop {
 
     /// Makes release `number`.0.0 and returns the path of its manifest. The tables of `food` and `pantry` contain the
     /// number.
-    func release(_ number: Int, writable: Bool = true) throws -> String {
+    func release(_ number: Int, writable: Bool = true, cache: Bool = false) throws -> String {
         var sources = [
             ReleaseMaker.Source.reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(\(number));"),
             .user("user", "CREATE TABLE note(text);"),
@@ -35,6 +37,7 @@ struct ConsumerShop {
             pantry.kind = "shared"
             sources.append(pantry)
         }
+        if cache { sources.append(try .cache("thumbs", "CREATE TABLE thumb(x\(number));")) }
         return try maker.make("\(number).0.0", sequence: number, sources)
     }
 

@@ -7,7 +7,9 @@ import Testing
     /// moved.
     @Test func `the fields of a manifest are written in order`() throws {
         let manifest = try Manifest(parsing: Array(SampleDocuments.sealedText.utf8), as: .sealed, source: "m.json")
-        #expect(try manifest.sealedJSON().pretty == SampleDocuments.sealed().pretty)
+        // A field without effect is not written.
+        let expected = try SampleDocuments.sealed().edited([.remove("/databases/pantry/replace")])
+        #expect(manifest.sealedJSON().pretty == expected.pretty)
     }
 
     @Test func `a written manifest is read back unchanged`() throws {
@@ -89,6 +91,6 @@ import Testing
         let manifest = try Manifest(parsing: Array(document.line.utf8), as: .sealed, source: "m.json")
         #expect(manifest.budget.first?.table == strange)
         #expect(manifest.checks.first?.sql == strange)
-        #expect(manifest.sealedJSON() == document)
+        #expect(manifest.sealedJSON() == document.edited([.remove("/databases/pantry/replace")]))
     }
 }
