@@ -12,7 +12,12 @@ public struct Fields {
     public typealias Failure = (_ place: String, _ why: String, _ now: String?) -> MoultError
 
     // The names read so far. This is a class, so that the methods that read a field need not be mutating.
-    private final class Known { var names: Set<String> = [] }
+    // Names are compared as bytes: Swift's comparison takes quadratic time for a name with many combining marks.
+    private final class Known {
+        private(set) var names: [String] = []
+        func insert(_ name: String) { if !contains(name) { names.append(name) } }
+        func contains(_ name: String) -> Bool { names.contains { $0.hasBytes(of: name) } }
+    }
 
     /// Reads an object; throws for any other value.
     public init(_ json: JSON, at place: String = "", failure: @escaping Failure) throws {
@@ -33,8 +38,8 @@ public struct Fields {
 
     /// Returns the member's raw value; nil if the member is missing.
     public func json(_ name: String) -> JSON? {
-        known.names.insert(name)
-        return members.first { $0.name == name }?.value
+        known.insert(name)
+        return members.first { $0.name.hasBytes(of: name) }?.value
     }
 
     private func value<Value>(_ name: String, _ wanted: String, _ convert: (JSON) -> Value?) throws -> Value? {
@@ -156,11 +161,11 @@ public struct Fields {
 
     /// The names of the members that were never read. `path` is not applied to them here: the place may be long, and the document
     /// may have very many such members.
-    public var unknown: [String] { members.map(\.name).filter { !known.names.contains($0) } }
+    public var unknown: [String] { members.map(\.name).filter { !known.contains($0) } }
 
     /// Rejects members that were never read. The error suggests the nearest known name, or lists all names if none is near.
     public func refuseUnknown() throws {
-        guard let first = members.first(where: { !known.names.contains($0.name) })?.name else { return }
+        guard let first = members.first(where: { !known.contains($0.name) })?.name else { return }
         let names = known.names.sorted()
         throw error(
             path(first), "is not a known field",

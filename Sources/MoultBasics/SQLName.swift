@@ -47,10 +47,10 @@ extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {
 }
 
 extension String {
-    /// Returns whether both strings consist of the same bytes. `==` alone would treat the two encodings of é as equal. It comes
-    /// first because it is faster in most cases.
+    /// Returns whether both strings consist of the same bytes. `==` would treat the two encodings of é as equal, and takes
+    /// quadratic time for many combining marks.
     package func hasBytes(of other: String) -> Bool {
-        self == other && utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 }
 

@@ -78,10 +78,4 @@ extension Connection {
             throw MoultError(.databaseRequest, what: "no database `\(schema)` is attached to \(path)")
         }
     }
-
-    /// Sets how long a statement waits for a lock.
-    package func setBusyTimeout(milliseconds: Int32) throws {
-        busyTimeout = milliseconds
-        try installBusyHandler()
-    }
 }

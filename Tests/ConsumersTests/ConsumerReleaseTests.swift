@@ -59,7 +59,8 @@ import Testing
 
     /// A program in a container writes the number that it has there. Here, no process or another one has this number.
     @Test(arguments: [true, false])
-    func `a program in another PID namespace counts as not released, and no process gets a signal`(isTaken: Bool) throws {
+    func `a program in another PID namespace counts as not released, and no process gets a signal`(isTaken: Bool) throws
+    {
         let server = try Program.python(Self.stubborn, shop.pantry)
         #expect(server.line() == "ready")
         // The program that has the number by chance ends if it gets a signal.

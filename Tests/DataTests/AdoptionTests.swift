@@ -216,7 +216,8 @@ import Testing
     }
 
     @Test(arguments: ["delete", "wal"])
-    func `a file that an app has open becomes a shared database, and the app reads the new content`(mode: String) throws {
+    func `a file that an app has open becomes a shared database, and the app reads the new content`(mode: String) throws
+    {
         try shop.sql("app.db", "PRAGMA journal_mode = \(mode);" + Self.mine)
         try release("1.0.0", "shared", "CREATE TABLE other(x);")
         let app = try App(opens: shop.path("app.db"), "SELECT * FROM item")

@@ -231,25 +231,6 @@ import Testing
 
     // MARK: undo after a kill
 
-    @Test(.tags(.thorough), arguments: ["delete", "wal"]) func `a replacement that was killed can be undone`(
-        mode: String
-    )
-        throws
-    {
-        let struck = try sweep { world in
-            try world.begin(["app"], mode: mode)
-            return ["apply", world.shop.manifest("2.0.0")]
-        } inspect: { world, note in
-            let undone = try world.shop.moult("recover", "--undo")
-            #expect(undone.status == 0, "\(note): \(undone.errors)")
-            let version = try world.shop.version()
-            try world.expect(version == "2.0.0" ? "TWO" : "ONE", ["app"], mode: mode, note)
-            try world.shop.install("2.0.0")
-            try world.expect("TWO", ["app"], mode: mode, note)
-        }
-        #expect(struck > 10)
-    }
-
     @Test(.tags(.thorough), arguments: ["delete", "wal"])
     func `an undo after a kill keeps rows that were written after it`(
         mode: String
@@ -271,7 +252,7 @@ import Testing
     }
 
     @Test(.tags(.thorough), arguments: ["delete", "wal"])
-    func `a live replacement that was killed is recovered, with or without undo`(
+    func `a replacement that was killed is recovered, with or without undo`(
         mode: String
     )
         throws

@@ -236,7 +236,8 @@ import Testing
             #expect(try content() == "old\nunsaved\nlater\n")
             // The suggested command converts the new database.
             let command = try #require(ended.errors.firstRange(of: "(echo ")).lowerBound
-            let line = ended.errors[command...].replacing("NEW.db", with: "new1.db").replacing("CONVERTED.db", with: "new2.db")
+            let line = ended.errors[command...].replacing("NEW.db", with: "new1.db").replacing(
+                "CONVERTED.db", with: "new2.db")
             try scratch.must("rm new2.db; \(line)")
             try scratch.must("moult replace app.db new2.db")
             #expect(try content() == "new1\n")

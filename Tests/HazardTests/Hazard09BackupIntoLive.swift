@@ -47,7 +47,10 @@ import Testing
             "2.0.0", sequence: 2, [.shared("note", "PRAGMA page_size=8192;" + Lab.notes(3, "new"), more: more)])
         try lab.store.updateBlocking(to: next)
         #expect(try app.run("SELECT count(*), min(text), max(text) FROM note") == "4|mine|new\n")
-        #expect(try ["page_size", "journal_mode", "integrity_check"].map { try app.run("PRAGMA \($0)") } == ["4096\n", "wal\n", "ok\n"])
+        #expect(
+            try ["page_size", "journal_mode", "integrity_check"].map { try app.run("PRAGMA \($0)") } == [
+                "4096\n", "wal\n", "ok\n",
+            ])
         try app.close()
     }
 

@@ -22,13 +22,16 @@ final class Adoption: WritableEffect {
     let isCopied: Bool
     /// The staged file that will be created in place of this one; nil if a link takes its place.
     private let newFile: String?
+    /// Whether an earlier process has made the decision: it may have copied another file, which is kept.
+    private let isRecovered: Bool
 
     init(
         _ effect: Effect, path: String, generation: String, transaction: Transaction, product: String,
-        isCopied: Bool, newFile: String?
+        isCopied: Bool, newFile: String?, isRecovered: Bool
     ) {
         (self.effect, self.path, self.generation) = (effect, path, generation)
         (self.transaction, self.product, self.isCopied, self.newFile) = (transaction, product, isCopied, newFile)
+        self.isRecovered = isRecovered
         place = transaction.layout.file(path)
         old = DrainedFile(place)
     }
@@ -55,7 +58,7 @@ final class Adoption: WritableEffect {
     }
 
     private func drain() throws {
-        do { try old.hold(read: { _ in }) } catch let error as MoultError where error.code == .databaseCorrupt {
+        do { try old.hold() } catch let error as MoultError where error.code == .databaseCorrupt {
             // A file that is not a database is kept unchanged. If it has sidecars, this throws, because SQLite would read them
             // as part of it.
             try old.holdPlainFile()
@@ -66,6 +69,9 @@ final class Adoption: WritableEffect {
     func copy(_ connection: Connection) throws {
         let copy = "\(transaction.adopted)/\(path)"
         try Files.ensureDirectory(transaction.adopted, mode: 0o700)
+        if try isRecovered && Files.facts(copy) != nil && !connection.hasAll(of: copy) {
+            try Removable.moveToQuarantine(copy, path, transaction)
+        }
         try Files.remove(copy)
         let target = try Connection(path: copy, access: .readWriteCreate)
         try connection.backup(to: target)

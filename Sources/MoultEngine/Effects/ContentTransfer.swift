@@ -153,7 +153,7 @@ struct ContentTransfer {
                     $0.kept = max($0.kept, rows - complete)
                 }
             }
-            displacement?.prove(fates.all, isShipped: false, hasContentLeft: true)
+            displacement?.prove(fates.all, hasContentLeft: true)
         case .shipped(let path):
             let pristine = try Connection(path: path, access: .immutable)
             var isLeft = false
@@ -171,8 +171,7 @@ struct ContentTransfer {
                 isLeft = true
             }
             try pristine.close()
-            displacement?.prove(
-                fates.all, isShipped: !isLeft && fates.all.allSatisfy(\.isEmpty), hasContentLeft: isLeft)
+            displacement?.prove(fates.all, hasContentLeft: isLeft)
         }
     }
 

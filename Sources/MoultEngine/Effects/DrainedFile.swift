@@ -21,11 +21,10 @@ final class DrainedFile {
 
     init(_ path: String) { self.path = path }
 
-    /// Drains the file and takes the lease. `read` gets a connection with exclusive access. If another process writes between
-    /// the lock and the lease, `discard` is called, and then `read` again.
-    func hold(read: (Connection) throws -> Void, discard: () throws -> Void = {}) throws {
+    /// Drains the file and takes the lease, again if another process writes between the lock and the lease.
+    func hold() throws {
         for _ in 0..<Self.maxAttempts {
-            let counter = try drain(read)
+            let counter = try drain()
             let lease = try takeLease()
             (self.counter, self.lease) = (counter, lease)
             try removeLeftovers()
@@ -35,7 +34,6 @@ final class DrainedFile {
                 throw error
             }
             self.lease = nil
-            try discard()
         }
         throw inUse()
     }
@@ -109,7 +107,7 @@ final class DrainedFile {
     }
 
     /// Merges all content into the main file under an exclusive lock; returns the change counter that identifies that content.
-    private func drain(_ read: (Connection) throws -> Void) throws -> UInt32 {
+    private func drain() throws -> UInt32 {
         try JournalModeRestore(path: path).restore()
         let connection = try Connection(path: path, access: .readWrite)
         do {
@@ -128,7 +126,6 @@ final class DrainedFile {
             guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code else { throw error }
             throw inUse()
         }
-        try read(connection)
         let counter = try connection.header().changeCounter
         // Nothing was written, and SQLite would refuse to commit after a statement that found damage, even one that only read.
         try connection.execute("ROLLBACK")

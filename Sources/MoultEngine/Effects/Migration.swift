@@ -70,7 +70,7 @@ final class Migration: WritableEffect {
         try before.close()
         let fates = loss.tables.map { RowFate(table: $0.name, kept: $0.rows) }
         let isLost = try !fates.isEmpty || !Self.ofApp(loss.items, template: template).isEmpty
-        displacement?.prove(fates, isShipped: false, hasContentLeft: isLost)
+        displacement?.prove(fates, hasContentLeft: isLost)
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
     }
 

@@ -77,7 +77,7 @@ extension SetAside {
     static func drain(_ file: DrainedFile) throws -> Bool {
         let place = file.path
         do {
-            try file.hold(read: { _ in })
+            try file.hold()
             return true
         } catch let error as MoultError {
             if error.outcome == .busy {

@@ -17,7 +17,8 @@ extension WritableEffects {
             guard case .adopt(let path, let generation) = effect.change else { continue }
             adoptions[path] = Adoption(
                 effect, path: path, generation: generation, transaction: transaction, product: plan.product,
-                isCopied: plan.rewrites(path), newFile: plan.creates(path) ? transaction.waiting(path) : nil)
+                isCopied: plan.rewrites(path), newFile: plan.creates(path) ? transaction.waiting(path) : nil,
+                isRecovered: isDecided)
         }
         for effect in plan.effects {
             guard case .replace(let path, _, _, _, _) = effect.change else { continue }

@@ -33,6 +33,9 @@ final class WritableEffects {
         (self.installed, self.release) = (installed, release)
     }
 
+    /// Whether an earlier process has made the decision, so that this one recovers the update.
+    var isDecided: Bool { !inodes.isEmpty || digests != nil }
+
     // MARK: the stages
 
     /// Holds every database, before the decision or when an update is recovered. `stop` is polled while waiting for other
@@ -45,7 +48,6 @@ final class WritableEffects {
         for effect in effects { try requireOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
         isHeld = true
         // Recovery finds the second names that this update gives to files that it sets aside.
-        let isDecided = !inodes.isEmpty || digests != nil
         for effect in effects where !isDecided || effect.effect.drainedPath == nil {
             try SoleName.require(effect.place)
         }
@@ -195,7 +197,7 @@ final class WritableEffects {
     /// Returns whether the database has this release's content. Before the decision nothing is replaced, whatever a file's
     /// marker says: a file that is taken over may have had the same content before.
     func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
-        guard let database = effect.database.flatMap(release.database), !inodes.isEmpty || digests != nil,
+        guard let database = effect.database.flatMap(release.database), isDecided,
             try Files.factsThroughLinks(place(path)) != nil, try isDatabase(place(path))
         else { return false }
         let connection = try Connection(path: place(path), access: .readWrite)

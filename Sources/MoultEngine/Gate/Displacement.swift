@@ -9,24 +9,13 @@ internal import StepKit
 /// The gate requires a proof that the old content is expendable, computed while the database is held. Content without such a
 /// proof goes to quarantine before the decision.
 final class Displacement {
-    /// Why old content may be discarded.
-    enum DiscardProof: String, Sendable {
-        /// Rows and schema equal those shipped by a release.
-        case shipped
-        /// Every difference from the shipped content is in the new content, or in the reject table.
-        case accounted
-        /// The file existed before moult: the same update keeps all of it as a generation.
-        case adopted
-        /// The complete content is in quarantine.
-        case kept
-    }
-
     /// The set's directory in quarantine.
     private(set) var directory: String
     /// The path of the file while the database is held; the record has the path at which apps know the database.
     private let place: String
     private var record: QuarantineRecord
-    private(set) var proof: DiscardProof?
+    /// Whether the complete content must be kept.
+    private(set) var isKept = false
     /// The fate of the rows, by table.
     private(set) var fates: [RowFate] = []
 
@@ -36,33 +25,17 @@ final class Displacement {
 
     // MARK: proving
 
-    /// Sets the proof for the old content; `hasContentLeft` means that some of this content is neither shipped nor in the new
-    /// content.
-    func prove(_ fates: [RowFate], isShipped: Bool, hasContentLeft: Bool) {
+    /// Sets the fate of the rows. `hasContentLeft` means that some of the old content is neither shipped nor in the new content.
+    func prove(_ fates: [RowFate], hasContentLeft: Bool) {
         self.fates = fates.filter { !$0.isEmpty }
-        proof = hasContentLeft ? .kept : isShipped ? .shipped : .accounted
+        isKept = hasContentLeft
         record.rows = Dictionary(fates.filter { $0.kept > 0 }.map { (SQLName($0.table), $0.kept) }) { $0 + $1 }
     }
 
-    /// Records that the same update turns the old file into a separate generation.
-    func proveAdopted(_ fates: [RowFate]) { (self.fates, proof) = (fates.filter { !$0.isEmpty }, .adopted) }
-
-    var isKept: Bool { proof == .kept }
+    /// Sets the fate of the rows of a file that the same update turns into a separate generation.
+    func proveAdopted(_ fates: [RowFate]) { (self.fates, isKept) = (fates.filter { !$0.isEmpty }, false) }
 
     // MARK: keeping
-
-    /// Copies the database into quarantine, as the connection sees it.
-    func keepCopy(of connection: Connection) throws {
-        try begin(Files.factsThroughLinks(place), has: { try connection.hasAll(of: $0) })
-        // An incomplete copy must not have the name of a kept file.
-        let incomplete = Files.staged(file)
-        let copy = try Connection(path: incomplete, access: .readWriteCreate)
-        try connection.backup(to: copy)
-        try copy.close()
-        try Files.seal(incomplete, mode: 0o600)
-        try Files.rename(incomplete, to: file)
-        try sync()
-    }
 
     /// Moves into quarantine a copy that was made while the database was held.
     func keep(copy: String) throws {
@@ -75,15 +48,13 @@ final class Displacement {
     private var file: String { "\(directory)/\(record.keptName)" }
 
     /// `has` returns whether the content to keep includes that of a file.
-    private func begin(
-        _ facts: FileFacts?, _ leased: WriteLease? = nil, has: (String) throws -> Bool
-    ) throws {
+    private func begin(_ facts: FileFacts?, has: (String) throws -> Bool) throws {
         let above = Files.directory(of: directory)
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
         // A set that the same update left before a crash is replaced with the present content, if nothing of the set is missing
         // there.
-        try Removable(pending: directory, live: [place], leased: leased, has: has)?.remove()
+        try Removable(pending: directory, live: [place], has: has)?.remove()
         try findFreeName(in: above)
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }

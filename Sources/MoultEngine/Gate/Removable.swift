@@ -46,11 +46,8 @@ package struct Removable {
     }
 
     /// A set in quarantine whose update has not ended. Nil unless its content is still at one of the paths where the database
-    /// may be. The path in the record proves nothing, because the update may have moved the file. `leased` is the lease on the
-    /// file in place, if this process has one. `has` returns whether the present content includes all of the kept file.
-    init?(
-        pending directory: String, live: [String], leased: WriteLease? = nil, has: (String) throws -> Bool
-    ) throws {
+    /// may be. `has` returns whether the present content includes all of the kept file.
+    init?(pending directory: String, live: [String], has: (String) throws -> Bool) throws {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
             // Without a record, this directory was created just before a crash.
             let names = [QuarantineRecord.fileName, Files.name(of: Files.staged(QuarantineRecord.fileName))]
@@ -65,13 +62,13 @@ package struct Removable {
         // The kept file must be a hard link to the file in place, or a copy of which nothing is missing there. If another program has
         // put a different file in place since, the set may have the only copy of the old content.
         if let kept = try Self.kept(record, in: directory) {
-            let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
+            let isCopy = !facts.isEmpty && ![.reset, .undone].contains(record.reason)
             let file = "\(directory)/\(record.keptName)"
             guard
                 try kept.isSame(asAnyOf: facts)
                     || live.contains(where: {
                         // The operator may have given the database a separate file since.
-                        try Files.haveSameBytes(file, $0, leased: leased)
+                        try Files.haveSameBytes(file, $0)
                     }) || isCopy && has(file)
             else { return nil }
         }
@@ -116,7 +113,7 @@ package struct Removable {
         // sidecars.
         if try !Sidecars.of(place).isEmpty {
             let drained = DrainedFile(place)
-            _ = try? drained.hold(read: { _ in })
+            _ = try? drained.hold()
             drained.release()
         }
         guard let facts = try Files.facts(place), facts.kind == .file else { return }

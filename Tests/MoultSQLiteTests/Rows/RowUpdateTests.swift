@@ -21,7 +21,9 @@ import Testing
             default: "CREATE TABLE t(id, mine INT, \(columns))"
             }
         if random.chance(30) { sql += "; CREATE UNIQUE INDEX u ON t(a, b)" }
-        if random.chance(30), !sql.contains("WITHOUT ROWID") { sql += "; CREATE VIRTUAL TABLE f USING fts5(a, content='t')" }
+        if random.chance(30), !sql.contains("WITHOUT ROWID") {
+            sql += "; CREATE VIRTUAL TABLE f USING fts5(a, content='t')"
+        }
         if random.chance(30) { sql += "; CREATE TABLE child(id INTEGER PRIMARY KEY, t REFERENCES t(id))" }
         return sql + "; CREATE TABLE other(x)"
     }
