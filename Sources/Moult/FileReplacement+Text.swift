@@ -63,7 +63,7 @@ extension FileReplacement {
             let (size, rows): (Int, [RowFate])
             switch effect.change {
             case .replace(_, _, let replaced, _, let fates): (size, rows) = (replaced, fates)
-            // The old file is no database, and stays as it is.
+            // The old file cannot be read as a database, and is kept unchanged.
             case .create(_, let created): (size, rows) = (created, [])
             default: continue
             }

@@ -10,7 +10,7 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     package var message: String
     package var sql: String?
     package var path: String
-    /// The system's error number; 0 if there is none.
+    /// The system's error number, or 0.
     var systemError: Int32 = 0
 
     package var description: String {

@@ -137,7 +137,8 @@ import Testing
 
     /// Returns whether the old file is in the store, wherever moult keeps it.
     private func holdsOld(_ store: String) throws -> Bool {
-        let files = try Shell.run(["grep", "-rlF", "OLD", "--include=app.db*", "--exclude-dir=transactions", store]).output.split(separator: "\n")
+        let files = try Shell.run(["grep", "-rlF", "OLD", "--include=app.db*", "--exclude-dir=transactions", store])
+            .output.split(separator: "\n")
         // Files from before moult have no release.
         return try files.contains { try Shell.run(["grep", "-qaF", "2.0.0", String($0)]).status != 0 }
     }

@@ -45,7 +45,7 @@ struct ContentTransfer {
     /// Whether the update is refused if no row can be carried over, because the operator has not accepted that.
     var mustCarry: Bool { !rules.isEmpty && !acceptsUnpreserved }
 
-    /// What was carried over, from which `update` continues.
+    /// The result of a transfer, from which `update` continues.
     struct Carried {
         fileprivate let content: ContentTransfer
         fileprivate let rules: [Preservation.Rule]

@@ -27,7 +27,7 @@ final class Rewrite: WritableEffect {
     private var live: LockedDatabase?
     private var source: Connection?
     private var backup: BackupBox?
-    /// What was carried over from the copy.
+    /// The result of the transfer from the copy.
     private var carried: ContentTransfer.Carried?
     /// Whether copying pages has begun: from then on, only reading the file shows whether the commit took effect.
     private var isBegun = false
@@ -93,7 +93,7 @@ final class Rewrite: WritableEffect {
         if let size = try live.requiredPageSize, try size != staged.header().pageSize {
             let paged = "\(waiting).paged"
             try Files.remove(paged)
-            try staged.execute("PRAGMA page_size = \(size)")
+            try staged.run("PRAGMA page_size = \(size)")
             _ = try staged.query("VACUUM INTO ?1", [.text(paged)])
             try staged.close()
             try Files.seal(paged, mode: 0o644)

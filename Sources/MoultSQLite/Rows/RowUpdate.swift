@@ -90,7 +90,7 @@ package struct RowUpdate {
         var hasRemoved = false
     }
 
-    /// Returns nil if the rows cannot be told apart by rowid, or if too many have changed.
+    /// Returns nil if rowids do not identify the rows, or if too many rows have changed.
     private func changes(_ layout: TableLayout, _ copy: Connection, _ live: Connection) throws -> Changes? {
         let (now, before) = (try RowSearch.Side(layout, live), try RowSearch.Side(layout, copy))
         let pairs = RowSearch.pairs(layout, layout)
