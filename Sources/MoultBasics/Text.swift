@@ -85,18 +85,21 @@ package func visible(_ text: String) -> String {
     return result
 }
 
-/// Returns untrusted text for a quotation in a message, without its middle if it is longer than `limit` characters.
+/// Returns untrusted text for a quotation in a message, without its middle if it is longer than `limit` scalars. A character may have
+/// a megabyte of combining marks.
 package func shortened(_ text: String, to limit: Int = 200) -> String {
-    if text.utf8.count <= limit || text.count <= limit { return text }
-    return "\(text.prefix(limit * 3 / 4))…\(text.suffix(limit / 8))"
+    if text.utf8.count <= limit || text.unicodeScalars.count <= limit { return text }
+    let scalars = text.unicodeScalars
+    return String(scalars.prefix(limit * 3 / 4)) + "…" + String(scalars.suffix(limit / 8))
 }
 
 /// Returns part of an error with long quotations shortened: a file may contain a name, number or value that is a megabyte long.
 /// Paths stay complete, because users paste commands with them.
 func readable(_ part: String) -> String {
     if part.utf8.count <= 200 { return part }
-    let words = part.split(separator: " ", omittingEmptySubsequences: false).map { word in
-        shortened(String(word), to: word.containsSlash ? 5_000 : 200)
+    let words = part.unicodeScalars.split(separator: " ", omittingEmptySubsequences: false).map {
+        let word = String($0)
+        return shortened(word, to: word.containsSlash ? 5_000 : 200)
     }
     return shortened(words.joined(separator: " "), to: 8_000)
 }

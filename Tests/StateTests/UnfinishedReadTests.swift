@@ -181,9 +181,11 @@ import Testing
             #expect(connection.lease.version == "1.0.0")
             try connection.close()
         }
-        #expect(
-            try Tree(scratch.path).lines.filter { !$0.contains("/.moult/lock ") && !$0.contains("-shm ") }
-                == before.lines.filter { !$0.contains("/.moult/lock ") })
+        // SQLite itself rolls the killed transaction back when the connection opens a writable database.
+        func others(_ tree: Tree) -> [String] {
+            tree.lines.filter { !$0.contains("/.moult/lock ") && ($0.contains("/.moult/") || $0.hasPrefix("home")) }
+        }
+        #expect(try others(Tree(scratch.path)) == others(before))
     }
 
     @Test(arguments: ["link", "consumer"]) func `recover first names the programs and places`(_ kind: String) throws {
