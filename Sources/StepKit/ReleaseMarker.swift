@@ -27,6 +27,8 @@ public enum ReleaseMarker {
     public static let insert = "INSERT INTO \(table)(release, sequence, digest) VALUES(?1, ?2, ?3)"
     /// Selects whether a database has the table.
     public static let isThere = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '\(table)'"
+    /// Selects the row, with the columns that `insert` writes.
+    public static let row = "SELECT release, sequence, digest FROM \(table)"
     /// Selects the digest in the row.
     public static let digest = "SELECT digest FROM \(table)"
 }

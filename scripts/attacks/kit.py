@@ -310,6 +310,8 @@ class Arena:
         if between:
             between()
         self.killed("apply", "-q", "--store", "store", second)
+        # SQLite rolls the killed transaction back when the first program opens the database.
+        self.database("store/shop.db", "SELECT count(*) FROM item")
         self.holds(".", "row of the app", "note of the user")
         return second
 

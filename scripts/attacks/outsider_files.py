@@ -189,6 +189,7 @@ def replaced_with_itself(arena):
         arena.attack("replace", "app.db", name, allowed=[*AROUND, "hard.db"])
         arena.check(arena.rows("app.db", "SELECT x FROM t") == [("one",)], f"rows: lost by {name}")
     arena.database("new.db", TWO)
+    os.unlink("hard.db")
     arena.moult("replace", "-q", "app.db", "new.db")
     for kept in list(pathlib.Path(".app.db.moult").rglob("app.db")):
         if not kept.is_symlink():

@@ -17,6 +17,12 @@ final class Rewrite: WritableEffect {
     private let transfer: ContentTransfer
     /// The path of the private copy of the old content.
     private let copy: String
+    /// The file of the release, from which the staged file was made.
+    private let template: String
+    /// The record of the release in the staged file; nil if it has none.
+    private var marker: [Value]?
+    /// Whether the staged file has another page size than the template.
+    private var isRepaged = false
     /// Returns whether the new content is in place.
     private let isDone: () throws -> Bool
     /// Receives the old content.
@@ -37,11 +43,12 @@ final class Rewrite: WritableEffect {
     private var isEnded = false
 
     init(
-        _ effect: Effect, place: String, waiting: String, copy: String, transfer: ContentTransfer,
+        _ effect: Effect, place: String, waiting: String, copy: String, template: String, transfer: ContentTransfer,
         displacement: Displacement, patience: Int, adopt: @escaping (Connection) throws -> Void = { _ in },
         isDone: @escaping () throws -> Bool
     ) {
         (self.effect, self.place, self.waiting, self.copy) = (effect, place, waiting, copy)
+        self.template = template
         (self.transfer, self.displacement, self.adopt, self.isDone) = (transfer, displacement, adopt, isDone)
         self.patience = patience
     }
@@ -63,13 +70,13 @@ final class Rewrite: WritableEffect {
     /// Copies the old content, and carries its rows over into the staged file.
     func examine() throws {
         // Another attempt begins with the staged file as it was.
-        if live != nil { try Files.rename(pristine, to: waiting) }
+        if live != nil { try restoreStagedFile() }
         try discard()
         let live = try self.live ?? LockedDatabase(place)
         self.live = live
         try live.naming { try live.copyContent(to: copy, patience: .seconds(patience)) }
         try prepareStagedFile(like: live)
-        try Files.copy(waiting, to: pristine, mode: 0o600)
+        if isRepaged { try Files.copy(waiting, to: repaged, mode: 0o600) }
         let old = try openCopy(copy)
         try carry(from: old)
         try old.close()
@@ -77,19 +84,24 @@ final class Rewrite: WritableEffect {
         if displacement?.isKept == true { try Files.syncFile(copy) }
     }
 
-    /// The staged file before rows were carried into it.
-    private var pristine: String { "\(copy).pristine" }
+    /// The copy of a staged file that has another page size than the template.
+    private var repaged: String { "\(copy).paged" }
+    /// The shipped content, with the page size of the staged file.
+    private var pristine: String { isRepaged ? repaged : template }
 
     /// Removes the files that an earlier attempt left.
     private func discard() throws {
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
-        for path in [copy, pristine] { try ([""] + SidecarSuffixes.all).forEach { try Files.remove(path + $0) } }
+        for path in [copy, repaged] { try ([""] + SidecarSuffixes.all).forEach { try Files.remove(path + $0) } }
     }
 
     /// Gives the staged file the page size of a file in WAL mode, which SQLite cannot change.
     private func prepareStagedFile(like live: LockedDatabase) throws {
         let staged = try Connection(path: waiting, access: .readWrite)
         try live.requireEncoding(of: staged)
+        marker = nil
+        if try staged.int(ReleaseMarker.isThere) == 1 { marker = try staged.query(ReleaseMarker.row).first }
+        isRepaged = false
         if let size = try live.requiredPageSize, try size != staged.header().pageSize {
             let paged = "\(waiting).paged"
             try Files.remove(paged)
@@ -98,6 +110,7 @@ final class Rewrite: WritableEffect {
             try staged.close()
             try Files.seal(paged, mode: 0o644)
             try Files.rename(paged, to: waiting)
+            isRepaged = true
             return
         }
         try staged.close()
@@ -167,11 +180,30 @@ final class Rewrite: WritableEffect {
             self.before = try Self.schemaVersion(now)
             try adopt(now)
         } else {
-            try first.backup(to: source)
+            try restore(source, from: first)
             try carry(from: now)
         }
         for connection in [before, now, first] { try connection.close() }
         try Files.rename(present, to: copy)
+    }
+
+    /// Removes all carried rows from the staged file.
+    private func restoreStagedFile() throws {
+        let source = try self.source ?? openSource()
+        let first = try openCopy(pristine)
+        try restore(source, from: first)
+        try first.close()
+        try source.close()
+        self.source = nil
+    }
+
+    private func restore(_ source: Connection, from first: Connection) throws {
+        try first.backup(to: source)
+        guard let marker, !isRepaged else { return }
+        try source.transaction(.immediate) {
+            try source.execute(ReleaseMarker.create)
+            _ = try source.query(ReleaseMarker.insert, marker)
+        }
     }
 
     /// Carries over only the difference; returns false if that is impossible, and then changes nothing.

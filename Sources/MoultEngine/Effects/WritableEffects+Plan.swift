@@ -26,7 +26,8 @@ extension WritableEffects {
             rewrites.append(
                 Rewrite(
                     effect, place: place(path), waiting: transaction.waiting(path),
-                    copy: "\(transaction.directory)/held/\(path)", transfer: try transfer(effect, path),
+                    copy: "\(transaction.directory)/held/\(path)", template: try template(effect),
+                    transfer: try transfer(effect, path),
                     displacement: try displacement(effect, place(path)), patience: transaction.patience,
                     adopt: { try adoption?.copy($0) }, isDone: { [unowned self] in try isReplaced(effect, path) }))
         }
@@ -40,6 +41,14 @@ extension WritableEffects {
         }
         built = all
         return all
+    }
+
+    /// Returns the release's file of a database: staged, or in the generation that the update makes current.
+    private func template(_ effect: Effect) throws -> String {
+        guard case .replace(_, let member, _, _, _) = effect.change else { return "" }
+        let staged = "\(transaction.generation)/\(member)"
+        if try Files.facts(staged) != nil { return staged }
+        return "\(transaction.layout.generation(plan.to.generation))/\(member)"
     }
 
     private func migration(_ effect: Effect) throws -> Migration? {

@@ -48,10 +48,10 @@ enum DiskSpace {
             return try 3 * size(path)
         case .replace(let path, _, let new, _, _):
             let old = try size(path)
-            // Before the lock, there are a copy of the old content and one of the new content; afterwards, the kept content, and the
-            // pages in the journal or the `-wal`. In WAL mode, these are the new ones.
+            // A copy of the old content, which may be kept, and the pages in the journal or the `-wal`. In WAL mode, these are the
+            // new ones.
             let isWAL = try Files.factsThroughLinks(layout.file(path + "-wal")) != nil
-            return max(old + new, old + (isWAL ? new : old) + max(0, new - old))
+            return old + (isWAL ? new : old) + max(0, new - old)
         default: return 0
         }
     }
