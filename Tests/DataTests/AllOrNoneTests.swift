@@ -74,6 +74,23 @@ import Testing
         try expect("TWO", ["a", "b", "c"], mode: mode)
     }
 
+    /// A program outside the mount uses the file under its own name, with another `-wal`.
+    @Test(.enabled(if: geteuid() == 0, "only root may mount"))
+    func `a database that is mounted as a single file is refused`()
+        throws
+    {
+        try begin(["a"])
+        let file = shop.path("a.db")
+        let ended = try Shell.run([
+            "unshare", "--mount", "sh", "-c", "mount --bind \"$1\" \"$1\" && exec \"$2\" apply \"$3\" --store \"$4\"",
+            "sh", file,
+            Shop.command(), shop.manifest("2.0.0"), shop.store,
+        ])
+        #expect(ended.status == 3 && ended.errors.contains("\(file) is mounted as a single file"), "\(ended)")
+        try expect("ONE", ["a"], mode: "delete")
+        try shop.install("2.0.0")
+    }
+
     /// Kills the command at one system call after another, each time in a new store; returns the number of kills. Without
     /// `MOULT_LONG_TESTS`, it kills at every call that changes names, and at every fourth other call.
     func sweep(
