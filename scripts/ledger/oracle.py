@@ -320,8 +320,13 @@ class Switch:
             return
         for db in self.target.databases.values():
             earlier = self.before.databases.get(db["name"])
-            if earlier and earlier["path"] != db["path"] and {earlier["kind"], db["kind"]} <= {"user", "shared"}:
+            if not earlier or earlier["path"] == db["path"] or earlier["kind"] not in ("user", "shared"):
+                continue
+            if db["kind"] in ("user", "shared"):
                 raise Refused("another path")
+            # The app would no longer use its data.
+            if self.purpose == "update" and earlier["path"] in self.state.files:
+                raise Refused("another kind at another path")
 
     def version(self, db):
         """Returns the release whose content a file has; empty if the installed release does not list the database, and None
