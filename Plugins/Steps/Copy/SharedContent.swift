@@ -48,7 +48,8 @@ struct SharedContent {
     /// Returns nil for a file that moult did not create and that is not a database: it becomes a generation, and the database is
     /// created in its place.
     private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts? {
-        if try Files.facts(place)?.size == 0 { return Facts() }
+        // When SQLite first opens an empty file, it deletes a `-wal` beside it, which may have rows.
+        if try Files.facts(place)?.size == 0, try Sidecars.of(place).isEmpty { return Facts() }
         do { return try NonInvasiveReader.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error
             as MoultError
         {

@@ -36,7 +36,10 @@ final class LockedDatabase {
     init(_ path: String) throws {
         self.path = path
         file = try Files.factsThroughLinks(path)
-        hadWAL = try Sidecars.of(path).wal != nil
+        let sidecars = try Sidecars.of(path)
+        hadWAL = sidecars.wal != nil
+        // SQLite would delete the sidecars of an empty file, which may have rows.
+        if file?.size == 0, !sidecars.isEmpty { throw Self.inUse(path, cause: nil) }
         writer = try Connection(path: path, access: .readWrite, busyTimeout: Self.turn)
         reader = try Connection(path: path, access: .readWrite, busyTimeout: Self.turn)
     }
