@@ -3,7 +3,8 @@ import MoultBasics
 /// Brings rows that were carried over from a copy of a database up to date with the database, in which apps have changed rows since.
 ///
 /// Only the difference is carried. This is possible where each row of the copy either is in the new database with its key, or equals
-/// a shipped row with its key. In all other cases the result is nil, and the caller carries all rows over again.
+/// a shipped row with its key, and where a row that did not change is selected, and has its parents, as before. In all other cases
+/// the result is nil, and the caller carries all rows over again.
 package struct RowUpdate {
     private let transfer: RowTransfer
     /// The outcomes of the transfer from the copy.
@@ -22,7 +23,9 @@ package struct RowUpdate {
     ) throws -> [TableOutcome]? {
         try copy.reading {
             try live.reading {
-                guard try isSameSchema(copy, live), try isUnchanged(SQLName(transfer.rejects.name), copy, live) else {
+                guard !transfer.rules.contains(where: { $0.conditions.contains(where: Selection.mayReadOtherRows) }),
+                    try isSameSchema(copy, live), try isUnchanged(SQLName(transfer.rejects.name), copy, live)
+                else {
                     return nil
                 }
                 return try carry(copy, live, new, pristine)
@@ -54,9 +57,12 @@ package struct RowUpdate {
                 let target = try TableLayout.of(SQLName(rule.table), in: new),
                 let key = try RowKey(rule, layout, target)
             else { return nil }
+            let children = keys.children(of: [SQLName(target.name)])
+            // A row that was rejected may have its parent now.
+            guard outcomes.allSatisfy({ $0.isPlain || !children.contains(SQLName($0.table)) }) else { return nil }
             if change.hasRemoved {
                 // Rows that refer to a removed row would have to go, too.
-                guard keys.children(of: [SQLName(target.name)]).isEmpty else { return nil }
+                guard children.isEmpty else { return nil }
                 guard try remove(key, layout, target, copy, live, new, pristine) else { return nil }
                 shrunk.append(target.name)
             }

@@ -31,6 +31,15 @@ enum Selection {
         return depth == 0 ? nil : "it does not close a parenthesis"
     }
 
+    /// Returns whether a condition may read more than the row that it decides about: it has a subquery, or IN with a table.
+    static func mayReadOtherRows(_ condition: String?) -> Bool {
+        let tokens = sqlTokens(condition ?? "")
+        return tokens.indices.contains { index in
+            tokens[index].isWord("select")
+                || tokens[index].isWord("in") && !tokens[(index + 1)...].prefix(1).contains { $0.isSymbol("(") }
+        }
+    }
+
     static func check(_ conditions: [String?], of table: String) throws {
         for condition in conditions.compactMap(\.self) {
             guard let fault = fault(condition) else { continue }
