@@ -224,8 +224,8 @@ final class LockedDatabase {
     /// Writes the copied pages to the disk, although they are not committed yet.
     func flush() throws { try writer.flushCache() }
 
-    /// Makes the one checkpoint after pages were written, on the connection that wrote them. A reader may block it; writers would wait for that
-    /// reader as well, so it gets only one turn.
+    /// Makes the one checkpoint after pages were written, on the connection that wrote them. A reader may block it. Writers would
+    /// wait for that reader as well, so it gets only one turn.
     func checkpoint() throws {
         isWritten = true
         guard try isWAL else { return }
