@@ -62,7 +62,7 @@ extension FileReplacement {
         for effect in plan.effects {
             let (size, rows): (Int, [RowFate])
             switch effect.change {
-            case .replace(_, _, let replaced, _, let fates): (size, rows) = (replaced, fates)
+            case .replace(let new): (size, rows) = (new.size, new.rows)
             // The old file cannot be read as a database, and is kept unchanged.
             case .create(_, let created): (size, rows) = (created, [])
             default: continue

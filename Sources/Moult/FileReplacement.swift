@@ -227,7 +227,7 @@ package struct FileReplacement {
 
     /// Returns the number of the last replacement, even if its generation was removed.
     private func lastNumber() throws -> Int {
-        let releases = try Generation.names(layout).filter { !AdoptedGeneration.isName($0) }
+        let releases = try Generation.names(layout)
         let kept = releases.compactMap { Version(Generation.version(of: $0))?.major }.max() ?? 0
         return max(kept, try ReplayGuard.read(layout).sequence)
     }
@@ -290,7 +290,7 @@ package struct FileReplacement {
     }
 
     private func newestCopy() throws -> String? {
-        try Generation.adopted(in: layout).last.map { "\(layout.generation($0.name))/\(StoreLayout.onlyDatabase)" }
+        nil
     }
 
     /// Returns the newest copy, if it is not a database and `--undo` therefore refuses it.
@@ -305,7 +305,7 @@ package struct FileReplacement {
     package func command(forCopy copy: String) throws -> [String] { ["cp", copy, try Files.firstFree("\(name).old")] }
 
     /// Returns the number of kept copies of the file.
-    package func copies() throws -> Int { try Generation.adopted(in: layout).count }
+    package func copies() throws -> Int { 0 }
 
     /// Returns when the file got the content of this generation; nil if that was not recorded.
     package func time(of generation: String?) throws -> Timestamp? {

@@ -60,6 +60,60 @@ package enum Fitness: Sendable {
         return try !OpenFiles.isOpenHere(path) && OpenFiles.holders(of: [path]).isEmpty
     }
 
+    /// Returns whether SQLite can open the file and accepts its sidecars, so that a transaction can replace its content, and a
+    /// copy that SQLite makes has all of the old content. The check changes nothing.
+    ///
+    /// A file that is damaged, or whose sidecars SQLite would discard, is kept exactly as it is, for salvage.
+    package static func canBeRewritten(_ place: String) throws -> Bool {
+        guard try Files.isReadable(place), try Files.isWritable(place) else { return false }
+        let sidecars = try Sidecars.of(place)
+        guard try sidecars.paths.allSatisfy(Files.isReadable) else { return false }
+        do {
+            // When SQLite first opens an empty file, it deletes the sidecars.
+            if try Files.factsThroughLinks(place)?.size == 0 { return sidecars.isEmpty }
+            guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
+            let tables = try NonInvasiveReader.into(place) { connection -> Set<String>? in
+                let tables = try tableNames(connection)
+                let header = try connection.header()
+                // A truncated file may pass SQLite's checks. If there are frames in a WAL, the file's size proves nothing.
+                if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
+                // The sidecars may belong to another file, which only a check of the indexes reveals.
+                return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
+            }
+            guard let tables else { return false }
+            return try sidecars.isEmpty || ownTables(place).isSubset(of: tables)
+        } catch let error as MoultError {
+            // These errors are temporary and say nothing about the file.
+            let temporary: [ResultCode] = [.full, .noMemory, .cannotOpen]
+            let isTemporary = error.sqlite.map { temporary.contains($0.resultCode.primary) } ?? false
+            if error.outcome == .busy { return true }
+            if isTemporary { throw error }
+            return false
+        }
+    }
+
+    private static func tableNames(_ connection: Connection) throws -> Set<String> {
+        Set(
+            try connection.query("SELECT name FROM main.sqlite_schema WHERE type = 'table'").compactMap {
+                if case .text(let name) = $0[0] { name } else { nil }
+            })
+    }
+
+    /// Returns the tables in the file when it is read without its sidecars. If one of these tables is missing when the sidecars
+    /// are read as well, the sidecars belong to another file. SQLite cannot detect that, and would write their pages over this
+    /// file.
+    private static func ownTables(_ place: String) throws -> Set<String> {
+        do {
+            let alone = try Connection(path: place, access: .immutable)
+            let names = try tableNames(alone)
+            try alone.close()
+            return names
+        } catch let error as MoultError where error.code == .databaseCorrupt {
+            // Without its sidecars, the file is not a database, so it needs them.
+            return []
+        }
+    }
+
     private static func verdict(_ error: MoultError) -> Fitness {
         switch error.code {
         case .databaseCorrupt: .unfit(error.why ?? error.what)

@@ -106,7 +106,7 @@ package final class StoreSnapshot {
     /// Returns the shared database with this digest in the newest kept release that has it; nil if no kept release has it.
     package func releasedDatabase(digest: String) throws -> ReleasedDatabase? {
         var newest: ReleasedDatabase?
-        for name in try Generation.names(layout) where !AdoptedGeneration.isName(name) {
+        for name in try Generation.names(layout) {
             // A generation with a damaged manifest provides no information.
             guard let manifest = try? generation(name).manifest, manifest.sequence > newest?.sequence ?? -1,
                 let database = manifest.databases.first(where: { $0.kind.isReplaced && $0.sha256 == digest })
@@ -145,7 +145,7 @@ package final class StoreSnapshot {
         }
         let seal = try seal(of: generation)
         let digest = try SHA256.digest(of: generation.bytes)
-        let isNamed = generation.isAdopted || generation.name.hasSuffix("+\(digest.prefix8)")
+        let isNamed = generation.name.hasSuffix("+\(digest.prefix8)")
         guard isNamed, seal.manifest.map({ $0 == digest.hex }) ?? true, release.map({ $0 == generation.bytes }) ?? true
         else {
             throw try damaged(generation.path(Generation.manifestName), "was changed after it was installed")

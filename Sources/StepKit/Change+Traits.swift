@@ -19,8 +19,8 @@ public struct ChangeTraits: Sendable, Equatable {
         case named
         /// SQLite writes to the file. Other processes may keep it open.
         case written
-        /// The file is first drained: its sidecars are emptied, and no other process has it open. Then it is moved or replaced.
-        case drained
+        /// The file and its sidecars are renamed into quarantine. No other process may have it open.
+        case setAside
     }
 
     /// The mark in front of the line of the plan.
@@ -78,10 +78,8 @@ extension Change {
         case .confirm, .attach, .prove: ChangeTraits(.none)
         case .retire(let generation): ChangeTraits(.removes, .leaves).directories([generation])
         case .unlink(let path): ChangeTraits(.removes).file(.named, path)
-        case .adopt(let path, let generation):
-            ChangeTraits(.changes, .leaves).file(.drained, path, takesOutOfUse: true).directories([generation])
         case .quarantine(let path, _, _):
-            ChangeTraits(.removes, .leaves).file(.drained, path, takesOutOfUse: true)
+            ChangeTraits(.removes, .leaves).file(.setAside, path, takesOutOfUse: true)
         case .seal(let member, let size):
             ChangeTraits(.adds, .arrives).unpacking([member]).staging(size, asFile: false)
         case .keepTemplate(let member, let size):
@@ -93,16 +91,15 @@ extension Change {
             ChangeTraits(.changes).directories([to] + (from.map { [$0] } ?? [])).detail
         case .link(let path, let member): ChangeTraits(.adds).file(.named, path).using(member).detail
         case .create(let path, let size): ChangeTraits(.adds, .arrives).file(.named, path).staging(size)
-        case .replace(let path, let member, let size, _, _):
-            ChangeTraits(.changes, .leaves, .arrives).using(member).staging(size)
-                .file(.written, path, takesOutOfUse: true)
+        case .replace(let new):
+            ChangeTraits(.changes, .leaves, .arrives).using(new.member).staging(new.size)
+                .file(.written, new.path, takesOutOfUse: true)
         case .migrate(let path, let members, _, _, _):
             ChangeTraits(.changes, .changes).unpacking(members).file(.written, path, takesOutOfUse: true)
         case .restoreRows(let path, _, let set, let size, let generations):
             ChangeTraits(.changes, .changes).file(.written, path).staging(size, asFile: false)
                 .directories([set] + generations)
         case .keep: ChangeTraits(.keeps, .stays)
-        case .postpone(let path, _): ChangeTraits(.keeps, .stays).file(nil, path)
         case .custom: ChangeTraits(.changes)
         }
     }

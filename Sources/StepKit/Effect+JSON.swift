@@ -28,8 +28,6 @@ extension Change {
         case .confirm(let text): ["do": "confirm", "text": .string(text)]
         case .retire(let generation): ["do": "retire", "generation": .string(generation)]
         case .unlink(let path): ["do": "unlink", "path": .string(path)]
-        case .adopt(let path, let generation):
-            ["do": "adopt", "path": .string(path), "generation": .string(generation)]
         case .seal(let member, let size): ["do": "seal", "member": .string(member), "size": .size(size)]
         case .keepTemplate(let member, let size): ["do": "stock", "member": .string(member), "size": .size(size)]
         case .linkInPlace(let target, let size): ["do": "refer", "target": .string(target), "size": .size(size)]
@@ -40,12 +38,7 @@ extension Change {
         case .create(let path, let size): ["do": "create", "path": .string(path), "size": .size(size)]
         case .quarantine(let path, let why, let reason):
             ["do": "quarantine", "path": .string(path), "why": .string(why), "reason": .string(reason.rawValue)]
-        case .replace(let path, let member, let size, let reason, let rows):
-            .compact([
-                "do": "replace", "path": .string(path), "member": .string(member), "size": .size(size),
-                "reason": .string(reason.rawValue),
-                "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
-            ])
+        case .replace(let new): new.json
         case .migrate(let path, let members, let from, let to, let rows):
             .compact([
                 "do": "migrate", "path": .string(path), "members": .array(members.map { .string($0) }),
@@ -57,7 +50,6 @@ extension Change {
                 "size": .size(size), "generations": .array(generations.map { .string($0) }),
             ]
         case .keep(let why): ["do": "keep", "why": .string(why)]
-        case .postpone(let path, let why): ["do": "postpone", "path": .string(path), "why": .string(why)]
         case .attach(let main, let names):
             .compact(["do": "attach", "main": .optional(main), "names": .array(names.map { .string($0) })])
         case .prove(let methods): ["do": "prove", "methods": .array(methods.map { .string($0) })]
@@ -72,8 +64,6 @@ extension Change {
         case "confirm": self = .confirm(try fields.string("text"))
         case "retire": self = .retire(generation: try fields.string("generation"))
         case "unlink": self = .unlink(path: try fields.string("path"))
-        case "adopt":
-            self = .adopt(path: try fields.string("path"), generation: try fields.string("generation"))
         case "seal": self = .seal(member: try fields.string("member"), size: try fields.count("size"))
         case "stock": self = .keepTemplate(member: try fields.string("member"), size: try fields.count("size"))
         case "refer": self = .linkInPlace(target: try fields.string("target"), size: try fields.count("size"))
@@ -86,11 +76,7 @@ extension Change {
             self = .quarantine(
                 path: try fields.string("path"), why: try fields.string("why"),
                 reason: try fields.word("reason", KeptReason.self) ?? .reset)
-        case "replace":
-            self = .replace(
-                path: try fields.string("path"), member: try fields.string("member"), size: try fields.count("size"),
-                reason: try fields.word("reason", KeptReason.self) ?? .replaced,
-                rows: try fields.objects("rows").map { try RowFate($0) })
+        case "replace": self = .replace(try NewContent(fields))
         case "migrate":
             self = .migrate(
                 path: try fields.string("path"), members: try fields.optionalStrings("members") ?? [],
@@ -101,7 +87,6 @@ extension Change {
                 path: try fields.string("path"), table: try fields.string("table"), set: try fields.string("set"),
                 size: try fields.count("size"), generations: try fields.optionalStrings("generations") ?? [])
         case "keep": self = .keep(why: try fields.string("why"))
-        case "postpone": self = .postpone(path: try fields.string("path"), why: try fields.string("why"))
         case "attach":
             self = .attach(main: try fields.optionalString("main"), names: try fields.optionalStrings("names") ?? [])
         case "prove": self = .prove(try fields.optionalStrings("methods") ?? [])

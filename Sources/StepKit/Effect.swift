@@ -28,9 +28,7 @@ public enum Change: Sendable, Equatable {
     case retire(generation: String)
     /// Removes the link of a database that the release no longer has.
     case unlink(path: String)
-    /// Keeps a file that was at the path before moult as a generation.
-    case adopt(path: String, generation: String)
-    /// Moves a writable database and its sidecars to quarantine.
+    /// Moves a file that SQLite cannot open, or that a link replaces, to quarantine with its sidecars.
     case quarantine(path: String, why: String, reason: KeptReason)
 
     // copy
@@ -50,9 +48,8 @@ public enum Change: Sendable, Equatable {
     case link(path: String, member: String)
     /// Creates a missing writable database from the template in the generation.
     case create(path: String, size: Int)
-    /// Replaces the content of a writable database with that of the release, in place. Preserved rows are carried over; other app
-    /// content is kept.
-    case replace(path: String, member: String, size: Int, reason: KeptReason, rows: [RowFate])
+    /// Replaces the content of a writable database, in place. Preserved rows are carried over; other app content is kept.
+    case replace(NewContent)
     /// Migrates a user database to the release's schema, in one transaction.
     case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate] = [])
     /// Restores rows of one table from a set in quarantine. `generations` are those that shipped the set's content and the
@@ -60,8 +57,6 @@ public enum Change: Sendable, Equatable {
     case restoreRows(path: String, table: String, set: String, size: Int, generations: [String])
     /// Leaves the database unchanged.
     case keep(why: String)
-    /// Keeps a cache that does not match the release, because a process has it open; a later update recreates the cache.
-    case postpone(path: String, why: String)
 
     // attach
     /// Opens the databases on one connection: the main database, and the others under their names.
@@ -114,7 +109,6 @@ extension Effect {
         case .confirm(let text): text
         case .retire(let generation): "out of service, kept for rollback (generation \(generation))"
         case .unlink(let path): "\(path): the link to the read-only file is removed"
-        case .adopt(let path, let generation): "\(path) already exists: adopted as generation \(generation)"
         case .seal(_, let size): "\(ByteCount(size)) from the bundle, read-only"
         case .keepTemplate(_, let size): "\(ByteCount(size)) template kept for rollback and reset"
         case .linkInPlace(let target, let size): "\(ByteCount(size)) in place, not copied: \(target)"
@@ -124,15 +118,12 @@ extension Effect {
         case .link(let path, _): "\(path) through current"
         case .create(let path, let size): "\(path) from the template, \(ByteCount(size))"
         case .quarantine(let path, let why, _): "\(path) and its sidecar files go to quarantine: \(why)"
-        case .replace(let path, _, let size, _, let rows):
-            (["\(path), \(ByteCount(size)), in place"] + rows.map { $0.plannedText(keptIn: "quarantine") }).joined(
-                separator: "; ")
+        case .replace(let new): new.text
         case .migrate(let path, let members, let from, let to, let rows):
             (["\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"]
                 + rows.map(\.migratedText)).joined(separator: "; ")
         case .restoreRows(let path, let table, let set, _, _): "\(path): rows of \(table) are restored from \(set)"
         case .keep(let why): why
-        case .postpone(let path, let why): "\(path) stays for now: \(why)"
         case .attach(let main, let names):
             switch (main, names.isEmpty) {
             case (let main?, true): main

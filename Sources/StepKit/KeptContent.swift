@@ -12,6 +12,8 @@ public enum KeptReason: String, Sendable, CaseIterable {
     case reset
     /// The operator let a release take over the file.
     case takenOver = "taken-over"
+    /// A file that moult did not create was at the path of the database.
+    case foreign
     /// A cache could not be opened, or did not match the release.
     case unfitCache = "unfit-cache"
     /// An undo after a crash replaced content that an app may have written to.

@@ -26,7 +26,7 @@ extension PlanContext {
     /// Returns the file at the path of a database, and its owner.
     public func occupant(of database: Database) throws -> Occupant {
         let path = path(of: database)
-        let before = isAdopted(installedGeneration) ? nil : installedDatabase(at: path)
+        let before = installedDatabase(at: path)
         switch try store.look(path) {
         case .nothing:
             guard let before, before.holdsAppData, database.holdsAppData else { return .nothing }
@@ -65,36 +65,27 @@ extension PlanContext {
 
     /// Returns the database that owns the file at a path: that of the installed release or, if this release has none at the
     /// path, that of a kept release. Among those, a user database comes first, because after a rollback the file may not belong
-    /// to the newest release. Returns nil for an adopted file.
+    /// to the newest release.
     private func owner(at path: String) throws -> Database? {
-        if let listed = installedDatabase(at: path) { return isAdopted(installedGeneration) ? nil : listed }
+        if let listed = installedDatabase(at: path) { return listed }
         let kept = try store.earlierDatabases().filter { self.path(of: $0) == path }
         return kept.first(where: \.kind.isMigrated) ?? kept.first(where: \.holdsAppData) ?? kept.first
     }
 
     /// Returns whether the installed release has a cache at a path.
     public func hasInstalledCache(at path: String) -> Bool {
-        guard !isAdopted(installedGeneration) else { return false }
-        return installed?.databases.contains { $0.kind.isDisposable && self.path(of: $0) == path } ?? false
+        installed?.databases.contains { $0.kind.isDisposable && self.path(of: $0) == path } ?? false
     }
 
     /// Returns whether the file at a path belongs to a cache of the installed or an earlier release.
     public func hadCache(at path: String) throws -> Bool { try owner(at: path)?.kind.isDisposable ?? false }
 
-    /// Returns whether a generation has files from before moult.
-    public func isAdopted(_ generation: String?) -> Bool { AdoptedGeneration.isName(generation) }
-
-    /// Whether files from before moult are restored.
-    public var bringsBackAdopted: Bool { purpose == .rollback && isAdopted(generation) }
-
     /// Returns the earlier form of a database whose file the release moves: from the installed release or, if that does not
-    /// list the database, from the newest kept release whose file still exists. Returns nil if the file is not moved. Adopted
-    /// files never move, and a rollback to them moves no file.
+    /// list the database, from the newest kept release whose file still exists. Returns nil if the file is not moved.
     public func moved(_ database: Database) throws -> Database? {
-        guard database.holdsAppData, !isAdopted(generation) else { return nil }
-        let listed = isAdopted(installedGeneration) ? nil : installed?.database(database.name)
+        guard database.holdsAppData else { return nil }
         let before =
-            try listed
+            try installed?.database(database.name)
             ?? store.earlierDatabases().first { earlier in
                 guard earlier.name == database.name, earlier.holdsAppData, case .file = try store.look(earlier.path)
                 else { return false }

@@ -107,18 +107,8 @@ extension PlanContext {
         planned.contains { if case .create(path, _) = $0.change { true } else { false } }
     }
 
-    /// Returns whether the plan turns the file at a path into a generation.
-    public func adopts(_ path: String) -> Bool {
-        planned.contains { if case .adopt(path, _) = $0.change { true } else { false } }
-    }
-
     /// Returns whether the plan moves the file at a path to quarantine.
     public func isSetAside(_ path: String) -> Bool {
         planned.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }
-    }
-
-    /// Returns whether the plan postpones replacing the cache at a path until no process has it open.
-    public func isPostponed(_ path: String) -> Bool {
-        planned.contains { if case .postpone(path, _) = $0.change { true } else { false } }
     }
 }

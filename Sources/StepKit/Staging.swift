@@ -8,6 +8,12 @@ public enum Staging {
         return "\(apart)/\(path[name(path)...])"
     }
 
+    /// Returns the path of the private copy of the old content of the writable database at `path`.
+    public static func held(_ path: String, in staging: String) -> String {
+        guard let apart = apart(path, staging) else { return "\(staging)/held/\(path)" }
+        return "\(apart)/held/\(path[name(path)...])"
+    }
+
     /// Returns the path of an unpacked member of the bundle.
     public static func unpacked(_ member: String, in staging: String) -> String { "\(unpacked(in: staging))/\(member)" }
 

@@ -29,11 +29,6 @@ public struct AttachStep: Step {
             sets.flatMap(\.sealed).map { database in (database, try staged(database, context)) }, context)
         for set in sets {
             let files = try set.sealed.map { database in (database, try staged(database, context)) }
-            // Adopted files may not open together, and their app knows how to use them.
-            if context.plan.bringsBackAdopted {
-                for file in files { _ = try set.open([file]) }
-                continue
-            }
             try set.requireSameEncoding(set.writable.map { ($0, try place($0, context)) } + files)
             let tables = try set.open(files)
             for warning in set.clashes(tables) { context.warn(warning) }
@@ -61,7 +56,7 @@ public struct AttachStep: Step {
     public func check(_ effect: Effect, _ context: ApplyContext) throws {
         for set in Self.sets(context.plan.release) {
             let files = set.sealed.map { (database: $0, path: context.plan.store.path($0.path)) }
-            for group in context.plan.bringsBackAdopted ? files.map({ [$0] }) : [files] { _ = try set.open(group) }
+            _ = try set.open(files)
         }
     }
 

@@ -23,8 +23,7 @@ public struct CopyStep: Step {
         for database in context.release.databases where database.kind.isMigrated {
             effects.append(effect(.copy, database.name, try Template.change(for: database, context)))
         }
-        for database in context.release.databases
-        where database.kind.isDisposable && !context.isPostponed(context.path(of: database)) {
+        for database in context.release.databases where database.kind.isDisposable {
             effects.append(effect(.copy, database.name, try cache(database, context)))
         }
         // Writable files are replaced after `current` is switched, because nothing may follow a live replacement.
@@ -41,23 +40,31 @@ public struct CopyStep: Step {
         return try effects + links(context) + replacements
     }
 
-    /// Returns the change for a cache. The delete step has already determined whether the existing cache matches.
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
         let path = context.path(of: database)
-        if context.adopts(path) { return .create(path: path, size: database.size) }
+        if context.isSetAside(path) { return .create(path: path, size: database.size) }
         switch try context.occupant(of: database) {
         case .nothing, .missing, .generationLink: return .create(path: path, size: database.size)
         case .own, .cache, .claimed, .foreign, .link, .obstacle:
-            if context.isSetAside(path) { return .create(path: path, size: database.size) }
-            return .keep(why: "its schema matches the release")
+            guard let leaving = try OldContent(database: database, context: context).leaving() else {
+                return .keep(why: "its schema matches the release")
+            }
+            return .replace(NewContent(database, at: path, leaving.reason, why: leaving.why))
         }
     }
 
     private func effectsOfReset(_ context: PlanContext) throws -> [Effect] {
         if let restored = context.restoringTable { return try effectsOfRestore(restored, context) }
-        return context.release.databases.filter { context.isSetAside(context.path(of: $0)) }.map {
-            effect(.copy, $0.name, .create(path: context.path(of: $0), size: $0.size))
-        }
+        guard let database = context.only.flatMap(context.release.database) else { return [] }
+        let path = context.path(of: database)
+        let reason: KeptReason = context.restoring == nil ? .reset : .restored
+        return [
+            effect(
+                .copy, database.name,
+                context.isSetAside(path)
+                    ? .create(path: path, size: database.size)
+                    : .replace(NewContent(database, at: path, reason, why: context.reason)))
+        ]
     }
 
     private func effectsOfRestore(_ restored: RestoredTable, _ context: PlanContext) throws -> [Effect] {
@@ -135,8 +142,8 @@ public struct CopyStep: Step {
             case .linkInPlace(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
-            case .create(let path, _), .replace(let path, _, _, _, _):
-                try WritableStaging(context: context).stage(effect.database, as: path)
+            case .create(let path, _): try WritableStaging(context: context).stage(effect.database, as: path)
+            case .replace(let new): try WritableStaging(context: context).stage(effect.database, as: new.path)
             case .restoreRows:
                 guard let restored = context.plan.restoring else { continue }
                 let waiting = Staging.restoredRows(in: context.staging)
@@ -148,6 +155,13 @@ public struct CopyStep: Step {
             default: continue
             }
         }
+    }
+}
+
+extension NewContent {
+    /// The content of a release's database, for the file at a path.
+    init(_ database: Database, at path: String, _ reason: KeptReason, why: String?) {
+        self.init(path: path, member: database.member, size: database.size, reason: reason, why: why)
     }
 }
 

@@ -112,15 +112,6 @@ struct RowForecast {
         ).rules
     }
 
-    /// Returns the number of rows in each table that are left behind when an adopted file is restored.
-    func rowsLeft(_ live: Connection, _ place: String) throws -> [RowFate] {
-        guard
-            let before = context.installed?.databases.first(where: { $0.path == database.path && $0.kind.isReplaced }),
-            let generation = context.installedGeneration
-        else { return [] }
-        return try left(live, place, before, generation, [:]).map { RowFate(table: $0.0, kept: $0.1) }
-    }
-
     /// Returns whether the release has the table; true if that is unknown because the bundle is not unpacked yet.
     private func targetHas(_ table: String) throws -> Bool {
         let kept = context.store.path(ofMember: database.member, in: context.generation)

@@ -9,13 +9,17 @@ struct SharedContent {
     let context: PlanContext
 
     func change() throws -> Change {
+        if context.isSetAside(database.path) { return .create(path: database.path, size: database.size) }
         switch try context.occupant(of: database) {
-        case .nothing, .generationLink, .cache: return .create(path: database.path, size: database.size)
+        case .nothing, .generationLink: return .create(path: database.path, size: database.size)
+        case .cache:
+            let why = "the release has a \(database.kind.rawValue) database at this path"
+            return .replace(NewContent(database, at: database.path, .unfitCache, why: why))
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw try context.obstacle(at: database.path, database)
         case .own: return try replace(reason: usual, isOwn: true)
         case .claimed: return try replace(reason: .takenOver, isOwn: false)
-        case .foreign: return try replace(reason: usual, isOwn: false)
+        case .foreign: return try replace(reason: .foreign, isOwn: false)
         case .link(let target):
             guard
                 context.installed?.databases.contains(where: { $0.path == database.path && $0.kind.isReplaced }) == true
@@ -29,14 +33,13 @@ struct SharedContent {
 
     private func replace(reason: KeptReason, isOwn: Bool) throws -> Change {
         let place = context.store.path(database.path)
-        guard let facts = try examine(place, isOwn: isOwn, reason) else {
-            return .create(path: database.path, size: database.size)
-        }
+        let facts = try examine(place, isOwn: isOwn, reason)
         if isOwn, facts.digest == database.sha256 {
             return .keep(why: "its content is already from this release")
         }
-        return .replace(
-            path: database.path, member: database.member, size: database.size, reason: reason, rows: facts.rows)
+        var new = NewContent(database, at: database.path, reason, why: nil)
+        new.rows = facts.rows
+        return .replace(new)
     }
 
     /// Facts about the file, read without changing it.
@@ -45,16 +48,15 @@ struct SharedContent {
         var rows: [RowFate] = []
     }
 
-    /// Returns nil for a file that moult did not create and that is not a database: it becomes a generation, and the database is
-    /// created in its place.
-    private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts? {
+    private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
         // When SQLite first opens an empty file, it deletes a `-wal` beside it, which may have rows.
         if try Files.facts(place)?.size == 0, try Sidecars.of(place).isEmpty { return Facts() }
         do { return try NonInvasiveReader.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error
             as MoultError
         {
             if error.isAboutAccess || [.preserve, .occupied].contains(error.code) { throw error }
-            if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return nil }
+            // The whole file is kept, and the rows that can be read are counted when the release is applied.
+            if reason == .foreign, error.code == .databaseCorrupt { return Facts() }
             throw MoultError(
                 Template.code, .refused,
                 what: "the \(reason == .takenOver ? "" : "shared ")database \(place) cannot be read",

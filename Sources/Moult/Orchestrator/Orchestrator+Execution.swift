@@ -53,7 +53,7 @@ extension Orchestrator {
         let prepared = try waitingForApps(store) { try prepare(store) }
         let plan = prepared.plan
         guard plan.changesStore else {
-            return Result(recovered: recovered, generation: plan.to.generation, pending: plan.pending)
+            return Result(recovered: recovered, generation: plan.to.generation)
         }
         try announce(plan)
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
@@ -69,16 +69,16 @@ extension Orchestrator {
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(prepared.store), forceAfter: consumers.forceAfter,
             watcher: watcher)
-        var rows: [RowFate] = []
+        let outcome: Pipeline.Outcome
         do {
-            rows = try Pipeline(
+            outcome = try Pipeline(
                 transaction: transaction, steps: try steps(prepared.store), watcher: watcher, prepared: prepared,
                 consumers: calls,
                 stopwatch: stopwatch
             )
             .run()
         } catch {
-            let reason = (error as? Pipeline.JournalModeNotRestored)?.reason ?? error
+            let reason = (error as? Pipeline.NotReleased)?.reason ?? error
             if (reason as? MoultError)?.outcome != .stuck {
                 cleanSteps(Self.wasUndone(reason) ? .undone : .failed, prepared, transaction)
             }
@@ -94,7 +94,7 @@ extension Orchestrator {
             throw reported
         }
         var result = Result(plan: plan, recovered: recovered, generation: plan.to.generation)
-        (result.rows, result.pending) = (rows, plan.pending)
+        (result.rows, result.pending) = (outcome.rows, outcome.postponed)
         var isRecorded = false
         warning {
             try ReplayGuard.note(plan, transaction)
@@ -144,11 +144,11 @@ extension Orchestrator {
     }
 
     /// Records the databases that the update created or replaced as checked, because the update has read their files
-    /// completely. A file from before moult was restored as it was, unread.
+    /// completely.
     private func remember(_ plan: Plan) throws {
         let store = snapshot()
         guard let generation = try store.installed else { return }
-        let checked = generation.isAdopted ? [] : plan.effects.filter(\.change.traits.isStaged)
+        let checked = plan.effects.filter(\.change.traits.isStaged)
         try Assessment(of: generation, in: store).remember(checked: Set(checked.compactMap(\.database)))
     }
 
@@ -156,7 +156,7 @@ extension Orchestrator {
     private func cleanSteps(_ ending: Ending, _ prepared: Planner.PreparedPlan, _ transaction: Transaction) {
         warning {
             let performer = Performer(
-                transaction: transaction, plan: prepared.plan, inodes: [:], installed: prepared.context.installed,
+                transaction: transaction, plan: prepared.plan, installed: prepared.context.installed,
                 release: prepared.context.release)
             let applier = Applier(
                 transaction: transaction, plan: prepared.plan, steps: try steps(prepared.store),
@@ -173,7 +173,7 @@ extension Orchestrator {
         if (reason as? MoultError)?.outcome == .stuck { return reason }
         _ = calls.reload(.undone, all: Self.wasUndone(reason))
         do {
-            if let notRestored = error as? Pipeline.JournalModeNotRestored { throw notRestored.second }
+            if let notReleased = error as? Pipeline.NotReleased { throw notReleased.second }
             try transaction.remove()
         } catch let second {
             // The next command cleans up. However, the record of the decision may exist although its sync failed; the next

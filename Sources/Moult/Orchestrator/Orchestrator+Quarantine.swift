@@ -118,8 +118,7 @@ extension Orchestrator {
     private func shipping(_ set: QuarantineShelf.Set) throws -> [String] {
         let (current, release) = (try Generation.currentName(layout), set.record?.release)
         return try Files.list(layout.generations).sorted().filter {
-            // The rows of a file from before moult are the app's own.
-            !AdoptedGeneration.isName($0) && ($0 == current || Generation.version(of: $0) == release)
+            $0 == current || Generation.version(of: $0) == release
         }
     }
 

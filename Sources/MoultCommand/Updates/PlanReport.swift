@@ -36,7 +36,6 @@ struct PlanReport: Report {
         guard plan.changesStore else {
             page.line(
                 StyledText(isEmpty ? nothingToDo(plan.to.version.description) : "\(plan.to.version) is installed"))
-            for cache in plan.pending { page.wrapped(StyledText(cache.text, .warning)) }
             page.holds(holds, storeWords: storeWords)
             return
         }

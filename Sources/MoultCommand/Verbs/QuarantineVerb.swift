@@ -198,9 +198,8 @@ extension QuarantineVerb {
         call.output.print(json: ["set": .string(set.id), "kept": .array(result.kept.map(\.json))]) { page in
             page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
             let installed = result.generation.map { Generation.version(of: $0) } ?? ""
-            let isAdopted = AdoptedGeneration.isName(result.generation)
             // Files from before moult have no release with which the content could be compared.
-            if let release = set.record?.release, !release.isEmpty, release != installed, !isAdopted {
+            if let release = set.record?.release, !release.isEmpty, release != installed {
                 let back =
                     kept.contains(release) ? ["rollback", "--to", release] : ["apply", "RELEASE", "--allow-downgrade"]
                 page.wrapped(

@@ -219,7 +219,7 @@ extension Orchestrator.Result {
     /// Whether the file kept its content.
     fileprivate var changesNothing: Bool {
         plan.map { plan in
-            plan.effects.map(\.change.traits).allSatisfy { !$0.isStaged && $0.handling != .drained }
+            plan.effects.map(\.change.traits).allSatisfy { !$0.isStaged && $0.handling != .setAside }
         } ?? recovered.isEmpty
     }
 }

@@ -97,7 +97,7 @@ extension Plan {
         }
     }
 
-    /// Returns whether processes must close a database, because the plan adopts, moves, replaces or migrates its file.
+    /// Returns whether processes must close a database, because the plan moves, replaces or migrates its file.
     func requiresRelease(_ database: String) -> Bool {
         effects.contains { $0.database == database && $0.change.traits.takesOutOfUse }
     }
@@ -106,8 +106,6 @@ extension Plan {
 extension Plan {
     /// The files that no other process may have open when the plan is applied.
     var exclusivePaths: [String] {
-        // A database that is replaced in place is not moved when it is adopted, but copied.
-        let copied = effects.map(\.change.traits).filter { $0.isStaged && $0.handling == .written }.flatMap(\.paths)
-        return effects.compactMap(\.drainedPath).filter { !copied.contains($0) }
+        effects.map(\.change.traits).filter { $0.handling == .setAside }.flatMap(\.paths)
     }
 }

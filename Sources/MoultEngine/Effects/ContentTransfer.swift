@@ -10,9 +10,9 @@ struct ContentTransfer {
     enum Old {
         /// A database that was created from the release's file at this path.
         case shipped(String)
-        /// A file that moult did not create: the same update keeps it as a generation.
+        /// A file that moult did not create: its whole content is kept.
         case foreign
-        /// A file that a release takes over: its whole content is kept.
+        /// A file of another database, or one that is reset: its whole content is kept.
         case takenOver
     }
 
@@ -23,20 +23,20 @@ struct ContentTransfer {
     let acceptsUnpreserved: Bool
     /// Whether rows stay behind in quarantine if the installed release's conditions cannot select them.
     let keepsUnselectableRows: Bool
-    /// Whether the new content is a file from before moult.
-    private let restoresFile: Bool
+    /// Whether nothing is carried over, not even the records of rejected rows.
+    private let carriesNothing: Bool
     /// Returns the shipped file and the rules for content whose digest is not that of the installed release; nil if no kept
     /// release has that digest, or if the whole content is kept. A set restored from quarantine, for example, may have the content of an earlier release.
     let contentOf: (_ digest: String) throws -> (file: String, rules: [Preservation.Rule])?
 
     init(
         database: Database, release: Version, old: Old, rules: [Preservation.Rule], acceptsUnpreserved: Bool,
-        keepsUnselectableRows: Bool, restoresFile: Bool,
+        keepsUnselectableRows: Bool, carriesNothing: Bool,
         contentOf: @escaping (String) throws -> (file: String, rules: [Preservation.Rule])?
     ) {
         (self.database, self.release, self.old, self.rules) = (database, release, old, rules)
         (self.acceptsUnpreserved, self.keepsUnselectableRows) = (acceptsUnpreserved, keepsUnselectableRows)
-        (self.restoresFile, self.contentOf) = (restoresFile, contentOf)
+        (self.carriesNothing, self.contentOf) = (carriesNothing, contentOf)
     }
 
     /// Whether the file existed before moult.
@@ -75,7 +75,7 @@ struct ContentTransfer {
     ) throws -> Carried? {
         let content = carried.content
         guard let transfer = carried.transfer else {
-            try content.leave(live, new, displacement)
+            try content.leave(live, displacement)
             return carried
         }
         let update = RowUpdate(transfer, after: carried.outcomes)
@@ -89,11 +89,11 @@ struct ContentTransfer {
     private func carry(
         from live: Connection, to new: Connection, _ displacement: Displacement?
     ) throws -> Carried? {
-        try refuseForeignRejectTable(live)
-        if restoresFile {
-            try leave(live, new, displacement)
+        if carriesNothing {
+            try leave(live, displacement)
             return Carried(content: self, rules: [], transfer: nil, outcomes: [])
         }
+        try refuseForeignRejectTable(live)
         try refuseRenamedTables(live)
         var fates = RowFates()
         var placed: [RowRule] = []
@@ -124,15 +124,12 @@ struct ContentTransfer {
         return Carried(content: self, rules: rules, transfer: transfer, outcomes: outcomes)
     }
 
-    /// Restores a file from before moult exactly as it was: nothing is carried over, not even the records of rejected rows.
-    private func leave(_ live: Connection, _ new: Connection, _ displacement: Displacement?) throws {
-        var fates = RowFates()
-        let rejects = ReleaseMarker.rejects
-        if try RowSelection.hasTable(rejects, in: live) {
-            let count = try RowSelection(table: rejects, conditions: [nil]).count(in: live)
-            if count > 0 { fates.add(rejects) { $0.kept += count } }
-        }
-        try prove(live, new, [], fates, displacement)
+    /// Leaves all old content behind. The rows are counted for information, if they can be read.
+    private func leave(_ live: Connection, _ displacement: Displacement?) throws {
+        guard try live.int("PRAGMA page_count") > 0 else { return }
+        do {
+            displacement?.keepAll(rows: try AppContent.rowCounts(of: live, ignoring: ReleaseMarker.tables))
+        } catch let error as MoultError where error.code == .databaseCorrupt { displacement?.keepAll(rows: nil) }
     }
 
     private func prove(
@@ -143,8 +140,7 @@ struct ContentTransfer {
         let more = try isForeign ? 0 : RejectTable(name: ReleaseMarker.rejects, label: "").recordsWithMore(in: live)
         if more > 0 { fates.add(ReleaseMarker.rejects) { ($0.kept, $0.incomplete) = ($0.kept + more, more) } }
         switch old {
-        case .foreign:
-            displacement?.proveAdopted(fates.all)
+        case .foreign: displacement?.prove(fates.all, hasContentLeft: true)
         case .takenOver:
             let counts = try AppContent.rowCounts(of: live, ignoring: ReleaseMarker.tables)
             for (table, rows) in counts.sorted(by: { $0.key < $1.key }) where rows > 0 {

@@ -25,8 +25,6 @@ final class Rewrite: WritableEffect {
     private var isRepaged = false
     /// Returns whether the new content is in place.
     private let isDone: () throws -> Bool
-    /// Receives the old content.
-    private let adopt: (Connection) throws -> Void
     /// How many seconds the commit waits for readers.
     private let patience: Int
 
@@ -44,25 +42,21 @@ final class Rewrite: WritableEffect {
 
     init(
         _ effect: Effect, place: String, waiting: String, copy: String, template: String, transfer: ContentTransfer,
-        displacement: Displacement, patience: Int, adopt: @escaping (Connection) throws -> Void = { _ in },
-        isDone: @escaping () throws -> Bool
+        displacement: Displacement, patience: Int, isDone: @escaping () throws -> Bool
     ) {
         (self.effect, self.place, self.waiting, self.copy) = (effect, place, waiting, copy)
         self.template = template
-        (self.transfer, self.displacement, self.adopt, self.isDone) = (transfer, displacement, adopt, isDone)
+        (self.transfer, self.displacement, self.isDone) = (transfer, displacement, isDone)
         self.patience = patience
     }
-
-    /// Returns the key under which the old content's schema version is recorded.
-    static func key(_ path: String) -> String { "schema/\(path)" }
 
     static func schemaVersion(_ connection: Connection) throws -> UInt64 {
         UInt64(truncatingIfNeeded: try connection.int("PRAGMA schema_version"))
     }
 
     var facts: [String: UInt64] {
-        guard case .replace(let path, _, _, _, _) = effect.change, let before else { return [:] }
-        return [Self.key(path): before]
+        guard case .replace(let new) = effect.change, let before else { return [:] }
+        return [new.path: before]
     }
 
     // MARK: without a lock
@@ -124,11 +118,10 @@ final class Rewrite: WritableEffect {
         do {
             carried = try source.transaction(.immediate) { try transfer.run(from: old, to: source, displacement) }
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
-            // No table of the old file can be read. The same update keeps it as a generation.
+            // No table of the old file can be read, and the whole file is kept.
             if transfer.mustCarry { throw MoultError.unreadable(transfer.database, nil, error) }
-            displacement?.proveAdopted([])
+            displacement?.prove([], hasContentLeft: true)
         }
-        try adopt(old)
     }
 
     /// The staged file needs no syncs: recovery stages it again.
@@ -178,7 +171,6 @@ final class Rewrite: WritableEffect {
         let (before, now, first) = (try openCopy(copy), try openCopy(present), try openCopy(pristine))
         if try update(source, from: before, to: now, first) {
             self.before = try Self.schemaVersion(now)
-            try adopt(now)
         } else {
             try restore(source, from: first)
             try carry(from: now)

@@ -257,8 +257,6 @@ package struct StandaloneCache {
         let files = [path] + SidecarSuffixes.all.map { path + $0 }
         guard try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
         guard try Files.facts(path) != nil else { return nil }
-        let drained = DrainedFile(path)
-        if try SetAside.isReadable(path), try SetAside.drain(drained) { return drained.lease }
         do {
             guard let lease = try WriteLease.take(path) else { throw inUse() }
             return lease

@@ -15,8 +15,10 @@ extension Plan {
         for effect in effects {
             let (path, new, limit): (String, Int, Int)
             switch effect.change {
-            case .replace(let replaced, _, let size, _, _):
-                (path, new, limit) = (replaced, purpose == .rollback ? size : 0, ContentForecast.quick)
+            case .replace(let content):
+                (path, new, limit) = (
+                    content.path, purpose == .rollback ? content.size : 0, ContentForecast.quick
+                )
             case .migrate(let migrated, _, _, _, _):
                 (path, new, limit) = (migrated, bundle?.size ?? 0, MigrationForecast.largest)
             default: continue

@@ -16,7 +16,7 @@ protocol WritableEffect: AnyObject {
     /// Whether the effect may wait a long time for other processes' transactions. Such an effect is held first, before the
     /// databases of other effects are locked.
     var waitsForOthers: Bool { get }
-    /// Numbers recorded with the decision, from which recovery can tell what was done.
+    /// Schema versions recorded with the decision, by path, from which recovery can tell what was done.
     var facts: [String: UInt64] { get throws }
 
     /// Reads the database, and prepares everything that needs no lock. Whatever can be refused is refused here.

@@ -11,44 +11,28 @@ extension WritableEffects {
     /// and last those that take leases, because a lease can be held only briefly.
     func effects() throws -> [any WritableEffect] {
         if let built { return built }
-        var rewrites: [Rewrite] = []
-        var adoptions: [String: Adoption] = [:]
-        for effect in plan.effects {
-            guard case .adopt(let path, let generation) = effect.change else { continue }
-            adoptions[path] = Adoption(
-                effect, path: path, generation: generation, transaction: transaction, product: plan.product,
-                isCopied: plan.rewrites(path), newFile: plan.creates(path) ? transaction.waiting(path) : nil,
-                isRecovered: isDecided)
-        }
-        for effect in plan.effects {
-            guard case .replace(let path, _, _, _, _) = effect.change else { continue }
-            let adoption = adoptions[path]
-            rewrites.append(
-                Rewrite(
-                    effect, place: place(path), waiting: transaction.waiting(path),
-                    copy: "\(transaction.directory)/held/\(path)", template: try template(effect),
-                    transfer: try transfer(effect, path),
-                    displacement: try displacement(effect, place(path)), patience: transaction.patience,
-                    adopt: { try adoption?.copy($0) }, isDone: { [unowned self] in try isReplaced(effect, path) }))
-        }
         var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
         all += try plan.effects.compactMap { try rowRestore($0) }
-        all += rewrites
-        all += try plan.effects.compactMap { try setAside($0) }
-        all += plan.effects.compactMap { effect in
-            guard case .adopt(let path, _) = effect.change else { return nil }
-            return adoptions[path]
-        }
+        all += try plan.effects.compactMap { try rewrite($0) }
+        all += try plan.effects.compactMap { try aside($0) }
         built = all
         return all
     }
 
+    private func rewrite(_ effect: Effect) throws -> Rewrite? {
+        guard case .replace(let new) = effect.change else { return nil }
+        return Rewrite(
+            effect, place: place(new.path), waiting: transaction.waiting(new.path),
+            copy: Staging.held(new.path, in: transaction.directory), template: try template(new),
+            transfer: try transfer(effect, new), displacement: try displacement(effect, place(new.path)),
+            patience: transaction.patience, isDone: { [unowned self] in try isReplaced(effect, new) })
+    }
+
     /// Returns the release's file of a database: staged, or in the generation that the update makes current.
-    private func template(_ effect: Effect) throws -> String {
-        guard case .replace(_, let member, _, _, _) = effect.change else { return "" }
-        let staged = "\(transaction.generation)/\(member)"
+    private func template(_ new: NewContent) throws -> String {
+        let staged = "\(transaction.generation)/\(new.member)"
         if try Files.facts(staged) != nil { return staged }
-        return "\(transaction.layout.generation(plan.to.generation))/\(member)"
+        return "\(transaction.layout.generation(plan.to.generation))/\(new.member)"
     }
 
     private func migration(_ effect: Effect) throws -> Migration? {
@@ -69,7 +53,7 @@ extension WritableEffects {
         return Migration(
             effect, place: place(path), migrations: migrations, target: target,
             template: try templates.first { try Files.facts($0) != nil },
-            copy: "\(transaction.directory)/held/\(path)", patience: transaction.patience,
+            copy: Staging.held(path, in: transaction.directory), patience: transaction.patience,
             displacement: try displacement(effect, place(path)))
     }
 
@@ -114,29 +98,12 @@ extension WritableEffects {
         return rules.first { SQLName($0.table) == SQLName(table) }
     }
 
-    private func setAside(_ effect: Effect) throws -> SetAside? {
+    private func aside(_ effect: Effect) throws -> Aside? {
         guard case .quarantine(let path, _, _) = effect.change else { return nil }
-        return SetAside(
-            effect, place: place(path), directory: try shelf(effect, path), newFile: transaction.waiting(path),
-            record: try record(effect, place(path)), salvaged: Staging.salvaged(in: transaction.directory),
-            recorded: inodes[SetAside.key(path)], recordedMark: inodes[MadeFile.key(path)],
-            recordedContent: inodes[SetAside.contentKey(path)],
-            newDigest: digests.map {
-                $0["waiting/\(path)"] ?? effect.database.flatMap(release.database)?.sha256 ?? ""
-            }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
-    }
-
-    /// Returns whether an installed database has the content of its release; true for any other file, because it has no release
-    /// to compare with.
-    private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
-        let store = StoreSnapshot(layout)
-        guard let generation = try store.installed,
-            let database = try generation.manifest.databases.first(where: {
-                try !$0.kind.isSealed && store.place(of: $0) == layout.file(path)
-            })
-        else { return true }
-        let finding = try Assessment(of: generation, in: store).finding(of: database, .deep)
-        return finding.fault == nil || finding.awaitsMigration
+        return Aside(
+            effect, place: place(path), newFile: plan.creates(path) ? transaction.waiting(path) : nil,
+            set: try shelf(effect, path), record: try record(effect, place(path)),
+            salvaged: Staging.salvaged(in: transaction.directory))
     }
 
     /// Creates the gate for old content.
@@ -156,10 +123,10 @@ extension WritableEffects {
         let (why, reason): (String, KeptReason) =
             switch effect.change {
             case .quarantine(_, let why, let reason): (why, reason)
-            case .replace(_, _, _, let reason, _):
+            case .replace(let new):
                 (
-                    reason == .rolledBack
-                        ? "rolled back to \(release.version)" : "release \(release.version) replaced it", reason
+                    new.why ?? (new.reason == .rolledBack
+                        ? "rolled back to \(release.version)" : "release \(release.version) replaced it"), new.reason
                 )
             case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
@@ -171,47 +138,42 @@ extension WritableEffects {
         // The content comes from a database of an earlier release, which the installed release does not list as one with app
         // data.
         if reason == .takenOver, before == nil || !kind.holdsAppData { kind = .user }
+        if reason == .foreign { kind = .user }
         return QuarantineRecord(
             database: database.name, kind: kind, path: held, why: why, reason: reason,
-            release: before == nil ? "" : plan.from?.version.description ?? "")
+            release: before == nil || reason == .foreign ? "" : plan.from?.version.description ?? "")
     }
 
-    /// Returns the transfer of the old content of the database at a path.
-    func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
-        guard case .replace(_, _, _, let reason, _) = effect.change,
-            let database = effect.database.flatMap(release.database)
-        else {
+    /// Returns the transfer of the old content that new content replaces.
+    func transfer(_ effect: Effect, _ new: NewContent) throws -> ContentTransfer {
+        guard let database = effect.database.flatMap(release.database) else {
             throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
         }
         // The path determines which installed database the old content belongs to, because a release can give the file another
         // name. A file from before moult belongs to none.
-        let held = place(path)
+        let (held, reason) = (place(new.path), new.reason)
         let before =
-            plan.adopts(path) ? nil : installed?.databases.first { $0.kind.isReplaced && place($0.path) == held }
+            reason == .foreign ? nil : installed?.databases.first { $0.kind.isReplaced && place($0.path) == held }
         let origin = before.flatMap { before in
             plan.from.map {
                 ReleasedDatabase(before, generation: $0.generation, sequence: installed?.sequence ?? release.sequence)
             }
         }
-        let old: ContentTransfer.Old
-        if reason == .takenOver {
-            old = .takenOver
-        } else if let origin {
-            old = .shipped(file(origin))
-        } else if plan.adopts(path) {
-            old = .foreign
-        } else {
-            old = .takenOver
-        }
-        let restoresPlainFile = !database.kind.isReplaced
-        let mayLeave = plan.request.acceptUnpreserved || plan.purpose == .rollback || restoresPlainFile
+        let old: ContentTransfer.Old =
+            switch reason {
+            case .foreign: .foreign
+            case .replaced, .rolledBack: origin.map { .shipped(file($0)) } ?? .takenOver
+            default: .takenOver
+            }
+        let carriesNothing = new.carriesNothing(into: database)
+        let mayLeave = plan.request.acceptUnpreserved || plan.purpose == .rollback || carriesNothing
         return ContentTransfer(
             database: database, release: release.version, old: old,
-            rules: restoresPlainFile ? [] : rules(origin, database),
+            rules: carriesNothing ? [] : rules(origin, database),
             acceptsUnpreserved: mayLeave || database.unpreserved == .keep, keepsUnselectableRows: mayLeave,
-            restoresFile: restoresPlainFile,
+            carriesNothing: carriesNothing,
             contentOf: { [unowned self] digest in
-                guard !restoresPlainFile, reason != .takenOver, digest != before?.sha256,
+                guard !carriesNothing, reason != .takenOver, digest != before?.sha256,
                     let origin = try StoreSnapshot(transaction.layout).releasedDatabase(digest: digest)
                 else { return nil }
                 return (file(origin), rules(origin, database))
@@ -230,11 +192,14 @@ extension WritableEffects {
     }
 }
 
-extension Plan {
-    fileprivate func rewrites(_ path: String) -> Bool {
-        effects.contains { if case .replace(path, _, _, _, _) = $0.change { true } else { false } }
+extension NewContent {
+    /// Whether nothing of the old content is carried over, not even the records of rejected rows.
+    fileprivate func carriesNothing(into database: Database) -> Bool {
+        !database.kind.isReplaced || [.reset, .restored, .unfitCache].contains(reason)
     }
+}
 
+extension Plan {
     fileprivate func creates(_ path: String) -> Bool {
         effects.contains { if case .create(path, _) = $0.change { true } else { false } }
     }

@@ -12,29 +12,19 @@ final class WritableEffects {
     let plan: Plan
     let release: Manifest
     let installed: Manifest?
-    /// The record of the decision: inodes of staged files, and facts from the effects.
-    var inodes: [String: UInt64] {
-        didSet { if inodes != oldValue, !isHeld { built = nil } }
-    }
-    /// The digests that identify staged files in a copied store, where inodes prove nothing; nil in any other store.
-    let digests: [String: String]?
+    /// The schema versions of the databases at the decision; nil before.
+    private var decided: [String: UInt64]?
     var built: [any WritableEffect]?
     private var isHeld = false
-    /// The databases that draining takes out of WAL mode.
-    private var wal: Set<String> = []
+    /// The caches that stay as they are, because other processes are using them.
+    private(set) var postponed: [Plan.Pending] = []
     /// Whether a commit was made that cannot be undone: from then on the update can only be finished.
     private(set) var isIrrevocable = false
 
-    init(
-        transaction: Transaction, plan: Plan, inodes: [String: UInt64], digests: [String: String]? = nil,
-        installed: Manifest?, release: Manifest
-    ) {
-        (self.transaction, self.plan, self.inodes, self.digests) = (transaction, plan, inodes, digests)
+    init(transaction: Transaction, plan: Plan, decided: [String: UInt64]?, installed: Manifest?, release: Manifest) {
+        (self.transaction, self.plan, self.decided) = (transaction, plan, decided)
         (self.installed, self.release) = (installed, release)
     }
-
-    /// Whether an earlier process has made the decision, so that this one recovers the update.
-    var isDecided: Bool { !inodes.isEmpty || digests != nil }
 
     // MARK: the stages
 
@@ -45,28 +35,43 @@ final class WritableEffects {
         // journal says that a change was started.
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
-        for effect in effects { try requireOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
         isHeld = true
-        // Recovery finds the second names that this update gives to files that it sets aside.
-        for effect in effects where !isDecided || effect.effect.drainedPath == nil {
+        for effect in effects where !(effect is Aside) {
+            try requireOpenable(effect.place)
             try SoleName.require(effect.place)
         }
-        // This check comes before anything is drained: a refused update must not change even a journal mode.
-        for effect in effects where effect.effect.drainedPath != nil { try waitUntilClosed(effect) }
-        try recordJournalModes(effects)
-        for effect in effects { try effect.examine() }
+        for effect in effects { try ifFree(effect) { try effect.examine() } }
         // Migrations and row restores may wait a long time for other processes' transactions, so they go first, before the
         // databases of the other effects are locked.
         for effect in effects where effect.waitsForOthers { try effect.hold() }
-        try acquire(effects, stop)
-        for effect in effects where !effect.waitsForOthers { try effect.hold() }
-        for effect in effects { try effect.copyPages() }
+        // A cache that is not free must not keep the locks of other databases waiting.
+        try acquire(effects.filter(isCache) + effects.filter { !isCache($0) }, stop)
+        for effect in effects where !effect.waitsForOthers { try ifFree(effect) { try effect.hold() } }
+        for effect in effects where !isPostponed(effect.effect.database) { try effect.copyPages() }
     }
+
+    /// Takes a cache through a stage, unless another process is using it: a cache can be recreated at any time, so it does not block
+    /// an update.
+    private func ifFree(_ effect: any WritableEffect, _ stage: () throws -> Void) throws {
+        if isPostponed(effect.effect.database) { return }
+        do { try stage() } catch let error as MoultError where error.outcome == .busy && isCache(effect) {
+            try effect.release()
+            postponed.append(Plan.Pending(database: effect.effect.database ?? "", why: error.why ?? error.what))
+        }
+    }
+
+    /// Whether the update may leave the content of a database as it is: not if the operator asked for a new one.
+    private func isCache(_ effect: any WritableEffect) -> Bool {
+        guard plan.purpose != .reset, let name = effect.effect.database else { return false }
+        return release.database(name)?.kind.isDisposable ?? false
+    }
+
+    func isPostponed(_ database: String?) -> Bool { postponed.contains { $0.database == database } }
 
     private func acquire(_ effects: [any WritableEffect], _ stop: () throws -> Void) throws {
         let deadline = ContinuousClock.now + .seconds(transaction.patience)
         while true {
-            do { return try effects.forEach { try $0.acquire() } } catch let error as MoultError
+            do { return try effects.forEach { effect in try ifFree(effect) { try effect.acquire() } } } catch let error as MoultError
                 where error.outcome == .busy && ContinuousClock.now < deadline
             {
                 // Another process is using one of the databases briefly. All of them are released, so that the process can end
@@ -87,47 +92,16 @@ final class WritableEffects {
             now: "Nothing was changed. Run the command as user \(user), who must also own the store.")
     }
 
-    private func waitUntilClosed(_ effect: any WritableEffect) throws {
-        if let adoption = effect as? Adoption, adoption.isCopied { return }
-        guard let path = effect.effect.drainedPath.map(place), try Files.facts(path)?.kind == .file else { return }
-        let files = try [path] + Sidecars.of(path).paths
-        var backoff = Backoff(.seconds(2), longest: 20)
-        while try OpenFiles.isOpenHere(path) || !OpenFiles.holders(of: files).isEmpty {
-            if !backoff.pause() { throw InUse.error(path, advice: "Stop that program, and try again.") }
-        }
-    }
-
-    private func recordJournalModes(_ effects: [any WritableEffect]) throws {
-        for effect in effects {
-            guard let path = effect.effect.drainedPath, try Files.facts(place(path))?.kind == .file,
-                try (effect as? SetAside)?.isReadable() ?? true, try isWAL(place(path))
-            else { continue }
-            wal.insert(path)
-        }
-        if !wal.isEmpty { try transaction.journal.draining(wal: wal) }
-    }
-
     private func isWAL(_ place: String) throws -> Bool {
         // A file that this user may not read is set aside unchanged, so its journal mode does not matter.
         try Files.isReadable(place) && Connection.isWAL(ofFileAt: place)
     }
 
-    /// Returns the facts that the decision records for recovery.
-    func facts() throws -> [String: UInt64] {
-        try effects().reduce(into: [:]) { $0.merge(try $1.facts) { $1 } }
-    }
-
-    /// Returns the digests of staged files that carry no marker of their release, for recovery in a copied store: the files
-    /// that a reset restores from quarantine. All others are known by their marker, or by the digest in the manifest.
-    func stagedDigests() throws -> [String: String] {
-        var digests: [String: String] = [:]
-        for effect in plan.effects {
-            guard case .quarantine(let path, _, _) = effect.change else { continue }
-            let waiting = transaction.waiting(path)
-            guard try Files.facts(waiting)?.kind == .file else { continue }
-            digests["waiting/\(path)"] = try SHA256.digest(ofFileAt: waiting).hex
-        }
-        return digests
+    /// Returns the schema versions that the decision records for recovery.
+    func schemas() throws -> [String: UInt64] {
+        let schemas = try effects().reduce(into: decided ?? [:]) { $0.merge(try $1.facts) { $1 } }
+        decided = schemas
+        return schemas
     }
 
     /// Returns the fate of the rows of each database.
@@ -141,7 +115,9 @@ final class WritableEffects {
         }
     }
 
-    func perform(_ effect: Effect) throws { try find(effect)?.perform() }
+    func perform(_ effect: Effect) throws {
+        if !isPostponed(effect.database) { try find(effect)?.perform() }
+    }
     func revert(_ effect: Effect) throws { try find(effect)?.revert() }
 
     /// Commits everything. As far as possible, operations that can fail for lack of space or a lock come before the first
@@ -157,21 +133,14 @@ final class WritableEffects {
             }
         }
         for effect in effects { try effect.finish() }
-        try restoreJournalModes(isInstalled: true)
-        try Displacement.completeSets(transaction, plan, isInstalled: true)
         try syncNames(effects)
     }
 
-    /// Releases everything, restores the journal modes of the app's files, and completes the sets in quarantine.
+    /// Releases everything, and removes the sets in quarantine that are not needed.
     func releaseAll() throws {
         guard isHeld else { return }
         for effect in try effects().reversed() { try effect.release() }
-        try restoreJournalModes(isInstalled: false)
-        try Displacement.completeSets(transaction, plan, isInstalled: false)
-    }
-
-    private func restoreJournalModes(isInstalled: Bool) throws {
-        try JournalModeRestore.restore(plan, transaction.layout, wal: wal, isInstalled: isInstalled)
+        try Displacement.removeNeedlessSets(transaction, plan)
     }
 
     /// Syncs the directories of the databases. SQLite does not sync the removal of its journal, so after a power failure the
@@ -188,28 +157,29 @@ final class WritableEffects {
     /// again.
     func isDone(_ effect: Effect) throws -> Bool {
         switch effect.change {
-        case .replace(let path, _, _, _, _): try isReplaced(effect, path)
+        case .replace(let new): try isReplaced(effect, new)
         case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
         default: false
         }
     }
 
-    /// Returns whether the database has this release's content. Before the decision nothing is replaced, whatever a file's
-    /// marker says: a file that is taken over may have had the same content before.
-    func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
-        guard let database = effect.database.flatMap(release.database), isDecided,
-            try Files.factsThroughLinks(place(path)) != nil, try isDatabase(place(path))
+    /// Returns whether the database has the new content. Before the decision nothing is replaced, whatever a file's marker says: a
+    /// file that is taken over may have had the same content before.
+    func isReplaced(_ effect: Effect, _ new: NewContent) throws -> Bool {
+        let place = place(new.path)
+        guard let database = effect.database.flatMap(release.database), let decided,
+            try Files.factsThroughLinks(place) != nil, try isDatabase(place)
         else { return false }
-        let connection = try Connection(path: place(path), access: .readWrite)
-        let hasMarker = try connection.int(ReleaseMarker.isThere) == 1
-        // A file from before moult has no marker, and the content that it replaces has one.
-        let isThere =
-            try database.kind.isReplaced
-            ? hasMarker && connection.scalar(ReleaseMarker.digest) == .text(database.sha256)
-                && inodes[Rewrite.key(path)].map { try $0 != Rewrite.schemaVersion(connection) } ?? true
-            : !hasMarker
+        if isPostponed(database.name) { return true }
+        let connection = try Connection(path: place, access: .readWrite)
+        // Every replacement increases the schema version.
+        let isChanged = try decided[new.path].map { try $0 != Rewrite.schemaVersion(connection) }
+        let hasMarker =
+            try !database.kind.isReplaced || new.reason == .restored
+            || connection.int(ReleaseMarker.isThere) == 1
+                && connection.scalar(ReleaseMarker.digest) == .text(database.sha256)
         try connection.close()
-        return isThere
+        return hasMarker && isChanged ?? database.kind.isReplaced
     }
 
     private func isDatabase(_ place: String) throws -> Bool {
@@ -226,7 +196,7 @@ final class WritableEffects {
             let isCommitted =
                 switch effect.change {
                 case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
-                case .replace(let path, _, _, _, _): try isReplaced(effect, path)
+                case .replace(let new): try isReplaced(effect, new)
                 case .restoreRows: try rowRestore(effect)?.isDone() ?? false
                 // A change that this list does not have counts as committed, so that it is never undone by mistake.
                 default: true

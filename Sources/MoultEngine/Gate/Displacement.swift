@@ -32,8 +32,8 @@ final class Displacement {
         record.rows = Dictionary(fates.filter { $0.kept > 0 }.map { (SQLName($0.table), $0.kept) }) { $0 + $1 }
     }
 
-    /// Sets the fate of the rows of a file that the same update turns into a separate generation.
-    func proveAdopted(_ fates: [RowFate]) { (self.fates, isKept) = (fates.filter { !$0.isEmpty }, false) }
+    /// Keeps the complete content, of which nothing is carried over; `rows` are the rows in each table, if known.
+    func keepAll(rows: [SQLName: Int]?) { (isKept, record.rows) = (true, rows?.filter { $0.value > 0 }) }
 
     // MARK: keeping
 
@@ -54,11 +54,10 @@ final class Displacement {
         try Files.ensureDirectory(above)
         // A set that the same update left before a crash is replaced with the present content, if nothing of the set is missing
         // there.
-        try Removable(pending: directory, live: [place], has: has)?.remove()
+        try Removable(begun: directory, has: has)?.remove()
         try findFreeName(in: above)
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }
-        record.isPending = true
         try record.write(to: directory)
     }
 
@@ -85,50 +84,28 @@ final class Displacement {
 
     // MARK: the end of the update
 
-    /// Completes the sets that a transaction put into quarantine, even after a crash: they become permanent if the update was
-    /// installed; otherwise those that are not needed are removed.
-    static func completeSets(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
+    /// Removes the sets that a transaction put into quarantine if it was not installed, and nothing of them is missing at the
+    /// database's path.
+    static func removeNeedlessSets(_ transaction: Transaction, _ plan: Plan) throws {
         let roots = Set(
             [transaction.layout.quarantine] + plan.stagedPaths.map { transaction.layout.quarantine(of: $0) })
         for root in roots.sorted() {
             for name in try Files.list(root) where name.hasPrefix("\(transaction.id)-") {
                 let directory = "\(root)/\(name)"
                 let live = try QuarantineRecord(in: directory).map { plan.places(of: $0.database, transaction.layout) }
-                try completeSet(directory, live: live ?? [], isInstalled: isInstalled)
+                try Removable(begun: directory) { kept in
+                    try (live ?? []).contains { try NonInvasiveReader.has($0, allOf: kept) }
+                }?.remove()
             }
         }
     }
-
-    private static func completeSet(_ directory: String, live: [String], isInstalled: Bool) throws {
-        guard var record = try QuarantineRecord(in: directory) else {
-            // The crash came before the record was written, and thus before any content was kept.
-            try Removable(pending: directory, live: live, has: { _ in false })?.remove()
-            return
-        }
-        guard record.isPending else {
-            // The update was undone afterwards: a set whose file is only another hard link to the file in place is removed.
-            if !isInstalled { try Removable(second: directory, live: live)?.remove() }
-            return
-        }
-        func isInPlace(_ kept: String) throws -> Bool {
-            try live.contains { try NonInvasiveReader.has($0, allOf: kept) }
-        }
-        if !isInstalled, let removable = try Removable(pending: directory, live: live, has: isInPlace) {
-            return try removable.remove()
-        }
-        record.isPending = false
-        try record.write(to: directory)
-    }
-}
-
-extension FileFacts {
-    fileprivate static func of(_ path: String) throws -> FileFacts? { try Files.facts(path) }
 }
 
 extension Plan {
     /// Returns the paths at which a database's file may be, however far the update got.
     fileprivate func places(of database: String, _ layout: StoreLayout) -> [String] {
-        effects.filter { $0.database == database }.flatMap(\.writtenPaths).map(layout.file)
+        effects.filter { $0.database == database }.map(\.change.traits).filter { $0.handling == .written }.flatMap(\.paths)
+            .map(layout.file)
     }
 }
 

@@ -32,7 +32,7 @@ package struct Collector {
         let keep = max(1, keep ?? settings.keep)
         let left = try replacementTimes()
         var candidates: [(name: String, since: Int)] = []
-        for name in try Generation.names(layout) where name != current && !AdoptedGeneration.isName(name) {
+        for name in try Generation.names(layout) where name != current {
             guard let facts = try Files.facts(layout.generation(name)) else { continue }
             candidates.append((name, facts.modified.seconds))
         }
@@ -95,7 +95,7 @@ package struct Collector {
     /// Moves a generation to a trash directory in one step, then deletes it: a crash in between leaves garbage among the
     /// transactions, and not half a generation.
     private func remove(_ name: String, by id: String) throws {
-        try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout), keepingChangesBy: id)
+        try Removable(generation: name, in: layout).remove(by: .trash(name, layout), keepingChangesBy: id)
         try LeaseFile.remove(name, layout)
         try LinkedFiles(layout).refresh()
     }

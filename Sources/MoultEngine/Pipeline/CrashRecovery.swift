@@ -72,12 +72,11 @@ package struct CrashRecovery {
                 from: state.plan?.from, to: state.plan?.to,
                 finished: ending == .finished ? state.plan : nil)
             if let plan = state.plan {
-                try JournalModeRestore.restore(plan, layout, wal: state.wal, isInstalled: ending == .finished)
-                try Displacement.completeSets(transaction, plan, isInstalled: ending == .finished)
+                if ending != .finished { try Displacement.removeNeedlessSets(transaction, plan) }
                 // This comes before the history, because an update counts as over once the history has it.
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 if ending != .cleaned {
-                    try Removable.keepDisplaced(by: plan, transaction, state.decided ?? [:])
+                    try Removable.keepDisplaced(by: plan, transaction)
                     let shelf = QuarantineShelf(layout: layout, settings: try store.settings)
                     result.kept = try shelf.sets(of: plan.id)
                 }
@@ -92,7 +91,7 @@ package struct CrashRecovery {
             try transaction.remove()
             return result
         }
-        guard let plan = state.plan, let inodes = state.decided else {
+        guard let plan = state.plan, let decided = state.decided else {
             if let plan = state.plan, !steps.others(of: plan).isEmpty { cleanSteps(transaction, plan) }
             return try complete(.cleaned)
         }
@@ -103,12 +102,11 @@ package struct CrashRecovery {
         let isForward = state.undoing == nil && !back
         var isAttempted = false
         do {
-            let applier = try applier(
-                transaction, plan, inodes, digests: state.isCopied ? state.digests : nil, isForward: isForward)
+            let applier = try applier(transaction, plan, decided, isForward: isForward)
             // If an app has a writable file open, this throws a busy error, which does not count as a failed attempt.
             if isForward {
                 if !isForReader { try calls(transaction, plan, state).release() }
-                try holdAgain(transaction, applier, state)
+                try holdAgain(transaction, applier)
             }
             if back, state.undoing == nil { try applier.performer.requireRevocable() }
             try transaction.journal.attempt()
@@ -145,41 +143,29 @@ package struct CrashRecovery {
             // The crash may have come before this manifest was written, and so before any step prepared.
             guard let bytes = try Files.read(path, limit: Manifest.largest) else { return }
             let release = try Manifest(parsing: bytes, as: .sealed, source: path)
-            let applier = try applier(transaction, plan, [:], nil, release, at: layout.generation(plan.to.generation))
+            let applier = try applier(transaction, plan, nil, release, at: layout.generation(plan.to.generation))
             for text in applier.clean(.failed) { tell(.warning(text)) }
         } catch { tell(.warning("\(error)")) }
     }
 
     /// Stages again, from the release's content, every replacement that is not yet in place, and holds the databases with their
     /// current rows.
-    private func holdAgain(_ transaction: Transaction, _ applier: Applier, _ state: Journal.State) throws {
+    private func holdAgain(_ transaction: Transaction, _ applier: Applier) throws {
         let context = PrepareContext(
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { _ in }, warn: { _ in })
-        var staged: [String] = []
+        var isStaged = false
         for effect in applier.plan.effects {
-            guard case .replace(let path, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
-            else { continue }
-            staged.append(path)
+            guard case .replace(let new) = effect.change, try !applier.performer.isDone(effect) else { continue }
+            isStaged = true
             // The staged copy is removed with its sidecars: if a crash in the middle of a write left them, SQLite would apply
             // them to the new copy.
-            for suffix in SidecarSuffixes.all + [""] { try Files.remove(transaction.waiting(path) + suffix) }
+            for suffix in SidecarSuffixes.all + [""] { try Files.remove(transaction.waiting(new.path) + suffix) }
             try steps.named(effect.step)?.prepare([effect], context)
         }
         try applier.performer.hold()
-        if staged.isEmpty { return }
-        // Files that were staged again have new inodes.
-        try transaction.journal.decide(
-            inodes: inodes(of: staged, transaction, applier), digests: state.digests, isCopied: state.isCopied)
-    }
-
-    private func inodes(
-        of staged: [String], _ transaction: Transaction, _ applier: Applier
-    ) throws -> [String: UInt64] {
-        var inodes = try applier.performer.inodes.merging(applier.performer.facts()) { $1 }
-        for path in staged { inodes["waiting/\(path)"] = try Files.facts(transaction.waiting(path))?.inode }
-        applier.performer.inodes = inodes
-        return inodes
+        // An app may have changed the schema since.
+        if isStaged { try transaction.journal.decide(applier.performer.schemas()) }
     }
 
     private func calls(_ transaction: Transaction, _ plan: Plan, _ state: Journal.State) throws -> ConsumerCalls {
@@ -189,8 +175,7 @@ package struct CrashRecovery {
     }
 
     private func applier(
-        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?,
-        isForward: Bool
+        _ transaction: Transaction, _ plan: Plan, _ decided: [String: UInt64], isForward: Bool
     ) throws -> Applier {
         // The path of the new generation depends on the progress of the update. If the update repairs a generation, the damaged
         // one may exist as well.
@@ -205,7 +190,7 @@ package struct CrashRecovery {
                 try directory == installedDirectory || Generation.name(of: release, bytes: bytes) == plan.to.generation
             else { continue }
             return try applier(
-                transaction, plan, inodes, digests, release, at: directory, needsInstalled: isForward)
+                transaction, plan, decided, release, at: directory, needsInstalled: isForward)
         }
         throw MoultError(
             .stuck, .stuck, what: "\(installedDirectory)/\(Generation.manifestName) cannot be read",
@@ -214,8 +199,7 @@ package struct CrashRecovery {
     }
 
     private func applier(
-        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], _ digests: [String: String]?,
-        _ release: Manifest, at directory: String, needsInstalled: Bool = true
+        _ transaction: Transaction, _ plan: Plan, _ decided: [String: UInt64]?, _ release: Manifest, at directory: String, needsInstalled: Bool = true
     ) throws -> Applier {
         let installed = try plan.from.flatMap { from -> Manifest? in
             if from.generation == plan.to.generation { return release }
@@ -239,8 +223,7 @@ package struct CrashRecovery {
             store: RecordingView(store: StoreSnapshot(layout)))
         context.planned = plan.effects
         let performer = Performer(
-            transaction: transaction, plan: plan, inodes: inodes, digests: digests, installed: installed,
-            release: release)
+            transaction: transaction, plan: plan, decided: decided, installed: installed, release: release)
         return Applier(
             transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in })
     }

@@ -5,7 +5,7 @@ internal import StepKit
 
 /// The record from which an update is finished or undone after a crash: JSON Lines in the transaction's directory.
 ///
-///     begin {plan}   releasing {consumer} …   draining {wal}   decided {inodes, digests, at}
+///     begin {plan}   releasing {consumer} …   decided {schemas}
 ///     intent {effect, intent} …   attempt …   undoing {why}   undone   committed
 package struct Journal {
     let path: String
@@ -18,18 +18,11 @@ package struct Journal {
     /// The state of an update according to its journal.
     package struct State {
         var plan: Plan?
-        /// The inodes of the files staged by the transaction, by their path in its directory; nil before the decision.
+        /// The schema versions of the databases at the decision, by path; nil before the decision.
         package var decided: [String: UInt64]?
-        /// The digests of the staged files that contain no marker of their release, by the same paths.
-        var digests: [String: String] = [:]
-        /// Whether the decision was recorded in another directory, of which this one is a copy. The recorded inodes then prove
-        /// nothing, because a copy may use the same numbers for other files. Digests and markers identify the files instead.
-        var isCopied = false
         /// The consumers that were asked to release.
         var released: [String] = []
         var attempts = 0
-        /// The databases that draining takes out of WAL mode; WAL mode is restored at the end.
-        var wal: Set<String> = []
         var undoing: String?
         /// The intents that steps recorded before acting, by effect.
         var intents: [(effect: Effect, intent: JSON)] = []
@@ -51,40 +44,14 @@ package struct Journal {
         try file.close()
     }
 
-    /// Records the databases that draining takes out of WAL mode. The record is synced before the first one is drained, so that
-    /// recovery can restore the journal mode that the app chose.
-    func draining(wal: Set<String>) throws {
-        try append(["record": "draining", "wal": .array(wal.sorted().map { .string($0) })])
-    }
-
     /// Records the decision: from then on, recovery finishes the update after a crash.
-    func decide(inodes: [String: UInt64], digests: [String: String] = [:], isCopied: Bool = false) throws {
-        let members = inodes.sorted { $0.key < $1.key }.map {
+    func decide(_ schemas: [String: UInt64]) throws {
+        let members = schemas.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
         }
         // A plan of several pages may be torn although the decision after it is intact; then recovery would not know the plan.
         if try (Files.facts(path)?.size ?? 0) > Self.page { try sync() } else { try syncNames() }
-        try append(
-            .compact([
-                "record": "decided", "inodes": .object(members),
-                "digests": digests.isEmpty
-                    ? nil : .object(digests.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value)) }),
-                "at": try isCopied ? JSON.array([]) : directoryIdentity(),
-            ]))
-    }
-
-    /// Returns facts that distinguish the transaction's directory from a copy of it: its inode and the time of its creation. If
-    /// the file system does not record that time, the device is used instead, although its number may change after a restart.
-    ///
-    /// Uses the directory and not the journal, because `cp -al` gives the copy the same journal under a second name.
-    private func directoryIdentity() throws -> JSON? {
-        let directory = Files.directory(of: path)
-        guard let facts = try Files.facts(directory) else { return nil }
-        let inode = JSON.integer(Int64(bitPattern: facts.inode))
-        guard let birth = try Files.birth(directory) else {
-            return [.integer(Int64(bitPattern: facts.device)), inode]
-        }
-        return [inode, .size(birth.seconds), .size(birth.nanoseconds)]
+        try append(["record": "decided", "schemas": .object(members)])
     }
 
     /// Syncs the entries of the transaction's directory, and the entry of the directory itself. A record can reach the disk as
@@ -158,30 +125,16 @@ package struct Journal {
     private func isSynced(_ line: ArraySlice<UInt8>) -> Bool {
         // A line that is not JSON is not a record.
         guard let record = try? JSON(parsing: Array(line), source: path)["record"]?.string else { return false }
-        return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
-    }
-
-    /// Returns whether a recorded number means the same in a copy of the store: true for digests and schema versions, but
-    /// not for inodes and times.
-    private static func isValidInCopy(_ name: String) -> Bool {
-        [Rewrite.key(""), SetAside.contentKey("")].contains { name.hasPrefix($0) }
+        return ["decided", "intent", "attempt", "undoing"].contains(record)
     }
 
     private func apply(_ json: JSON, to state: inout State) throws {
         switch json["record"]?.string {
         case "begin": if let plan = json["plan"] { state.plan = try Plan(json: plan, source: path) }
         case "decided":
-            state.decided = [:]
-            // Journals of earlier versions do not record where they were written.
-            state.isCopied = try json["at"].map { try $0 != directoryIdentity() } ?? false
-            state.digests = (json["digests"]?.members ?? []).reduce(into: [:]) { $0[$1.name] = $1.value.string }
-            for member in json["inodes"]?.members ?? [] {
-                let number = member.value.integer.map { UInt64(bitPattern: $0) }
-                // 0 means no file, even in a copy.
-                if state.isCopied, number != 0, !Self.isValidInCopy(member.name) { continue }
-                state.decided?[member.name] = number
+            state.decided = (json["schemas"]?.members ?? []).reduce(into: [:]) { schemas, member in
+                schemas[member.name] = member.value.integer.map { UInt64(bitPattern: $0) }
             }
-        case "draining": state.wal.formUnion(json["wal"]?.array?.compactMap(\.string) ?? [])
         case "attempt": state.attempts += 1
         case "intent":
             if let effect = json["effect"], let intent = json["intent"] {

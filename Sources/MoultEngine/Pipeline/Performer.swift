@@ -7,30 +7,18 @@ package import StepKit
 package final class Performer {
     let transaction: Transaction
     let plan: Plan
-    /// The inodes of the transaction's staged files, as recorded with the decision.
-    var inodes: [String: UInt64] { didSet { writable.inodes = inodes } }
     /// The previously installed release, whose links an undo must leave or restore.
     let installed: Manifest?
     /// The effects on databases that apps write to.
     private let writable: WritableEffects
 
-    /// The digests that identify staged files in a copied store, where inodes prove nothing; nil in any other store.
-    private let digests: [String: String]?
-    private let release: Manifest
-
-    /// `digests` is given only when recovering an update in a copied store.
+    /// `decided` has the schema versions of the databases at the decision, when an update is recovered.
     package init(
-        transaction: Transaction, plan: Plan, inodes: [String: UInt64], digests: [String: String]? = nil,
-        installed: Manifest?, release: Manifest
+        transaction: Transaction, plan: Plan, decided: [String: UInt64]? = nil, installed: Manifest?, release: Manifest
     ) {
-        self.transaction = transaction
-        self.plan = plan
-        self.inodes = inodes
-        self.installed = installed
-        (self.digests, self.release) = (digests, release)
+        (self.transaction, self.plan, self.installed) = (transaction, plan, installed)
         writable = WritableEffects(
-            transaction: transaction, plan: plan, inodes: inodes, digests: digests, installed: installed,
-            release: release)
+            transaction: transaction, plan: plan, decided: decided, installed: installed, release: release)
     }
 
     private var layout: StoreLayout { transaction.layout }
@@ -38,7 +26,7 @@ package final class Performer {
     /// Applies an effect of the plan. A `custom` change belongs to its step.
     func perform(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove,
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
             .custom:
             break
         case .unlink(let path): try unlink(path)
@@ -46,26 +34,20 @@ package final class Performer {
         case .switchCurrent(let to, _): try switchCurrent(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _): try create(path)
-        case .adopt, .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
+        case .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
         }
     }
 
     /// Takes locks and leases, and carries rows over. This comes directly before the decision, because it locks out other
     /// processes.
     func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
-    func facts() throws -> [String: UInt64] {
-        var facts = try writable.facts()
-        for effect in plan.effects {
-            guard case .create(let path, _) = effect.change else { continue }
-            facts[MadeFile.key(path)] = try Files.facts(transaction.waiting(path)).map(MadeFile.mark)
-        }
-        return facts
-    }
-    func stagedDigests() throws -> [String: String] { try writable.stagedDigests() }
+    func schemas() throws -> [String: UInt64] { try writable.schemas() }
+    var postponed: [Plan.Pending] { writable.postponed }
+    func isPostponed(_ effect: Effect) -> Bool { writable.isPostponed(effect.database) }
     func fates() throws -> [RowFate] { try writable.fates() }
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
 
-    /// After a failure or a crash, releases the writable databases, and restores their journal modes.
+    /// Releases the writable databases after a failure or a crash.
     func releaseAll() throws { try writable.releaseAll() }
 
     var isIrrevocable: Bool { writable.isIrrevocable }
@@ -77,15 +59,16 @@ package final class Performer {
     /// Undoes an effect that was applied, completely or partly.
     func revert(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove,
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
             .custom:
             break
         case .unlink(let path): try relink(path)
         case .installGeneration(let generation): try uninstall(generation)
         case .switchCurrent(_, let from): try switchBack(from)
         case .link(let path, let member): try undoLink(path, member)
-        case .create(let path, _): try revertCreate(path, effect.database)
-        case .adopt, .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
+        // An app may already use the file.
+        case .create: break
+        case .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
         }
     }
 
@@ -95,7 +78,7 @@ package final class Performer {
         let place = layout.generation(generation)
         let staged = transaction.generation
         try Files.ensureDirectory(layout.generations)
-        if try Files.facts(staged) != nil, try !transaction.hasCreated(place, inodes) {
+        if try Files.facts(staged) != nil, try !transaction.hasCreated(place) {
             // A generation of this name can exist only if it is damaged; then it is exchanged with the staged one.
             if try !Files.renameIfFree(staged, to: place) {
                 try Files.setMode(place, Self.movable)
@@ -111,7 +94,7 @@ package final class Performer {
         let place = layout.generation(generation)
         guard try Files.facts(place) != nil else { return }
         var isGone = false
-        if try transaction.hasCreated(place, inodes) {
+        if try transaction.hasCreated(place) {
             try Files.setMode(place, Self.movable)
             isGone = try Files.renameIfFree(place, to: transaction.generation)
             if !isGone { try Files.exchange(transaction.generation, place) }
@@ -155,7 +138,7 @@ package final class Performer {
         let place = layout.file(path)
         if let before = installed?.databases.first(where: { $0.kind.isSealed && $0.path == path }) {
             try replaceFile(path, with: StoreLayout.link(to: before.member))
-        } else if try Files.target(ofLink: place) == StoreLayout.link(to: member), !plan.adopts(path) {
+        } else if try Files.target(ofLink: place) == StoreLayout.link(to: member) {
             try Files.remove(place)
         }
         try Files.syncDirectory(layout.databases)
@@ -169,7 +152,6 @@ package final class Performer {
 
     private func relink(_ path: String) throws {
         guard let before = installed?.databases.first(where: { $0.path == path }) else { return }
-        // An app may have written to the new file since a crash. The undo leaves such a file in place, and the link replaces it.
         if try Files.facts(layout.file(path)).map({ $0.kind == .file }) ?? true {
             try replaceFile(path, with: StoreLayout.link(to: before.member))
         }
@@ -178,7 +160,7 @@ package final class Performer {
 
     /// Replaces the file at the path of a database with a symlink. A regular file is kept.
     private func replaceFile(_ path: String, with target: String) throws {
-        try Removable.keepReplaced(path, transaction, plan)
+        try Aside.keep(path, transaction)
         try replaceLink(layout.file(path), with: target)
     }
 
@@ -203,47 +185,5 @@ package final class Performer {
                 now: "Apply the release again.")
         }
         try Files.syncDirectory(Files.directory(of: layout.file(path)))
-    }
-
-    private func revertCreate(_ path: String, _ name: String?) throws {
-        let place = layout.file(path)
-        guard let facts = try Files.facts(place) else { return }
-        // A file that an app has written to since a crash is user data and stays.
-        if let digests {
-            // There the set recognizes the new file only while it is in place, and moves it back itself.
-            if setsAside(path), inodes[SetAside.key(path)] != 0 { return }
-            let digest = digests["waiting/\(path)"] ?? name.flatMap(release.database)?.sha256
-            guard let digest, try Transaction.isPublished(place, digest) else { return }
-        } else if facts.inode != inodes["waiting/\(path)"] || inodes[MadeFile.key(path)] != MadeFile.mark(facts) {
-            return
-        }
-        // A process that has the file open may be writing to it.
-        guard try WriteLease.take(place) != nil,
-            try SidecarSuffixes.withRows.allSatisfy({ try Files.facts(place + $0) == nil })
-        else { return }
-        _ = try Files.renameIfFree(place, to: transaction.waiting(path))
-        try Files.syncDirectory(Files.directory(of: place))
-    }
-
-    /// Returns whether the plan moves the file at a path to quarantine.
-    private func setsAside(_ path: String) -> Bool {
-        plan.effects.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }
-    }
-}
-
-/// Recognizes a file created by moult that no app has written to since: every write changes the modification time.
-enum MadeFile {
-    /// Returns the key under which the decision records the mark.
-    static func key(_ path: String) -> String { "made/\(path)" }
-
-    static func mark(_ facts: FileFacts) -> UInt64 {
-        UInt64(truncatingIfNeeded: facts.modified.seconds) &* 1_000_000_000
-            &+ UInt64(truncatingIfNeeded: facts.modified.nanoseconds)
-    }
-}
-
-extension Plan {
-    func adopts(_ path: String) -> Bool {
-        effects.contains { if case .adopt(path, _) = $0.change { true } else { false } }
     }
 }

@@ -28,10 +28,9 @@ package struct Pipeline {
     /// Executes the plan. On an error the store is as it was before, or the error's outcome is `stuck`. The caller removes the
     /// staged files, because consumers are notified first, and must not encounter moult's locks.
     ///
-    /// Returns the fate of the rows of each database.
-    package func run() throws -> [RowFate] {
+    package func run() throws -> Outcome {
         let performer = Performer(
-            transaction: transaction, plan: plan, inodes: [:], installed: prepared.context.installed, release: release)
+            transaction: transaction, plan: plan, installed: prepared.context.installed, release: release)
         do {
             try watcher.stoppingStatements {
                 try transaction.create(plan)
@@ -51,9 +50,7 @@ package struct Pipeline {
             try decide(performer)
         } catch {
             // Nothing visible has changed, so removing the staged files will undo everything.
-            do { try performer.releaseAll() } catch let second {
-                throw JournalModeNotRestored(reason: error, second: second)
-            }
+            do { try performer.releaseAll() } catch let second { throw NotReleased(reason: error, second: second) }
             throw error
         }
         OpenDecision.begin()
@@ -64,14 +61,21 @@ package struct Pipeline {
             tell: watcher.tell, stopwatch: stopwatch
         )
         .applyOrUndo()
-        return try performer.fates()
+        return Outcome(rows: try performer.fates(), postponed: performer.postponed)
     }
 
-    /// The error of an update that failed before the decision, and then could not restore the journal modes of writable files.
-    /// The next command restores them, and needs the staged files for that.
-    package struct JournalModeNotRestored: Error {
+    /// The error of an update that failed before the decision, and then could not release the databases. The next command needs
+    /// the staged files.
+    package struct NotReleased: Error {
         package let reason: any Error
         package let second: any Error
+    }
+
+    package struct Outcome {
+        /// The fate of the rows of each database.
+        package let rows: [RowFate]
+        /// The caches that stay as they are, because other processes are using them.
+        package let postponed: [Plan.Pending]
     }
 
     /// Stages and verifies everything, in this order.
@@ -153,7 +157,6 @@ package struct Pipeline {
         for directory in Set(plan.stagedPaths.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
             try Files.syncDirectory(directory)
         }
-        performer.inodes = try transaction.inodes(of: plan).merging(performer.facts()) { $1 }
-        try transaction.journal.decide(inodes: performer.inodes, digests: performer.stagedDigests())
+        try transaction.journal.decide(performer.schemas())
     }
 }

@@ -27,7 +27,7 @@ struct RecoveryReach {
         for effect in plan.effects {
             let traits = effect.change.traits
             for path in traits.paths {
-                try add(path, writes: traits.handling == .written || traits.handling == .drained)
+                try add(path, writes: traits.handling == .written || traits.handling == .setAside)
             }
             if case .custom(_, _, let with) = effect.change {
                 places += (with["writes"]?.array ?? []).compactMap(\.string)

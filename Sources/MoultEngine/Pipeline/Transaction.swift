@@ -28,8 +28,6 @@ extension Transaction {
     var generation: String { "\(directory)/generation" }
     /// A copy of the release's manifest, for updates with steps that are not built in.
     var manifest: String { "\(directory)/manifest.json" }
-    /// The staged generation of adopted files.
-    var adopted: String { "\(directory)/adopted" }
 
     /// Creates the directories, which must not exist yet. Only the store's owner may read them, because their content is not
     /// verified yet.
@@ -75,10 +73,8 @@ extension Transaction {
 
     /// Returns whether this transaction created the directory of a generation. The seal in the directory names the transaction,
     /// even in a copied store.
-    ///
-    /// Seals of earlier versions do not name it; for these, the inode recorded with the decision is compared.
-    func hasCreated(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {
-        guard let facts = try Files.facts(directory), facts.kind == .directory else { return false }
+    func hasCreated(_ directory: String) throws -> Bool {
+        guard try Files.facts(directory)?.kind == .directory else { return false }
         let path = "\(directory)/\(Seal.fileName)"
         let seal: Seal?
         do { seal = try Files.read(path, limit: 1 << 24).map { try Seal(parsing: $0, source: path) } } catch {
@@ -86,7 +82,7 @@ extension Transaction {
             if (error as? MoultError)?.cause is Errno { throw error }
             return false
         }
-        return seal?.transaction.map { $0 == id } ?? (facts.inode == inodes["generation"])
+        return seal?.transaction == id
     }
 
     /// Returns the manifest of the release that a plan installs, whether in place or still staged.
@@ -97,20 +93,5 @@ extension Transaction {
             return try Manifest(parsing: bytes, as: .sealed, source: path)
         }
         return nil
-    }
-
-    /// Returns whether a file has exactly the published content. Used for files without a marker, in a copied store.
-    static func isPublished(_ path: String, _ digest: String) throws -> Bool {
-        guard try Files.facts(path)?.kind == .file else { return false }
-        return try SHA256.digest(ofFileAt: path).hex == digest
-    }
-
-    /// Returns the inodes of the staged files, from which recovery can tell what was done.
-    func inodes(of plan: Plan) throws -> [String: UInt64] {
-        var inodes: [String: UInt64] = [:]
-        inodes["generation"] = try Files.facts(generation)?.inode
-        inodes["adopted"] = try Files.facts(adopted)?.inode
-        for path in plan.stagedPaths { inodes["waiting/\(path)"] = try Files.facts(waiting(path))?.inode }
-        return inodes
     }
 }

@@ -22,32 +22,31 @@ package struct ContentForecast {
 
     package func fill(_ plan: inout Plan) throws {
         for index in plan.effects.indices {
-            guard
-                case .replace(let path, let member, let size, let reason, _) = plan.effects[index].change
-            else { continue }
-            let live = try Files.factsThroughLinks(layout.file(path))
-            guard size <= limit, live?.size ?? 0 <= limit else { continue }
+            guard case .replace(var new) = plan.effects[index].change else { continue }
+            let live = try Files.factsThroughLinks(layout.file(new.path))
+            guard new.size <= limit, live?.size ?? 0 <= limit else { continue }
             let effect = plan.effects[index]
             let rows = try Files.withScratchDirectory { scratch -> [RowFate]? in
-                guard let file = try unpack(member, plan, scratch) else { return nil }
-                return try count(effect, path, plan, file)
+                guard let file = try unpack(new.member, plan, scratch) else { return nil }
+                return try count(effect, new, plan, file)
             }
             guard let rows else { continue }
-            plan.effects[index].change = .replace(
-                path: path, member: member, size: size, reason: reason, rows: rows)
+            new.rows = rows
+            plan.effects[index].change = .replace(new)
         }
     }
 
     /// Throws if an update would refuse to write to a database. The file of the release must be available.
     package func checkRewrites(_ plan: Plan) throws {
-        for path in plan.effects.flatMap(\.writtenPaths) { try SoleName.require(layout.file(path)) }
+        for traits in plan.effects.map(\.change.traits) where traits.handling == .written {
+            for path in traits.paths { try SoleName.require(layout.file(path)) }
+        }
         for effect in plan.effects {
-            guard case .replace(let path, let member, let size, _, _) = effect.change,
-                max(size, plan.bundle?.size ?? 0) <= limit
+            guard case .replace(let new) = effect.change, max(new.size, plan.bundle?.size ?? 0) <= limit
             else { continue }
             try Files.withScratchDirectory { scratch in
-                guard let file = try unpack(member, plan, scratch) else { return }
-                let place = layout.file(path)
+                guard let file = try unpack(new.member, plan, scratch) else { return }
+                let place = layout.file(new.path)
                 try LockedDatabase.requireSameEncoding(
                     place, Connection.encoding(ofFileAt: place)?.description,
                     DatabaseHeader(ofOwnFile: file).encoding?.description)
@@ -73,23 +72,23 @@ package struct ContentForecast {
         return file
     }
 
-    private func count(_ effect: Effect, _ path: String, _ plan: Plan, _ file: String) throws -> [RowFate] {
+    private func count(_ effect: Effect, _ new: NewContent, _ plan: Plan, _ file: String) throws -> [RowFate] {
         let transaction = Transaction(layout: layout, id: plan.id)
         let effects = WritableEffects(
-            transaction: transaction, plan: plan, inodes: [:], installed: installed, release: release)
+            transaction: transaction, plan: plan, decided: nil, installed: installed, release: release)
         let displacement = Displacement(
             place: file, directory: "",
             record: QuarantineRecord(
-                database: effect.database ?? "", kind: .shared, path: path, why: "", reason: .replaced, release: ""))
-        let transfer = try effects.transfer(effect, path)
-        let place = layout.file(path)
+                database: effect.database ?? "", kind: .shared, path: new.path, why: "", reason: .replaced, release: ""))
+        let transfer = try effects.transfer(effect, new)
+        let place = layout.file(new.path)
         do {
             try NonInvasiveReader.into(place) { live in
-                let new = try Connection(path: file, access: .readWrite)
-                try new.execute("PRAGMA synchronous = OFF; BEGIN IMMEDIATE")
-                try transfer.run(from: live, to: new, displacement)
-                try new.execute("ROLLBACK")
-                try new.close()
+                let scratch = try Connection(path: file, access: .readWrite)
+                try scratch.execute("PRAGMA synchronous = OFF; BEGIN IMMEDIATE")
+                try transfer.run(from: live, to: scratch, displacement)
+                try scratch.execute("ROLLBACK")
+                try scratch.close()
             }
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
             // The update keeps a file of which no table can be read, unless it has to carry rows over.

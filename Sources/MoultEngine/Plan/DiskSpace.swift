@@ -46,7 +46,8 @@ enum DiskSpace {
         case .migrate(let path, _, _, _, _):
             // A trial runs on one copy, changed content is kept in another, and every page of the file itself may be written.
             return try 3 * size(path)
-        case .replace(let path, _, let new, _, _):
+        case .replace(let content):
+            let (path, new) = (content.path, content.size)
             let old = try size(path)
             // A copy of the old content, which may be kept, and the pages in the journal or the `-wal`. In WAL mode, these are the
             // new ones.

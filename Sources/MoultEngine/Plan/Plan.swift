@@ -108,6 +108,7 @@ package struct Plan: Sendable, Equatable {
             guard let database = effect.database else { continue }
             switch effect.change {
             case .quarantine(_, let why, _): return (database, why)
+            case .replace(let new): return (database, new.why ?? "")
             case .restoreRows(_, let table, let set, _, _): return (database, "rows of \(table) from \(set)")
             default: continue
             }
@@ -124,6 +125,7 @@ package struct Plan: Sendable, Equatable {
             switch effect.change {
             case .restoreRows: true
             case .quarantine(_, _, let reason): reason == .restored
+            case .replace(let new): new.reason == .restored
             default: false
             }
         }
@@ -176,7 +178,7 @@ package struct Plan: Sendable, Equatable {
         package var unchanged = 0
     }
 
-    /// An outdated cache that a later update recreates.
+    /// An outdated cache that stays for now, because other processes are using it; a later update recreates it.
     package struct Pending: Sendable, Equatable {
         package let database: String
         package let why: String
@@ -186,13 +188,6 @@ package struct Plan: Sendable, Equatable {
                 + "To recreate it now: moult reset \(database)"
         }
         package var json: JSON { ["database": .string(database), "why": .string(why)] }
-    }
-
-    package var pending: [Pending] {
-        effects.compactMap { effect in
-            guard let database = effect.database, case .postpone(_, let why) = effect.change else { return nil }
-            return Pending(database: database, why: why)
-        }
     }
 
     package var counts: Counts {

@@ -21,33 +21,13 @@ enum PlanWarnings {
         func hasFile(_ database: Database) throws -> Bool {
             try Files.factsThroughLinks(context.store.path(database.path))?.kind == .file
         }
-        // The record of adopted files does not list user databases, which had their files before.
-        let known =
-            try installed.databases
-            + (context.isAdopted(context.installedGeneration) ? context.store.earlierDatabases() : [])
         var seen = used
-        let left = try known.filter { try $0.holdsAppData && seen.insert($0.path).inserted && hasFile($0) }
-        guard context.bringsBackAdopted else {
-            return try left.map { database in
-                let next = manifest.database(database.name).map { context.store.path(context.path(of: $0)) }
-                return "\(context.store.path(database.path)) stays, but release \(manifest.version) does not use it"
-                    + (next.map { ", and its rows are not carried over to \($0)" } ?? "")
-            }
-                + lost(known, manifest, in: context).filter { try !hasFile($0) }.map {
-                    "\(context.store.path($0.path)) is missing, although an earlier release had its data there; a new file is created"
-                }
-        }
-        // The app from before moult finds its data where it was.
-        return []
-    }
-
-    /// Returns the databases of a release that will be created after a rollback to adopted files, although an earlier release had
-    /// their data at the same paths.
-    private static func lost(_ known: [Database], _ manifest: Manifest, in context: PlanContext) throws -> [Database] {
-        guard context.isAdopted(context.installedGeneration) else { return [] }
-        return manifest.databases.filter { database in
-            database.holdsAppData
-                && known.contains { $0.name == database.name && $0.path == database.path && $0.holdsAppData }
+        return try installed.databases.filter {
+            try $0.holdsAppData && seen.insert($0.path).inserted && hasFile($0)
+        }.map { database in
+            let next = manifest.database(database.name).map { context.store.path(context.path(of: $0)) }
+            return "\(context.store.path(database.path)) stays, but release \(manifest.version) does not use it"
+                + (next.map { ", and its rows are not carried over to \($0)" } ?? "")
         }
     }
 
@@ -75,7 +55,7 @@ enum PlanWarnings {
     /// Returns warnings about the schemas of user databases. A rollback is the way out of a failing release, so a schema that
     /// does not fit does not prevent it.
     private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
-        guard context.purpose == .rollback, !context.isAdopted(context.generation) else { return [] }
+        guard context.purpose == .rollback else { return [] }
         return try manifest.databases.filter(\.holdsAppData).compactMap {
             try misfit($0, manifest, context) ?? takenOver($0, manifest, context)
         }
@@ -94,7 +74,7 @@ enum PlanWarnings {
 
     /// Returns a warning if a release took over the file of this database: its data is then in quarantine.
     private static func takenOver(_ database: Database, _ manifest: Manifest, _ context: PlanContext) -> String? {
-        guard let installed = context.installed, !context.isAdopted(context.installedGeneration),
+        guard let installed = context.installed,
             let taker = installed.databases.first(where: { context.path(of: $0) == database.path }),
             taker.kind != database.kind
         else { return nil }

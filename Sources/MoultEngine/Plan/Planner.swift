@@ -124,9 +124,7 @@ package struct Planner {
         for database in installed.manifest.databases
         where isSame ? !database.kind.isSealed : database.kind == .shared && kept.contains(database.name) {
             let finding = try assessment.finding(of: database, .glance)
-            guard let fault = finding.fault, !plan.pending.contains(where: { $0.database == database.name }) else {
-                continue
-            }
+            guard let fault = finding.fault else { continue }
             if !isSame {
                 guard case .reset? = finding.remedy else { continue }
             }
@@ -209,8 +207,7 @@ package struct Planner {
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
         // In the store of a single file, each replacement is a new version, so a hold would have no effect.
-        // Nor does a version that only adopted files have.
-        if layout.onlyFile == nil, !current.isAdopted {
+        if layout.onlyFile == nil {
             prepared.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
             prepared.plan.replacedHold = before

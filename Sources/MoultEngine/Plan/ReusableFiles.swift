@@ -32,7 +32,7 @@ struct ReusableFiles {
     /// preferred, and among them the installed one.
     init(in store: StoreSnapshot, without avoided: Set<String>) throws {
         let current = try store.installedName
-        let names = try Generation.names(store.layout).filter { !AdoptedGeneration.isName($0) && $0 != current }
+        let names = try Generation.names(store.layout).filter { $0 != current }
         for name in (current.map { [$0] } ?? []) + names {
             // A generation that cannot be read is skipped, and does not prevent reuse of others.
             guard let generation = try? store.generation(name), let seal = try? store.seal(of: generation) else {

@@ -64,8 +64,9 @@ extension Effect {
     fileprivate var withoutRows: Effect {
         var effect = self
         switch change {
-        case .replace(let path, let member, let size, let reason, _):
-            effect.change = .replace(path: path, member: member, size: size, reason: reason, rows: [])
+        case .replace(var new):
+            new.rows = []
+            effect.change = .replace(new)
         case .migrate(let path, let members, let from, let to, _):
             effect.change = .migrate(path: path, members: members, from: from, to: to, rows: [])
         default: break

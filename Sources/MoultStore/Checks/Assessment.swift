@@ -214,8 +214,6 @@ package struct Assessment {
     private func fault(
         _ connection: Connection, _ database: Database, _ template: SchemaShape, _ remedy: inout Remedy?
     ) throws -> String? {
-        // A file from before moult has no release that describes its content.
-        if generation.isAdopted { return nil }
         let shape = try SchemaShape.ofContent(connection)
         switch database.kind {
         case .reference: return nil
@@ -237,8 +235,7 @@ package struct Assessment {
 
     /// Returns a sentence about the migrations that the release would run on a database; nil if it would run none.
     private func pending(_ connection: Connection, _ database: Database) throws -> String? {
-        guard database.kind.isMigrated, !generation.isAdopted, !database.migrations.isEmpty
-        else { return nil }
+        guard database.kind.isMigrated, !database.migrations.isEmpty else { return nil }
         let version = try connection.int("PRAGMA user_version")
         // A new database has the version of the template.
         if let template = database.identity.userVersion, version >= template { return nil }

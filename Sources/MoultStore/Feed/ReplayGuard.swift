@@ -36,7 +36,7 @@ package struct ReplayGuard: Equatable {
 
     private static func ofGenerations(_ layout: StoreLayout) throws -> ReplayGuard {
         var seen = ReplayGuard()
-        for name in try Generation.names(layout) where !AdoptedGeneration.isName(name) {
+        for name in try Generation.names(layout) {
             // A generation that cannot be read is ignored; `verify` reports it.
             guard let generation = try? Generation.load(name, in: layout) else { continue }
             seen.sequence = max(seen.sequence, generation.manifest.sequence)

@@ -7,12 +7,6 @@ package import StepKit
 package struct Generation: Sendable {
     package static let manifestName = "manifest.json"
 
-    /// Returns the generations of adopted files, oldest first.
-    package static func adopted(in layout: StoreLayout) throws -> [(number: Int, name: String)] {
-        try names(layout).compactMap { name in AdoptedGeneration.number(of: name).map { ($0, name) } }
-            .sorted { $0.0 < $1.0 }
-    }
-
     package let name: String
     package let directory: String
     package let manifest: Manifest
@@ -28,10 +22,8 @@ package struct Generation: Sendable {
         "\(manifest.version)+\(try SHA256.digest(of: bytes).prefix8)"
     }
 
-    /// Returns whether a text is a name that moult gives to generations: a version, `+` and eight hexadecimal digits, or the
-    /// name of adopted files.
+    /// Returns whether a text is a name that moult gives to generations: a version, `+` and eight hexadecimal digits.
     package static func isName(_ name: String) -> Bool {
-        if AdoptedGeneration.isName(name) { return true }
         guard let plus = name.lastIndex(of: "+"), Version(String(name[..<plus])) != nil else { return false }
         let digits = name[name.index(after: plus)...].utf8
         return digits.count == 8 && digits.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
@@ -154,21 +146,16 @@ package struct Generation: Sendable {
         return try Seal(parsing: bytes, source: path)
     }
 
-    package var isAdopted: Bool { AdoptedGeneration.isName(name) }
-
     func damaged(_ path: String, _ why: String, isInstalled: Bool) -> MoultError {
-        let isAdopted = isAdopted
         // Affects only the advice. A file that stays at the app's path is a link in the generation.
         let isInPlace = (try? Files.facts(path))??.kind == .link
         // A kept release may be older than the installed one.
         let option = isInstalled ? "" : " --allow-downgrade"
         return MoultError(
             .generation, .refused, what: "\(path) is not the installed file", why: "it \(why)",
-            now: isAdopted
-                ? "Restore the file from a backup."
-                : isInPlace
-                    ? "Install the app's files of release \(manifest.version) again."
-                    : "Install release \(manifest.version) again from its bundle: moult apply RELEASE\(option)")
+            now: isInPlace
+                ? "Install the app's files of release \(manifest.version) again."
+                : "Install release \(manifest.version) again from its bundle: moult apply RELEASE\(option)")
     }
 }
 

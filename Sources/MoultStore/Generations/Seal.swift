@@ -114,7 +114,7 @@ package struct SealedFacts: Sendable, Equatable {
     var device: UInt64?
     /// The modification time, which does not change with the file's names, owner or mode; nil in seals of earlier versions.
     var modified: FileFacts.Moment?
-    /// The change time; nil for an adopted file, because adding its second hard link changes this time.
+    /// The change time; nil in records of earlier versions.
     package var changed: FileFacts.Moment?
     /// The number of hard links; nil if it was not recorded.
     package var links: Int?

@@ -47,8 +47,6 @@ package struct QuarantineRecord: Sendable, Equatable {
     package private(set) var number: Int?
     /// For each table, the number of rows that the new content does not have; nil if the rows were not counted.
     package var rows: [SQLName: Int]?
-    /// Whether the update that set the file aside is still running: until it ends, the file may still be in use.
-    package var isPending = false
 
     /// Returns the record of a file that recovery found at the path of a database: the old database, or one that another program
     /// has put there.
@@ -72,7 +70,6 @@ package struct QuarantineRecord: Sendable, Equatable {
             "rows": rows.map { rows in
                 .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
             },
-            "pending": isPending ? true : nil,
         ])
     }
 
@@ -106,7 +103,6 @@ package struct QuarantineRecord: Sendable, Equatable {
             rows = Dictionary(counts.map { (SQLName($0.name), Self.count($0.value) ?? 0) }) { first, _ in first }
         }
         number = json["number"].flatMap(Self.count)
-        isPending = json["pending"]?.bool ?? false
     }
 
     /// Returns a count that a set can have, so that sums of counts cannot overflow; nil for any other value. A database has at

@@ -26,13 +26,13 @@ package struct QuarantineShelf {
         package var id: String { Files.name(of: directory) }
 
         /// Whether the content can be recreated; any other content is user data or app data.
-        package var isCache: Bool { record.map { $0.kind.isDisposable && $0.reason != .takenOver } ?? false }
+        package var isCache: Bool { record.map { $0.kind.isDisposable && ![.takenOver, .foreign].contains($0.reason) } ?? false }
 
         /// Whether the set has rows that are missing from the new content, or was kept for other content, such as a view; true
         /// if the rows were not counted.
         package var hasContent: Bool {
             guard let record, let rows = record.rows, rows.values.allSatisfy({ $0 == 0 }) else { return true }
-            return [.replaced, .rolledBack, .migrated].contains(record.reason)
+            return [.replaced, .rolledBack, .migrated, .foreign].contains(record.reason)
         }
 
         /// The path of the main file.

@@ -33,7 +33,7 @@ package struct Transaction {
 
     /// Everything else that moult and its own steps stage.
     private static let names: Set = [
-        "unpacked", "generation", "adopted", "before", "held", "trial", "copies", "salvaged", "steps", "manifest.json",
+        "unpacked", "generation", "before", "held", "trial", "copies", "salvaged", "steps", "manifest.json",
         "link", "restored.db",
     ]
 

@@ -1,0 +1,87 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// The content at the path of a writable database that leaves as a whole, so that no row of it is carried over.
+struct OldContent {
+    let database: Database
+    let context: PlanContext
+
+    struct Leaving {
+        let why: String
+        let reason: KeptReason
+        /// Whether the file itself goes to quarantine; otherwise SQLite replaces its content.
+        let isSetAside: Bool
+    }
+
+    /// Returns why the content leaves; nil if it stays, or is replaced by that of a shared database.
+    func leaving() throws -> Leaving? {
+        let occupant = try context.occupant(of: database)
+        guard let (why, reason) = try cause(occupant) else { return nil }
+        return Leaving(why: why, reason: reason, isSetAside: try isSetAside(occupant))
+    }
+
+    private func cause(_ occupant: Occupant) throws -> (String, KeptReason)? {
+        switch occupant {
+        case .claimed(let before):
+            try context.proveTakeOver(of: database, from: before)
+            return ("taken over from the \(before.kind.rawValue) database \"\(before.name)\"", .takenOver)
+        case .cache:
+            return ("the release has a \(database.kind.rawValue) database at this path", .unfitCache)
+        case .foreign where try !staysInPlace(): return ("it existed before the release", .foreign)
+        case .nothing where !database.kind.isSealed: return try strays().map { ($0, .replaced) }
+        case .own, .link, .obstacle, .missing:
+            guard database.kind.isDisposable else { return nil }
+            guard let fault = try CacheFitness(database: database, context: context).fault() else { return nil }
+            try refuseForeignCache(occupant)
+            return (fault, .unfitCache)
+        case .foreign, .nothing, .generationLink: return nil
+        }
+    }
+
+    private func isSetAside(_ occupant: Occupant) throws -> Bool {
+        if database.kind.isSealed { return true }
+        let place = context.store.path(context.path(of: database))
+        switch occupant {
+        case .claimed, .cache, .foreign, .own: return try !Fitness.canBeRewritten(place)
+        case .nothing, .obstacle, .generationLink: return true
+        case .link, .missing: return try Files.facts(place)?.kind != .file || !Fitness.canBeRewritten(place)
+        }
+    }
+
+    /// Returns whether a file that moult did not create stays at its path, and the database uses it.
+    private func staysInPlace() throws -> Bool {
+        switch database.kind {
+        case .reference, .shared: false
+        case .user: true
+        // A matching file stays only if moult's own cache was there last. Any other file may contain user data, and a cache can
+        // later be removed from quarantine.
+        case .cache:
+            try context.hadCache(at: context.path(of: database))
+                && CacheFitness(database: database, context: context).fault() == nil
+        }
+    }
+
+    /// Throws if the path of a cache has a link or a directory, which may lead to app data, unless the installed release has
+    /// its cache there.
+    private func refuseForeignCache(_ occupant: Occupant) throws {
+        let path = context.path(of: database)
+        if context.hasInstalledCache(at: path) { return }
+        switch occupant {
+        case .link(let target): throw context.foreignLink(target, at: path, database)
+        case .obstacle: throw try context.obstacle(at: path, database)
+        default: return
+        }
+    }
+
+    /// Returns a fault if the database is missing but has sidecars, which SQLite would treat as those of the file to be
+    /// created.
+    private func strays() throws -> String? {
+        let path = context.path(of: database)
+        for suffix in SidecarSuffixes.withRows where try context.store.look(path + suffix) != .nothing {
+            return "the file is missing, and only \(path)\(suffix) is left"
+        }
+        return nil
+    }
+}
