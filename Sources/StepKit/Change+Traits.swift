@@ -78,6 +78,7 @@ extension Change {
         case .confirm, .attach, .prove: ChangeTraits(.none)
         case .retire(let generation): ChangeTraits(.removes, .leaves).directories([generation])
         case .unlink(let path): ChangeTraits(.removes).file(.named, path)
+        case .displace(let path, _, _): ChangeTraits(.removes, .leaves).file(nil, path)
         case .quarantine(let path, _, _):
             ChangeTraits(.removes, .leaves).file(.setAside, path, takesOutOfUse: true)
         case .seal(let member, let size):

@@ -36,6 +36,8 @@ extension Change {
         case .switchCurrent(let to, let from): .compact(["do": "point", "to": .string(to), "from": .optional(from)])
         case .link(let path, let member): ["do": "link", "path": .string(path), "member": .string(member)]
         case .create(let path, let size): ["do": "create", "path": .string(path), "size": .size(size)]
+        case .displace(let path, let why, let reason):
+            ["do": "displace", "path": .string(path), "why": .string(why), "reason": .string(reason.rawValue)]
         case .quarantine(let path, let why, let reason):
             ["do": "quarantine", "path": .string(path), "why": .string(why), "reason": .string(reason.rawValue)]
         case .replace(let new): new.json
@@ -72,6 +74,10 @@ extension Change {
         case "point": self = .switchCurrent(to: try fields.string("to"), from: try fields.optionalString("from"))
         case "link": self = .link(path: try fields.string("path"), member: try fields.string("member"))
         case "create": self = .create(path: try fields.string("path"), size: try fields.count("size"))
+        case "displace":
+            self = .displace(
+                path: try fields.string("path"), why: try fields.string("why"),
+                reason: try fields.word("reason", KeptReason.self) ?? .reset)
         case "quarantine":
             self = .quarantine(
                 path: try fields.string("path"), why: try fields.string("why"),

@@ -28,6 +28,8 @@ public enum Change: Sendable, Equatable {
     case retire(generation: String)
     /// Removes the link of a database that the release no longer has.
     case unlink(path: String)
+    /// Takes the whole content of a writable database out of service; other content replaces it in place.
+    case displace(path: String, why: String, reason: KeptReason)
     /// Moves a file that SQLite cannot open, or that a link replaces, to quarantine with its sidecars.
     case quarantine(path: String, why: String, reason: KeptReason)
 
@@ -117,6 +119,7 @@ extension Effect {
         case .switchCurrent(let to, let from): "current: \(from ?? "nothing") -> \(to)"
         case .link(let path, _): "\(path) through current"
         case .create(let path, let size): "\(path) from the template, \(ByteCount(size))"
+        case .displace(let path, let why, _): "\(path): the content goes to quarantine: \(why)"
         case .quarantine(let path, let why, _): "\(path) and its sidecar files go to quarantine: \(why)"
         case .replace(let new): new.text
         case .migrate(let path, let members, let from, let to, let rows):

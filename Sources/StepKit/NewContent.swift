@@ -10,37 +10,31 @@ public struct NewContent: Sendable, Equatable {
     public var size: Int
     /// The reason for which old content is kept.
     public var reason: KeptReason
-    /// Why nothing of the old content stays; nil if the release has other content.
-    public var why: String?
     /// What happens to the rows of the old content.
     public var rows: [RowFate]
 
     /// Creates a description of new content.
-    public init(
-        path: String, member: String, size: Int, reason: KeptReason, why: String? = nil, rows: [RowFate] = []
-    ) {
-        (self.path, self.member, self.size, self.reason, self.why) = (path, member, size, reason, why)
-        self.rows = rows
+    public init(path: String, member: String, size: Int, reason: KeptReason, rows: [RowFate] = []) {
+        (self.path, self.member, self.size, self.reason, self.rows) = (path, member, size, reason, rows)
     }
 
     /// The text in a plan.
     var text: String {
-        ([[why, "\(path), \(ByteCount(size)), in place"].compactMap(\.self).joined(separator: ": ")]
-            + rows.map { $0.plannedText(keptIn: "quarantine") }).joined(separator: "; ")
+        (["\(path), \(ByteCount(size)), in place"] + rows.map { $0.plannedText(keptIn: "quarantine") }).joined(
+            separator: "; ")
     }
 
     var json: JSON {
         .compact([
             "do": "replace", "path": .string(path), "member": .string(member), "size": .size(size),
-            "reason": .string(reason.rawValue), "why": .optional(why),
-            "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
+            "reason": .string(reason.rawValue), "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
         ])
     }
 
     init(_ fields: Fields) throws {
         self.init(
             path: try fields.string("path"), member: try fields.string("member"), size: try fields.count("size"),
-            reason: try fields.word("reason", KeptReason.self) ?? .replaced, why: try fields.optionalString("why"),
+            reason: try fields.word("reason", KeptReason.self) ?? .replaced,
             rows: try fields.objects("rows").map { try RowFate($0) })
     }
 }

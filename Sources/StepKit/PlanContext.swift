@@ -107,6 +107,12 @@ extension PlanContext {
         planned.contains { if case .create(path, _) = $0.change { true } else { false } }
     }
 
+    /// Returns the reason for which the plan takes the whole content at a path out of service; nil if it does not.
+    public func displacement(at path: String) -> KeptReason? {
+        for case .displace(path, _, let reason) in planned.map(\.change) { return reason }
+        return nil
+    }
+
     /// Returns whether the plan moves the file at a path to quarantine.
     public func isSetAside(_ path: String) -> Bool {
         planned.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }

@@ -18,17 +18,21 @@ import Testing
         try shop.pack(version, [Shipped(name: "app", kind: kind, sql: sql)])
     }
 
-    private func expectAdopted(_ generation: String = "0+adopted", _ file: String = "app.db", _ note: Comment? = nil)
-        throws
-    {
-        #expect(try shop.adopted(file, "SELECT * FROM item", in: generation) == "MINE|1\n", note)
+    private func expectKept(_ file: String = "app.db", _ note: Comment? = nil) throws {
+        #expect(try shop.foreign(file, "SELECT * FROM item") == "MINE|1\n", note)
+    }
+
+    /// Restores the kept file.
+    private func restore(_ file: String = "app.db") throws -> Shell.Ended {
+        let set = try shop.keptForeign(file).directory.split(separator: "/").last.map(String.init)
+        return try shop.moult("quarantine", "--restore", #require(set))
     }
 
     @Test func `the first install of a shared database keeps an existing file at its path`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
-        try expectAdopted()
+        try expectKept()
         #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
@@ -37,10 +41,10 @@ import Testing
         try shop.pack("1.0.0", [.shared(Self.shipped, [Self.preserve])])
         try shop.install("1.0.0")
         #expect(try shop.read("app.db", "SELECT name FROM item ORDER BY name") == "MINE\nSHIPPED\n")
-        #expect(try shop.adopted("app.db", "SELECT name FROM item ORDER BY name") == "DEAR\nMINE\n")
+        #expect(try shop.foreign("app.db", "SELECT name FROM item ORDER BY name") == "DEAR\nMINE\n")
     }
 
-    @Test func `a row that the new schema rejects does not block an adoption`() throws {
+    @Test func `a row that the new schema rejects does not block the first install`() throws {
         try shop.sql("app.db", Self.mine)
         try shop.pack(
             "1.0.0", [.shared("CREATE TABLE item(name TEXT PRIMARY KEY, cents INT CHECK(cents > 3));", [Self.preserve])]
@@ -48,41 +52,41 @@ import Testing
         try shop.install("1.0.0")
         #expect(try shop.read("app.db", "SELECT count(*) FROM item") == "0\n")
         #expect(try shop.rejected("app.db").contains("MINE"))
-        try expectAdopted()
+        try expectKept()
     }
 
-    @Test func `a table with a different schema in the existing file does not block its adoption`() throws {
+    @Test func `a table with a different schema in the existing file does not block the first install`() throws {
         try shop.sql("app.db", "CREATE TABLE item(label TEXT); INSERT INTO item VALUES('MINE');")
         try shop.pack("1.0.0", [.shared(Self.shipped, [Self.preserve])])
         try shop.install("1.0.0")
-        #expect(try shop.adopted("app.db", "SELECT * FROM item") == "MINE\n")
+        #expect(try shop.foreign("app.db", "SELECT * FROM item") == "MINE\n")
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `an existing file at the path of a shared, reference or cache database is adopted`(kind: String) throws {
+    func `an existing file at the path of a shared, reference or cache database is kept`(kind: String) throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", kind, "CREATE TABLE other(x); INSERT INTO other VALUES('SHIPPED');")
         let plan = try Shop.last(shop.plan("1.0.0", "--json"))
-        let changes = (plan["effects"]?.array ?? []).compactMap { $0["change"]?["do"]?.string }
-        #expect(changes.contains("adopt"), "the plan must say it: \(changes)")
+        let reasons = (plan["effects"]?.array ?? []).compactMap { $0["change"]?["reason"]?.string }
+        #expect(reasons.contains("foreign"), "the plan must say it")
         try shop.install("1.0.0")
-        try expectAdopted()
+        try expectKept()
         #expect(try shop.read("app.db", "SELECT * FROM other") == "SHIPPED\n")
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `rows that are only in the WAL are also adopted`(kind: String) throws {
+    func `rows that are only in the WAL are also kept`(kind: String) throws {
         try App.run(
             shop.path("app.db"), crash: true, "PRAGMA journal_mode = WAL", "CREATE TABLE item(name TEXT, cents INT)",
             "INSERT INTO item VALUES('MINE', 1)")
         try #require(try Files.facts(shop.path("app.db-wal"))?.kind == .file)
         try release("1.0.0", kind, "CREATE TABLE other(x);")
         try shop.install("1.0.0")
-        try expectAdopted()
+        try expectKept()
         #expect(try Files.facts(shop.path("app.db-wal")) == nil)
     }
 
-    @Test func `a transaction that a crash left unfinished is rolled back before the file is adopted`() throws {
+    @Test func `a transaction that a crash left unfinished is rolled back before the file is kept`() throws {
         try shop.sql("app.db", Self.mine)
         try App.run(
             shop.path("app.db"), crash: true, "PRAGMA cache_size = 1", "BEGIN IMMEDIATE",
@@ -92,12 +96,12 @@ import Testing
         try #require(try Files.facts(shop.path("app.db-journal"))?.kind == .file)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
-        try expectAdopted()
+        try expectKept()
         #expect(try Files.facts(shop.path("app.db-journal")) == nil)
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `a release that adds a database adopts the file at its path`(kind: String) throws {
+    func `a release that adds a database keeps the file at its path`(kind: String) throws {
         try shop.pack("1.0.0", [.reference("CREATE TABLE food(x);")])
         try shop.install("1.0.0")
         try shop.sql("app.db", Self.mine)
@@ -105,56 +109,81 @@ import Testing
             "2.0.0",
             [.reference("CREATE TABLE food(x);"), Shipped(name: "app", kind: kind, sql: "CREATE TABLE other(x);")])
         try shop.install("2.0.0")
-        try expectAdopted()
+        try expectKept()
     }
 
-    @Test func `a second adoption keeps the first adopted file`() throws {
+    @Test func `a second release with a file at its path keeps both files`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
         try shop.sql("more.db", Self.mine)
         try shop.pack("2.0.0", [.shared(Self.shipped), .shared(Self.shipped, name: "more")])
         try shop.install("2.0.0")
-        try expectAdopted()
-        try expectAdopted("0+adopted.2", "more.db")
+        try expectKept()
+        try expectKept("more.db")
     }
 
-    @Test func `three files are adopted in one generation`() throws {
+    @Test func `three files are kept in one update`() throws {
         let names = ["app", "more", "most"]
         for name in names { try shop.sql("\(name).db", Self.mine) }
         try shop.pack("1.0.0", names.map { .shared(Self.shipped, name: $0) })
         try shop.install("1.0.0")
-        for name in names { try expectAdopted("0+adopted", "\(name).db") }
+        for name in names { try expectKept("\(name).db") }
     }
 
-    @Test(arguments: ["shared", "reference", "cache"])
-    func `rollback to the adopted generation restores a plain writable file`(kind: String) throws {
+    @Test func `a restore brings the kept file back, and keeps what was there`() throws {
         try shop.sql("app.db", Self.mine)
-        try release("1.0.0", kind, "CREATE TABLE other(x);")
+        try release("1.0.0", "shared", "CREATE TABLE other(x);")
         try shop.install("1.0.0")
-        let ended = try shop.moult("rollback", "--to", "0+adopted")
+        try shop.sql("app.db", "INSERT INTO other VALUES('NEW')")
+        let ended = try restore()
         #expect(ended.status == 0, "\(ended.errors)")
-        #expect(try Files.facts(shop.path("app.db"))?.kind == .file)
         #expect(
             try shop.read("app.db", "INSERT INTO item VALUES('LATER', 2); SELECT name FROM item ORDER BY name")
                 == "LATER\nMINE\n")
+        let replaced = try #require(try shop.kept("app").last)
+        #expect(replaced.reason == "restored")
+        #expect(try replaced.sql("app.db", "SELECT x FROM other") == "NEW\n")
     }
 
-    @Test func `rollback without --to never returns to the adopted generation`() throws {
+    /// A read-only database has no content of the app, and a cache loses it without a question.
+    @Test(arguments: ["reference", "cache"])
+    func `a kept file can be exported where it cannot be restored`(kind: String) throws {
+        try shop.sql("app.db", Self.mine)
+        try release("1.0.0", kind, "CREATE TABLE other(x);")
+        try shop.install("1.0.0")
+        let before = try shop.tree()
+        let refused = try restore()
+        #expect(refused.status == 3, "\(refused)")
+        #expect(try shop.tree() == before)
+        let command = try #require(refused.errors.firstRange(of: "moult quarantine --export FILE "))
+        let advice = refused.errors[command.lowerBound...].replacing("FILE", with: shop.path("old.db"))
+            .replacing("moult ", with: "\(try BuiltMoult.path()) ")
+        try Shell.must(["sh", "-c", String(advice)])
+        #expect(try shop.read("old.db", "SELECT * FROM item") == "MINE|1\n")
+    }
+
+    @Test func `a rollback after the first install finds no release, and the kept file stays`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
         let ended = try shop.moult("rollback")
         #expect(ended.status == 3)
-        try expectAdopted()
+        try expectKept()
         #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
-    @Test func `status lists the adopted generation`() throws {
+    @Test func `a kept file from before moult is never removed by its age`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
-        #expect(try shop.moult("status").output.contains("0+adopted"))
+        for more in [[], ["--user-data"], ["app", "--user-data"]] {
+            _ = try shop.moult(["quarantine", "--remove", "--older-than", "0"] + more)
+            try expectKept()
+        }
+        let set = try #require(try shop.keptForeign("app.db").directory.split(separator: "/").last.map(String.init))
+        try shop.must("quarantine", "--remove", set, "--older-than", "0", "--user-data")
+        #expect(try shop.kept().isEmpty)
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
@@ -162,88 +191,67 @@ import Testing
         let text = "these are notes, and no database"
         try Files.writeNew(Array(text.utf8), to: shop.path("app.db"))
         try release("1.0.0", kind)
-        let ended = try shop.apply("1.0.0")
-        let place = ended.status == 0 ? ".moult/generations/0+adopted/app.db" : "app.db"
-        #expect([0, 3].contains(ended.status), "\(ended.errors)")
-        let bytes = try #require(try Files.read(shop.path(place), limit: 1000), "nothing is at \(place)")
-        #expect(String(decoding: bytes, as: UTF8.self) == text)
-    }
-
-    @Test(arguments: ["shared", "reference", "cache"])
-    func `a rollback restores a file that is not a database, or is refused`(kind: String) throws {
-        let text = "these are notes, and no database"
-        try Files.writeNew(Array(text.utf8), to: shop.path("app.db"))
-        try release("1.0.0", kind)
         try shop.install("1.0.0")
-        let before = try shop.tree()
-        let ended = try shop.moult("rollback", "--to", "0+adopted")
-        // A rollback cannot put this file in place of a database to which an app may be writing.
-        #expect(ended.status == (kind == "shared" ? 3 : 0), "\(ended.errors)")
-        if kind == "shared" {
-            #expect(try shop.tree() == before)
-            #expect(ended.errors.contains("cp "), "\(ended.errors)")
-        } else {
-            let bytes = try #require(try Files.read(shop.path("app.db"), limit: 1000))
-            #expect(String(decoding: bytes, as: UTF8.self) == text)
-        }
+        let kept = "\(try shop.keptForeign("app.db").directory)/app.db"
+        let bytes = try #require(try Files.read(kept, limit: 1000), "nothing is at \(kept)")
+        #expect(String(decoding: bytes, as: UTF8.self) == text)
+        #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
-    @Test func `a file at the path of a new cache is adopted and not also put in quarantine`() throws {
+    @Test func `a file at the path of a new cache is kept once`() throws {
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
         try shop.sql("other.db", Self.mine)
         let more: [JSON.Member] = [.init("path", "other.db")]
         try shop.pack("2.0.0", [Shipped(name: "thumbs", kind: "cache", sql: "CREATE TABLE thumb(x);", more: more)])
         try shop.install("2.0.0")
-        try expectAdopted("0+adopted", "other.db")
-        #expect(try shop.kept().isEmpty)
+        try expectKept("other.db")
+        #expect(try shop.kept().count == 1)
         #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
-    @Test func `a rollback from a damaged database is refused, and the error contains the reset command`() throws {
+    @Test func `a kept file is restored over a damaged database`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
         try Files.replace(shop.path("app.db"), with: Array("garbage".utf8))
-        let before = try shop.tree()
-        let ended = try shop.moult("rollback", "--to", "0+adopted")
-        #expect(ended.status == 3, "\(ended.errors)")
-        #expect(ended.errors.contains("moult reset app --set-user-data-aside"), "\(ended.errors)")
-        #expect(try shop.tree() == before)
-        #expect(try shop.moult("reset", "app", "--set-user-data-aside").status == 0)
-        #expect(try shop.moult("rollback", "--to", "0+adopted").status == 0)
+        let ended = try restore()
+        #expect(ended.status == 0, "\(ended.errors)")
         #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
+        let damaged = try #require(try shop.kept("app").last)
+        #expect(try Files.read("\(damaged.directory)/app.db", limit: 100) == Array("garbage".utf8))
     }
 
-    @Test(arguments: ["delete", "wal"])
-    func `a file that an app has open becomes a shared database, and the app reads the new content`(mode: String) throws
-    {
+    @Test(arguments: ["shared", "cache"], ["delete", "wal"])
+    func `a file that an app has open is kept, and the app reads the new content`(kind: String, mode: String) throws {
         try shop.sql("app.db", "PRAGMA journal_mode = \(mode);" + Self.mine)
-        try release("1.0.0", "shared", "CREATE TABLE other(x);")
+        try release("1.0.0", kind, "CREATE TABLE other(x);")
         let app = try App(opens: shop.path("app.db"), "SELECT * FROM item")
         try shop.install("1.0.0")
         app.quit()
+        #expect(try shop.read("app.db", "SELECT count(*) FROM other") == "0\n")
         #expect(try shop.read("app.db", "PRAGMA journal_mode") == "\(mode)\n")
-        try expectAdopted()
+        try expectKept()
     }
 
     /// When SQLite first opens an empty file, it deletes the `-wal`.
-    @Test func `an empty file beside a -wal with rows is refused, and the -wal stays`() throws {
+    @Test func `an empty file beside a -wal with rows is kept with the -wal`() throws {
         try App.run(shop.path("app.db"), crash: true, "PRAGMA journal_mode = WAL", "CREATE TABLE own(x)")
         try Shell.must(["truncate", "-s", "0", shop.path("app.db")])
         try Files.remove(shop.path("app.db-shm"))
-        let before = try Shell.must(["sha256sum", shop.path("app.db-wal")])
+        let before = try Files.read(shop.path("app.db-wal"), limit: 1 << 20)
         try release("1.0.0", "shared")
-        let ended = try shop.apply("1.0.0")
-        #expect(ended.status == 3, "\(ended)")
-        #expect(ended.errors.contains("app.db-wal"), "\(ended)")
-        #expect(try Shell.must(["sha256sum", shop.path("app.db-wal")]) == before)
+        try shop.install("1.0.0")
+        let set = try shop.keptForeign("app.db").directory
+        #expect(try Files.read("\(set)/app.db-wal", limit: 1 << 20) == before)
+        #expect(try Files.facts("\(set)/app.db")?.size == 0)
+        #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
-    @Test(arguments: ["reference", "cache"], ["delete", "wal"])
-    func `a file that an app has open is not adopted`(kind: String, mode: String) throws {
+    /// The app would go on writing to the file in quarantine.
+    @Test(arguments: ["delete", "wal"]) func `a link does not replace a file that an app has open`(mode: String) throws {
         try shop.sql("app.db", "PRAGMA journal_mode = \(mode);" + Self.mine)
-        try release("1.0.0", kind, "CREATE TABLE other(x);")
+        try release("1.0.0", "reference", "CREATE TABLE other(x);")
         let app = try App(opens: shop.path("app.db"), "SELECT * FROM item")
         let ended = try shop.apply("1.0.0")
         #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
@@ -251,7 +259,7 @@ import Testing
         app.quit()
         #expect(try shop.read("app.db", "PRAGMA journal_mode; SELECT name FROM item") == "\(mode)\nMINE\n")
         try shop.install("1.0.0")
-        try expectAdopted()
+        try expectKept()
     }
 
     private static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT);"
@@ -261,33 +269,29 @@ import Testing
     private func expectNotRemovableAsCache(_ fitting: String, _ unfit: String) throws {
         try release(fitting, "cache", Self.item)
         try shop.install(fitting)
-        try expectAdopted()
+        try expectKept()
         #expect(try shop.read("app.db", "SELECT count(*) FROM item") == "0\n")
         try release(unfit, "cache", "CREATE TABLE other(x);")
         try shop.install(unfit)
         let ended = try shop.moult("quarantine", "--remove", "--older-than", "0")
         #expect(ended.status == 0, "\(ended.errors)")
-        #expect(try shop.kept().isEmpty)
-        try expectAdopted()
-        #expect(try shop.moult("rollback", "--to", "0+adopted").status == 0)
-        #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
+        #expect(try shop.kept().map(\.reason) == ["foreign"])
+        try expectKept()
     }
 
     /// An encrypted database in WAL mode looks like this after its program has crashed.
-    @Test func `a file that is not a database is not adopted while a WAL is next to it`() throws {
+    @Test func `a file that is not a database is kept with its -wal`() throws {
         let file = shop.path("app.db")
         try Files.ensureDirectory(shop.store)
-        try Files.writeNew([UInt8](repeating: 7, count: 5000), to: file)
+        let bytes = [UInt8](repeating: 7, count: 5000)
+        try Files.writeNew(bytes, to: file)
         try Files.writeNew(Array("the WAL".utf8), to: "\(file)-wal")
         try release("1.0.0", "shared")
-        let ended = try shop.apply("1.0.0")
-        #expect(ended.status == 3, "\(ended)")
-        #expect(ended.errors.contains("\(file)-wal may hold part of its content"), "\(ended)")
-        #expect(try Files.read("\(file)-wal", limit: 100) == Array("the WAL".utf8))
-        try Files.remove("\(file)-wal")
-        // An empty journal has no content.
-        try Files.writeNew([], to: "\(file)-journal")
         try shop.install("1.0.0")
+        let set = try shop.keptForeign("app.db").directory
+        #expect(try Files.read("\(set)/app.db", limit: 10_000) == bytes)
+        #expect(try Files.read("\(set)/app.db-wal", limit: 100) == Array("the WAL".utf8))
+        #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
     @Test func `a file that existed before moult does not become a cache even if its schema matches`() throws {
@@ -321,20 +325,6 @@ import Testing
         try release("3.0.0", "cache", Self.item)
         try shop.install("3.0.0")
         #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
-    }
-
-    @Test func `a file restored from an adopted generation does not become a cache even if its schema matches`()
-        throws
-    {
-        try shop.sql("app.db", Self.mine)
-        try release("1.0.0", "cache", Self.item)
-        try shop.install("1.0.0")
-        try #require(try shop.moult("rollback", "--to", "0+adopted").status == 0)
-        try shop.sql("app.db", "UPDATE item SET name = 'LATER'")
-        try #require(try shop.moult("unhold", "--all").status == 0)
-        try shop.install("1.0.0")
-        #expect(try shop.read("app.db", "SELECT count(*) FROM item") == "0\n")
-        #expect(try shop.adopted("app.db", "SELECT name FROM item", in: "0+adopted.2") == "LATER\n")
     }
 
     // MARK: changes of kind

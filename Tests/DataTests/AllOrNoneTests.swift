@@ -1,6 +1,7 @@
 import MoultBasics
 import MoultFiles
 import MoultLibc
+import MoultStore
 import TestSupport
 import Testing
 
@@ -43,13 +44,13 @@ import Testing
 
     // MARK: a refused step changes nothing
 
-    @Test(arguments: ["reference", "cache"], ["delete", "wal"])
-    func `a refused adoption changes no byte of any file`(kind: String, mode: String) throws {
+    @Test(arguments: ["delete", "wal"])
+    func `a refused first install changes no byte of any file`(mode: String) throws {
         for name in ["a", "b", "c"] {
             try shop.sql(
                 "\(name).db", "PRAGMA journal_mode = \(mode); CREATE TABLE own(x); INSERT INTO own VALUES('MINE')")
         }
-        try shop.pack("1.0.0", ["a", "b", "c"].map { Shipped(name: $0, kind: kind, sql: "CREATE TABLE t(x);") })
+        try shop.pack("1.0.0", ["a", "b", "c"].map { Shipped(name: $0, kind: "reference", sql: "CREATE TABLE t(x);") })
         let app = try App(opens: shop.path("b.db"), "SELECT * FROM own")
         func files() throws -> Tree {
             try Tree(shop.store, times: false, skipping: [".moult", "b.db-shm", "b.db-wal"])
@@ -115,7 +116,7 @@ import Testing
     }
 
     @Test(.tags(.thorough), arguments: ["reference", "shared"])
-    func `a killed adoption is finished or leaves the files as they were`(
+    func `a killed first install over existing files is finished or leaves the files as they were`(
         kind: String
     ) throws {
         let struck = try sweep { world in
@@ -128,10 +129,10 @@ import Testing
             return ["apply", manifest]
         } inspect: { world, note in
             #expect(try world.shop.moult("recover").status == 0, note)
-            let adopted = try Files.facts(world.shop.path(".moult/generations/0+adopted")) != nil
+            let isInstalled = try world.shop.version() != nil
             for name in ["a", "b"] {
-                if adopted {
-                    #expect(try world.shop.adopted("\(name).db", "SELECT x FROM own") == "MINE\n", note)
+                if isInstalled {
+                    #expect(try world.shop.foreign("\(name).db", "SELECT x FROM own") == "MINE\n", note)
                     #expect(try world.shop.read("\(name).db", "SELECT count(*) FROM t") == "0\n", note)
                 } else {
                     #expect(try Files.facts(world.shop.path("\(name).db-journal")) == nil, note)
@@ -146,83 +147,119 @@ import Testing
 
     // MARK: open caches
 
-    @Test(arguments: ["delete", "wal"]) func `an open cache is not reset`(mode: String) throws {
+    private static let locked = "BEGIN IMMEDIATE"
+
+    @Test(arguments: ["delete", "wal"]) func `an open cache is reset in place, and its old content is kept`(mode: String)
+        throws
+    {
         try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
         try shop.install("1.0.0")
         let app = try App(
             opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')")
         let inode = try Files.facts(shop.path("cache.db"))?.inode
+        try shop.must("reset", "cache")
+        #expect(try Files.facts(shop.path("cache.db"))?.inode == inode)
+        app.quit()
+        #expect(try shop.read("cache.db", "PRAGMA journal_mode; SELECT count(*) FROM thumb") == "\(mode)\n0\n")
+        #expect(try shop.onlyKept("cache").sql("cache.db", "SELECT x FROM thumb") == "THUMB\n")
+    }
+
+    @Test(arguments: ["delete", "wal"]) func `a locked cache is not reset`(mode: String) throws {
+        try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
+        try shop.install("1.0.0")
+        try Settings.rewrite(StoreLayout(root: shop.store), "waitForApps", 1)
+        let app = try App(
+            opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')",
+            Self.locked)
         let ended = try shop.moult("reset", "cache")
         #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
         #expect(ended.errors.contains("pid \(app.pid)"), "\(ended.errors)")
-        #expect(try Files.facts(shop.path("cache.db"))?.inode == inode)
         app.quit()
-        #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
-        #expect(try shop.moult("reset", "cache").status == 0)
+        #expect(try shop.read("cache.db", "PRAGMA journal_mode; SELECT x FROM thumb") == "\(mode)\nTHUMB\n")
+        #expect(try shop.kept().isEmpty)
+        try shop.must("reset", "cache")
     }
 
-    @Test(arguments: ["delete", "wal"]) func `an open cache stays, and a later apply recreates it`(mode: String) throws
-    {
+    private func packCaches() throws {
         let food = { (word: String) in
             Shipped.reference("CREATE TABLE food(x); INSERT INTO food VALUES('\(word)');")
         }
         try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);"), food("ONE")])
         try shop.install("1.0.0")
         try shop.pack("2.0.0", [.cache("CREATE TABLE thumb(x, y);"), food("TWO")])
+    }
+
+    @Test(arguments: ["delete", "wal"]) func `an open cache with another schema is recreated in place`(mode: String)
+        throws
+    {
+        try packCaches()
         let app = try App(
             opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')")
-        let inode = try Files.facts(shop.path("cache.db"))?.inode
+        try shop.install("2.0.0")
+        app.quit()
+        #expect(try shop.read("cache.db", "PRAGMA journal_mode; SELECT count(y) FROM thumb") == "\(mode)\n0\n")
+        #expect(try shop.onlyKept("cache").sql("cache.db", "SELECT x FROM thumb") == "THUMB\n")
+    }
+
+    @Test(arguments: ["delete", "wal"]) func `a locked cache stays, and a later apply recreates it`(mode: String) throws {
+        try packCaches()
+        let app = try App(
+            opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')",
+            Self.locked)
         for _ in 1...2 {
             // The second apply has only the cache to recreate.
             let ended = try shop.apply("2.0.0")
             #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
             #expect((ended.output + ended.errors).contains("pid \(app.pid)"), "\(ended.errors)")
             #expect(try shop.read("food.db", "SELECT x FROM food") == "TWO\n")
-            #expect(try Files.facts(shop.path("cache.db"))?.inode == inode)
         }
+        #expect(try shop.kept().isEmpty)
         let status = try shop.moult("status")
         #expect(status.output.contains("repair cache with: moult reset cache --store "), "\(status.output)")
         #expect(try shop.moult("status", "--nagios").status == 2)
-        #expect(try shop.moult("plan", shop.manifest("2.0.0")).output.contains("cache is not up to date"))
         app.quit()
         #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
         try shop.install("2.0.0")
-        #expect(try shop.read("cache.db", "SELECT count(y) FROM thumb") == "0\n")
+        #expect(try shop.read("cache.db", "PRAGMA journal_mode; SELECT count(y) FROM thumb") == "\(mode)\n0\n")
         #expect(try shop.moult("status", "--nagios").status == 0)
     }
 
-    @Test func `a rollback does not touch an open cache, and a later apply recreates it`() throws {
+    /// Only processes of the same PID namespace are visible in /proc.
+    @Test(.enabled(if: geteuid() == 0, "only root may create a PID namespace"))
+    func `a cache that a container has locked does not block a release`() throws {
+        try packCaches()
+        try shop.sql("cache.db", "INSERT INTO thumb VALUES('THUMB')")
+        let holder =
+            "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); "
+            + "c.execute('BEGIN IMMEDIATE'); print('locked'); sys.stdin.read()"
+        let app = try Program([
+            "unshare", "--pid", "--fork", "--mount-proc", "python3", "-u", "-c", holder, shop.path("cache.db"),
+        ])
+        #expect(app.line() == "locked")
+        let begin = ContinuousClock.now
+        try shop.install("2.0.0")
+        #expect(ContinuousClock.now - begin < .seconds(10))
+        #expect(try shop.read("food.db", "SELECT x FROM food") == "TWO\n")
+        app.closeInput()
+        #expect(app.wait() == 0)
+        try shop.install("2.0.0")
+        #expect(try shop.read("cache.db", "SELECT count(y) FROM thumb") == "0\n")
+    }
+
+    @Test func `a rollback does not touch a locked cache, and a later apply recreates it`() throws {
         try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
         try shop.install("1.0.0")
         try shop.pack("2.0.0", [.cache("CREATE TABLE thumb(x, y);")])
         try shop.install("2.0.0")
-        let app = try App(opens: shop.path("cache.db"), "INSERT INTO thumb VALUES('THUMB', 1)")
+        let app = try App(opens: shop.path("cache.db"), "INSERT INTO thumb VALUES('THUMB', 1)", Self.locked)
         let ended = try shop.moult("rollback")
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
         #expect((ended.output + ended.errors).contains("pid \(app.pid)"), "\(ended.errors)")
-        #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
         app.quit()
+        #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
         try shop.install("1.0.0")
         #expect(try shop.read("cache.db", "SELECT count(*) FROM thumb") == "0\n")
         #expect(try shop.moult("verify").status == 0)
-    }
-
-    @Test
-    func `a reset exits with 75 if a cache is open, and so does an update if a consumer does not release the cache`()
-        throws
-    {
-        try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
-        try shop.install("1.0.0")
-        try shop.pack("2.0.0", [.cache("CREATE TABLE thumb(x, y);")])
-        let settings = shop.path("moult.json")
-        let text = String(decoding: try #require(try Files.read(settings, limit: 4096)), as: UTF8.self)
-        let consumer = #""consumers":[{"name":"app","command":{"release":["true"],"reload":["true"]}}],"#
-        try Files.replace(settings, with: Array(("{" + consumer + text.dropFirst()).utf8), mode: 0o644)
-        let app = try App(opens: shop.path("cache.db"), "INSERT INTO thumb VALUES('THUMB')")
-        let ended = try shop.apply("2.0.0")
-        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
-        app.quit()
-        try shop.install("2.0.0")
     }
 
     @Test(arguments: ["delete", "wal"])

@@ -83,15 +83,25 @@ import Testing
     }
 
     @Test(arguments: ["pantry", "diary"])
-    func `a reset of a database behind a link is refused, and changes nothing`(name: String) throws {
+    func `a reset of a database behind a link gives its target new content, and keeps the old one`(name: String) throws {
         try begin()
-        let before = try shop.tree()
         let ended = try shop.moult("reset", name, "--set-user-data-aside")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try Files.facts(shop.path("\(name).db"))?.kind == .link)
+        let (table, text) = name == "pantry" ? ("item", "MINE") : ("note", "DIARY")
+        #expect(try !Shop.read("\(data)/\(name).db", ".dump \(table)").contains(text))
+        #expect(try shop.onlyKept(name).sql("\(name).db", ".dump \(table)").contains(text))
+    }
+
+    /// moult does not move a file outside the store.
+    @Test func `a reset of a database behind a link that SQLite cannot open is refused, and changes nothing`() throws {
+        try begin()
+        try Files.replace("\(data)/diary.db", with: Array("garbage".utf8))
+        let before = try shop.tree()
+        let ended = try shop.moult("reset", "diary", "--set-user-data-aside")
         #expect(ended.status == 3, "\(ended.errors)")
         #expect(ended.errors.contains("symbolic link"), "\(ended.errors)")
         #expect(try shop.tree() == before)
-        let (table, text) = name == "pantry" ? ("item", "MINE") : ("note", "DIARY")
-        #expect(try Shop.read(shop.path("\(name).db"), ".dump \(table)").contains(text))
     }
 
     @Test(arguments: ["pantry", "diary"]) func `a link to a missing file is refused`(name: String) throws {
@@ -143,19 +153,6 @@ import Testing
             #expect(ended.errors.contains(shop.path("cache.db")), "\(ended.errors)")
         }
         #expect(try shop.tree() == before)
-    }
-
-    @Test func `a link to user data of an earlier release is not set aside as a cache`() throws {
-        try shop.sql("food.db", "CREATE TABLE other(x)")
-        try begin()
-        try shop.install("1.5.0")
-        let ended = try shop.moult("rollback", "--to", "0+adopted")
-        try #require(ended.status == 0, "\(ended.errors)")
-        try shop.must("unhold", "--all")
-        try shop.pack("3.0.0", [.cache("CREATE TABLE other(x);", name: "pantry")])
-        let tree = try shop.tree()
-        #expect(try shop.apply("3.0.0", "--allow-downgrade").status == 3)
-        #expect(try shop.tree() == tree)
     }
 
     @Test(arguments: [true, false]) func `only a link that moult created is removed with its database`(isOwn: Bool)

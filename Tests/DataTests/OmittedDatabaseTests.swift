@@ -56,7 +56,6 @@ import Testing
         #expect(kept.reason == "taken-over")
         #expect(try kept.sql("app.db", "SELECT t FROM note") == "DIARY\n")
         #expect(["user", "shared"].contains(kept.record["kind"]?.string))
-        #expect(try !Files.list("\(shop.store)/.moult/generations").contains("0+adopted"))
     }
 
     @Test(arguments: ["user", "shared"], ["app", "other"])
@@ -113,17 +112,6 @@ import Testing
         try shop.install("3.0.0")
         try shop.pack("4.0.0", [shared, Self.food])
         try expectRefused("4.0.0")
-    }
-
-    @Test
-    func `an omitted user database still belongs to the user after a rollback to the adopted generation`() throws {
-        try shop.sql("food.db", "CREATE TABLE old(x)")
-        try shop.pack("1.0.0", [app("user"), Self.food])
-        try shop.install("1.0.0")
-        try shop.sql("app.db", "INSERT INTO note VALUES('DIARY', 1)")
-        try #require(try shop.moult("rollback", "--to", "0+adopted").status == 0)
-        try shop.pack("2.0.0", [app("reference")])
-        try expectRefused("2.0.0")
     }
 
     @Test(arguments: ["shared", "reference", "cache"])

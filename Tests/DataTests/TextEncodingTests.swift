@@ -34,16 +34,4 @@ import Testing
         #expect(ended.status == 3, "\(ended)")
         #expect(ended.errors.contains("SQLite attaches only databases with the same text encoding"), "\(ended.errors)")
     }
-
-    @Test func `a rollback restores an adopted file in UTF-16`() throws {
-        try shop.sql("word.db", "PRAGMA encoding = 'UTF-16le'; CREATE TABLE word(w); INSERT INTO word VALUES('before')")
-        try shop.sql("food.db", "CREATE TABLE food(f); INSERT INTO food VALUES('before')")
-        try shop.pack(
-            "1.0.0",
-            ["word", "food"].map { Shipped(name: $0, kind: "reference", sql: "CREATE TABLE \($0)(x);") })
-        try shop.install("1.0.0")
-        let ended = try shop.moult("rollback", "--to", "0+adopted")
-        #expect(ended.status == 0, "\(ended)")
-        #expect(try shop.read("word.db", "SELECT w FROM word") == "before\n")
-    }
 }

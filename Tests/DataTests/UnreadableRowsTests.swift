@@ -157,7 +157,7 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT x FROM note") == "NOTE\n")
     }
 
-    @Test func `an adoption is refused if the rows to preserve cannot be read`() throws {
+    @Test func `the first install is refused if the rows to preserve cannot be read`() throws {
         try makeDamaged(shop.path("app.db"))
         try shop.pack("1.0.0", [.shared(Self.two, [["table": "note"], ["table": "t"]])])
         #expect(try shop.plan("1.0.0").status == 3)
@@ -168,7 +168,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT x FROM note") == "NOTE\n")
     }
 
-    @Test func `an adoption with the operator's consent carries the rows of the readable tables`() throws {
+    @Test func `a first install with the operator's consent carries the rows of the readable tables`() throws {
         try makeDamaged(shop.path("app.db"))
         try shop.pack("1.0.0", [.shared(Self.two, [["table": "note"], ["table": "t"]])])
         let result = try Shop.last(shop.apply("1.0.0", "--accept-unpreserved", "--json"))
@@ -176,7 +176,7 @@ import Testing
         #expect(counts["note"] == Counts(carried: 1))
         #expect(counts["t"]?.kept ?? 0 > 0, "\(counts)")
         #expect(try shop.read("app.db", "SELECT x FROM note; SELECT count(*) FROM t") == "NOTE\n0\n")
-        #expect(try shop.adopted("app.db", "SELECT x FROM note") == "NOTE\n")
+        #expect(try shop.foreign("app.db", "SELECT x FROM note") == "NOTE\n")
     }
 
     @Test func `replace is refused if rows to preserve cannot be read, and carries over readable rows`() throws {
@@ -207,7 +207,7 @@ import Testing
         #expect(Counts.inResult(result, "app") == ["t": Counts(carried: 2, kept: 1)])
     }
 
-    @Test func `rows of an adopted file that no condition can select are counted`() throws {
+    @Test func `rows of a file from before moult that no condition can select are counted`() throws {
         try shop.sql("app.db", "CREATE TABLE note(t); INSERT INTO note VALUES('MINE')")
         try shop.pack("1.0.0", [.shared("CREATE TABLE note(t, own);", [["table": "note", "where": "own = 1"]])])
         let result = try Shop.last(shop.apply("1.0.0", "--json"))

@@ -25,8 +25,7 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// A release adopts a file that moult did not create.
-    @Test func `adoption does not leave the WAL of the adopted file behind`() throws {
+    @Test func `a link does not leave the WAL of the file that it replaces behind`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")

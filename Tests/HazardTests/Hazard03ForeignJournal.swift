@@ -42,12 +42,12 @@ import Testing
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
-    @Test func `adoption rolls back a hot journal first`() throws {
+    @Test func `a file that a link replaces is kept with its hot journal`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try killAppInTransaction()
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
-        #expect(try Lab.read(lab.path(".moult/generations/0+adopted/note.db")) == "500|old|old\n")
+        #expect(try Lab.read(lab.keptFile("note.db")) == "500|old|old\n")
     }
 
     @Test func `a cache is set aside together with its hot journal`() throws {

@@ -37,7 +37,7 @@ struct Recording {
         // Throws an error if the result of the model differs from that of the kernel, because the model has then missed
         // or misunderstood an operation.
         let end = try Disk(reading: directory, numbering: translation.disk.live, &inodes)
-        self.inodes = inodes.merging(translation.inodes) { known, _ in known }
+        self.inodes = inodes
         let differences = translation.disk.live.differences(to: end)
         guard differences.isEmpty else {
             throw Disk.wrong("the disk differs: \(differences.joined(separator: "; "))")

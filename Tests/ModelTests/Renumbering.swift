@@ -12,7 +12,6 @@ struct Renumbering {
         try disk.walk { path, id, node in
             guard case .file(let bytes) = node, let place = made[id], !bytes.isEmpty else { return }
             switch Files.name(of: path) {
-            case "journal.jsonl": try rewrite(place, bytes, decision)
             case "seal.json", "links.json": try rewrite(place, bytes, records)
             default: break
             }
@@ -32,34 +31,12 @@ struct Renumbering {
         try file.close()
     }
 
-    private func decision(_ record: JSON) throws -> JSON {
-        guard record["record"] == "decided", let members = record["inodes"]?.members else { return record }
-        let inodes = try members.map { member in
-            // Change counters and digests are not inodes, and 0 is not an inode either.
-            if ["counter/", "schema/", "content/"].contains(where: member.name.hasPrefix) || member.value == 0 {
-                return member
-            }
-            if member.name.hasPrefix("made/") { return try made(member, record) }
-            return JSON.Member(member.name, try facts(member.value).map { .inode($0) } ?? 0)
-        }
-        return record.setting("inodes", to: .object(inodes))
-    }
-
-    /// Returns the member with the time when the new file was last written to, in nanoseconds.
-    private func made(_ member: JSON.Member, _ record: JSON) throws -> JSON.Member {
-        let inode = record["inodes"]?["waiting/\(member.name.dropFirst("made/".count))"]
-        guard let facts = try inode.flatMap({ try facts($0) }) else { return JSON.Member(member.name, 0) }
-        let time = Int64(facts.modified.seconds) * 1_000_000_000 + Int64(facts.modified.nanoseconds)
-        return JSON.Member(member.name, .integer(time))
-    }
-
     private func records(_ json: JSON) throws -> JSON {
         guard let files = json["files"]?.array else { return json }
         let changed = try files.map { file -> JSON in
             guard let inode = file["inode"], let facts = try facts(inode) else { return file }
             var file = file.setting("inode", to: .inode(facts))
-            // The recorded ctime of an adopted file is 0, because moult does not compare that ctime.
-            if file["changed"]?.array?.first != 0 { file = file.setting("changed", to: .moment(facts.changed)) }
+            file = file.setting("changed", to: .moment(facts.changed))
             return file["modified"] == nil ? file : file.setting("modified", to: .moment(facts.modified))
         }
         return json.setting("files", to: .array(changed))

@@ -6,8 +6,6 @@ struct Translation {
     private let directory: String
     private(set) var disk: UnsyncedDisk
     private(set) var operations: [FileOperation] = []
-    /// Includes files that existed only temporarily.
-    private(set) var inodes: [UInt64: Disk.ID] = [:]
     /// The offset of the next `write`.
     private var offsets: [Open: Int] = [:]
     private var appending: Set<Open> = []
@@ -47,20 +45,6 @@ struct Translation {
     private mutating func perform(_ operation: FileOperation) throws {
         try disk.perform(operation)
         operations.append(operation)
-        if case .write(let path, _, let bytes) = operation, Files.name(of: path) == "journal.jsonl" {
-            try note(bytes, in: Files.directory(of: path))
-        }
-    }
-
-    private static let staged = ["generation", "adopted", "waiting/"]
-
-    /// Notes the inodes of staged files in the decision record, because the files may be gone at the end of the update.
-    private mutating func note(_ line: [UInt8], in directory: String) throws {
-        let record = try JSON(parsing: line, source: directory)
-        for member in record["inodes"]?.members ?? [] where Self.staged.contains(where: member.name.hasPrefix) {
-            guard let number = member.value.integer else { continue }
-            inodes[UInt64(bitPattern: number)] = try disk.live.id("\(directory)/\(member.name)")
-        }
     }
 
     /// Returns the part of a path below the directory; nil for any other path.

@@ -75,7 +75,7 @@ import Testing
         let plan = try store.plan(next)
         #expect(
             plan.effects.map(\.text).contains(
-                "thumbs.db and its sidecar files go to quarantine: its schema does not match release 2.0.0"))
+                "thumbs.db: the content goes to quarantine: its schema does not match release 2.0.0"))
         try store.updateBlocking(to: next)
         #expect(try fresh == "0|id,image,width\n")
         #expect(try Files.facts("\(path)-wal") == nil)
@@ -123,6 +123,8 @@ import Testing
         try store.updateBlocking(to: release("2.0.0", 2, Self.one))
         #expect(try fresh == "0|id,image\n")
         #expect(try Files.list(root).filter { $0.hasPrefix("thumbs.db") } == ["thumbs.db"])
+        // An empty file has no content to keep.
+        if broken.name == "zero bytes" { return #expect(try sets().isEmpty) }
         let set = try #require(try sets().first)
         #expect(try Files.list(set).filter { $0.hasPrefix("thumbs.db") } == names)
         #expect(try names.map { try Files.facts("\(set)/\($0)")?.size } == sizes)

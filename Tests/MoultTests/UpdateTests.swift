@@ -95,7 +95,7 @@ import Testing
         )
     }
 
-    @Test func `a plain file that existed before the first install is adopted and can be restored`() throws {
+    @Test func `a plain file that existed before the first install is kept`() throws {
         let store = Store(at: try scratch.directory("store"))
         let old = scratch.path("store/food.db")
         // A killed app has left the database in WAL mode without a checkpoint.
@@ -115,8 +115,9 @@ import Testing
         try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [food(5)]))
         #expect(try Shell.must(["sqlite3", old, "select count(*) from food"]) == "5\n")
         #expect(try Files.facts("\(old)-wal") == nil)
-        try store.rollbackBlocking(to: "0+adopted", reason: "the old data")
-        #expect(try Shell.must(["sqlite3", "file:\(old)?immutable=1", "select count(*) from food"]) == "500\n")
+        let kept = try #require(try store.quarantine().first)
+        #expect(kept.reason == "foreign")
+        #expect(try Shell.must(["sqlite3", "\(kept.directory)/food.db", "select count(*) from food"]) == "500\n")
     }
 
     @Test func `the asynchronous update installs a release`() async throws {

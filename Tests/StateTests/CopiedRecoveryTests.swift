@@ -17,7 +17,6 @@ import Testing
     ) throws -> CopiedStore? {
         let state: CopiedStore.State =
             switch operation {
-            case "adopted": .adopted
             case "restore": .quarantine
             default: .twoGenerations
             }
@@ -26,7 +25,6 @@ import Testing
         switch operation {
         case "update": arguments = ["apply", releases.manifest(3)]
         case "reset": arguments = ["reset", "diary", "--set-user-data-aside"]
-        case "adopted": arguments = ["rollback", "--to", "0+adopted"]
         case "restore": arguments = ["quarantine", "--restore", "diary"]
         default:
             let food = "\(path)/.moult/current/food.db"
@@ -37,7 +35,7 @@ import Testing
         return try store.kill(at: point, arguments) ? store : nil
     }
 
-    private static let operations = ["update", "reset", "repair", "adopted", "restore"]
+    private static let operations = ["update", "reset", "repair", "restore"]
 
     @Test(arguments: operations) func `recovery in a copy ends as in the original`(operation: String) throws {
         try compare(operation, undo: false)

@@ -119,18 +119,6 @@ import Testing
         #expect(try copy.state("food") == "sound")
     }
 
-    @Test func `a rollback restores the adopted file in a copy`() throws {
-        let adopted = try CopiedStore.make(.adopted, at: scratch.path("adopted"), releases)
-        for way in CopyWay.available {
-            let copy = CopiedStore(path: scratch.path("adopted \(way)"))
-            try way.copy(adopted.path, to: copy.path)
-            defer { way.release(copy.path) }
-            let ended = try copy.moult(["rollback", "--to", "0+adopted"])
-            #expect(ended.status == 0, "\(way): \(ended.errors)")
-            #expect(try Shell.must(["sqlite3", "\(copy.path)/app.db", "SELECT * FROM old"]) == "OLD\n", "\(way)")
-        }
-    }
-
     @Test func `a copy with hard links has its own history`() throws {
         try CopyWay.hardLinks.copy(original.path, to: copy.path)
         let before = try Files.read("\(original.path)/.moult/history.jsonl", limit: 1 << 20)

@@ -79,19 +79,6 @@ import Testing
         #expect(try store.holds() == ["2.0.0: checked again", "3.0.0: bad totals"])
     }
 
-    @Test func `a rollback restores adopted files only with --to`() throws {
-        let store = try ReleasesStore(1, installed: 1)
-        try store.must(
-            """
-            rm -r store; mkdir store; sqlite3 store/food.db 'CREATE TABLE mine(x)'
-            moult init -q store --product org.example.test; moult apply -q \(store.manifest("1.0.0"))
-            """)
-        #expect(try store.run("moult rollback").status == 3)
-        #expect(try store.version() == "1.0.0")
-        try store.must("moult rollback -q --to 0+adopted")
-        #expect(try store.must("sqlite3 store/food.db .tables") == "mine\n")
-    }
-
     @Test func `a hold on every release stops updates but not rollbacks`() throws {
         let store = try ReleasesStore(3, installed: 2)
         try store.must("moult hold --reason holidays -q")

@@ -11,7 +11,7 @@ import Testing
     ]
 
     /// A shared update carries the old row over, or keeps it in quarantine.
-    enum Operation: String, CaseIterable { case takeOver, adoption, sharedAdoption, reset, carried, leftBehind, live }
+    enum Operation: String, CaseIterable { case takeOver, firstReference, firstShared, reset, carried, leftBehind, live }
 
     /// What happens between the crash and the recovery.
     enum Event: String, CaseIterable { case replaced, replacedInCopy, writtenInCopy, writtenToWAL }
@@ -62,7 +62,7 @@ import Testing
         } else {
             try Files.makeDirectory(path)
             try Shell.must(["sqlite3", "\(path)/app.db", "CREATE TABLE d(t); INSERT INTO d VALUES('OLD')"])
-            arguments = ["apply", "--create", operation == .adoption ? reference : shared]
+            arguments = ["apply", "--create", operation == .firstReference ? reference : shared]
         }
         return try store.kill(at: point, arguments) ? store : nil
     }

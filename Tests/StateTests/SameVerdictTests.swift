@@ -121,7 +121,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    @Test func `an update of a store without .moult adopts the databases`() throws {
+    @Test func `an update of a store without .moult keeps the databases`() throws {
         let copy = CopiedStore(path: try scratch.directory("copy"))
         try Shell.must(["sh", "-ec", "cp -a \(store.path)/* \(copy.path)/"])
         #expect(try copy.moult(["doctor"]).status == 1)
@@ -130,7 +130,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", "\(copy.path)/diary.db", "SELECT t FROM note"]) == "DIARY\n")
     }
 
-    @Test(arguments: ["note.txt", ".DS_Store", "lost+found", "2.0.0+backup", "0+adopted.old"])
+    @Test(arguments: ["note.txt", ".DS_Store", "lost+found", "2.0.0+backup"])
     func `unknown files among the generations are ignored until the suggested command moves them`(_ name: String) throws
     {
         let path = "\(store.path)/.moult/generations/\(name)"

@@ -46,10 +46,11 @@ public struct CopyStep: Step {
         switch try context.occupant(of: database) {
         case .nothing, .missing, .generationLink: return .create(path: path, size: database.size)
         case .own, .cache, .claimed, .foreign, .link, .obstacle:
-            guard let leaving = try OldContent(database: database, context: context).leaving() else {
+            // The delete step has determined whether the existing cache matches.
+            guard let reason = context.displacement(at: path) else {
                 return .keep(why: "its schema matches the release")
             }
-            return .replace(NewContent(database, at: path, leaving.reason, why: leaving.why))
+            return .replace(NewContent(database, at: path, reason))
         }
     }
 
@@ -57,14 +58,11 @@ public struct CopyStep: Step {
         if let restored = context.restoringTable { return try effectsOfRestore(restored, context) }
         guard let database = context.only.flatMap(context.release.database) else { return [] }
         let path = context.path(of: database)
-        let reason: KeptReason = context.restoring == nil ? .reset : .restored
-        return [
-            effect(
-                .copy, database.name,
-                context.isSetAside(path)
-                    ? .create(path: path, size: database.size)
-                    : .replace(NewContent(database, at: path, reason, why: context.reason)))
-        ]
+        guard let reason = context.displacement(at: path) else {
+            return [effect(.copy, database.name, .create(path: path, size: database.size))]
+        }
+        try TrustedLink.require(database, context)
+        return [effect(.copy, database.name, .replace(NewContent(database, at: path, reason)))]
     }
 
     private func effectsOfRestore(_ restored: RestoredTable, _ context: PlanContext) throws -> [Effect] {
@@ -160,8 +158,8 @@ public struct CopyStep: Step {
 
 extension NewContent {
     /// The content of a release's database, for the file at a path.
-    init(_ database: Database, at path: String, _ reason: KeptReason, why: String?) {
-        self.init(path: path, member: database.member, size: database.size, reason: reason, why: why)
+    init(_ database: Database, at path: String, _ reason: KeptReason) {
+        self.init(path: path, member: database.member, size: database.size, reason: reason)
     }
 }
 

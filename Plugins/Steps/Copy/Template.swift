@@ -16,8 +16,8 @@ enum Template {
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw try context.obstacle(at: database.path, database)
         case .own, .foreign, .link, .cache, .claimed:
-            if let leaving = try OldContent(database: database, context: context).leaving() {
-                return .replace(NewContent(database, at: database.path, leaving.reason, why: leaving.why))
+            if let reason = context.displacement(at: database.path) {
+                return .replace(NewContent(database, at: database.path, reason))
             }
             try TrustedLink.require(database, context)
             return try UserSchema(database: database, context: context).change()

@@ -20,16 +20,12 @@ public struct DeleteStep: Step {
         }
         try requirePaths(context)
         try refuseObstacles(context)
-        return try effects + quarantine(context)
+        return try effects + oldContent(context)
     }
 
-    private func quarantine(_ context: PlanContext) throws -> [Effect] {
+    private func oldContent(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database in
-            guard let leaving = try OldContent(database: database, context: context).leaving(), leaving.isSetAside
-            else { return nil }
-            return effect(
-                .delete, database.name,
-                .quarantine(path: context.path(of: database), why: leaving.why, reason: leaving.reason))
+            try OldContent(database: database, context: context).change().map { effect(.delete, database.name, $0) }
         }
     }
 
@@ -40,11 +36,10 @@ public struct DeleteStep: Step {
         }
         let path = context.path(of: database)
         let place = context.store.path(path)
+        let reason: KeptReason = context.restoring == nil ? .reset : .restored
+        let inPlace = Change.displace(path: path, why: context.reason, reason: reason)
         if case .link(let target) = try context.occupant(of: database), try context.store.leads(path) {
-            if try Fitness.canBeRewritten(place) {
-                try TrustedLink.require(database, context)
-                return []
-            }
+            if try Fitness.canBeRewritten(place) { return [effect(.delete, database.name, inPlace)] }
             throw MoultError(
                 .occupied, .refused, what: "\(place) is a symbolic link to \(target)",
                 why: "SQLite cannot open the target, and moult does not move a file outside the store",
@@ -54,12 +49,11 @@ public struct DeleteStep: Step {
                             + (database.kind.isDisposable ? "" : " --set-user-data-aside")
                         : "repeat the command. Or restore only the rows of a table: --table TABLE"))
         }
-        if try Files.facts(place)?.kind == .file, try Fitness.canBeRewritten(place) { return [] }
+        let isSetAside = try Files.facts(place)?.kind != .file || !Fitness.canBeRewritten(place)
         return [
             effect(
                 .delete, database.name,
-                .quarantine(
-                    path: path, why: context.reason, reason: context.restoring == nil ? .reset : .restored))
+                isSetAside ? .quarantine(path: path, why: context.reason, reason: reason) : inPlace)
         ]
     }
 

@@ -3,23 +3,18 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// The content at the path of a writable database that leaves as a whole, so that no row of it is carried over.
+/// The content at the path of a database that leaves as a whole: another database, another app or an unfit cache left it there.
 struct OldContent {
     let database: Database
     let context: PlanContext
 
-    struct Leaving {
-        let why: String
-        let reason: KeptReason
-        /// Whether the file itself goes to quarantine; otherwise SQLite replaces its content.
-        let isSetAside: Bool
-    }
-
-    /// Returns why the content leaves; nil if it stays, or is replaced by that of a shared database.
-    func leaving() throws -> Leaving? {
+    /// Returns how the content leaves; nil if it stays, or if its rows decide what happens to it.
+    func change() throws -> Change? {
         let occupant = try context.occupant(of: database)
         guard let (why, reason) = try cause(occupant) else { return nil }
-        return Leaving(why: why, reason: reason, isSetAside: try isSetAside(occupant))
+        let path = context.path(of: database)
+        return try isSetAside(occupant)
+            ? .quarantine(path: path, why: why, reason: reason) : .displace(path: path, why: why, reason: reason)
     }
 
     private func cause(_ occupant: Occupant) throws -> (String, KeptReason)? {
@@ -30,13 +25,13 @@ struct OldContent {
         case .cache:
             return ("the release has a \(database.kind.rawValue) database at this path", .unfitCache)
         case .foreign where try !staysInPlace(): return ("it existed before the release", .foreign)
-        case .nothing where !database.kind.isSealed: return try strays().map { ($0, .replaced) }
-        case .own, .link, .obstacle, .missing:
+        case .nothing where database.holdsAppData: return try strays().map { ($0, .replaced) }
+        case .own, .link, .obstacle, .missing, .nothing:
             guard database.kind.isDisposable else { return nil }
             guard let fault = try CacheFitness(database: database, context: context).fault() else { return nil }
             try refuseForeignCache(occupant)
             return (fault, .unfitCache)
-        case .foreign, .nothing, .generationLink: return nil
+        case .foreign, .generationLink: return nil
         }
     }
 

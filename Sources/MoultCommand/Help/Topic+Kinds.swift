@@ -33,8 +33,8 @@ extension Topic {
                     "cache",
                     """
                     The app writes to it and can recreate all of it. A cache whose schema matches the release is kept. \
-                    A cache with another schema, or one that does not open, goes to quarantine, and an empty one \
-                    replaces it.
+                    If a cache has another schema or does not open, its content goes to quarantine, and an empty \
+                    one replaces it.
                     """
                 ),
             ]),
@@ -43,8 +43,8 @@ extension Topic {
             app. It is attached there and never copied, so the first start takes the same time for a file of any size.
             """,
             """
-            If a file already exists at the path of a reference, shared or cache database, the first release keeps it as \
-            generation 0+adopted. To restore it: moult rollback --to 0+adopted. A file at the path of a user database \
+            If a file already exists at the path of a reference, shared or cache database, the first release keeps it in \
+            quarantine. To restore it: moult quarantine --restore NAME. A file at the path of a user database \
             stays in use. A release cannot change a user database to another kind, or a \
             shared one to reference or cache, unless the operator allows it with --take-over NAME.
             """,

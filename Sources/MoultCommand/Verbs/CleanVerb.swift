@@ -20,8 +20,8 @@ enum CleanVerb {
         "clean", .operators, "remove old generations and files left behind by crashes",
         discussion: [
             """
-            Every successful update also removes old generations and leftover files. moult keeps generations in use, \
-            generations that were created or replaced within the last minute, and files from before moult (0+adopted).
+            Every successful update also removes old generations and leftover files. moult keeps generations in use, and \
+            those that were created or replaced within the last minute.
             """,
             """
             By default, this command removes nothing from quarantine. Updates remove the oldest caches there when they \

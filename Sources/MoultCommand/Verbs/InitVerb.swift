@@ -26,10 +26,11 @@ enum InitVerb {
         "init", .operators, "create a store, the directory for the databases",
         discussion: [
             """
-            A store holds the databases of one product. Files already in the directory are left alone. When a \
-            release later replaces a file that moult did not create, the old file is kept as generation 0+adopted; \
-            a file at the path of a user database stays in use. The settings are in moult.json, which you can edit. \
-            If the store already exists with these settings, nothing changes, so scripts can run the command every time.
+            A store holds the databases of one product. Files already in the directory are left alone. \
+            When a release later replaces a file that moult did not create, the old file is kept in \
+            quarantine; a file at the path of a user database stays in use. The settings are in \
+            moult.json, which you can edit. If the store already exists with these settings, nothing \
+            changes, so scripts can run the command every time.
             """
         ],
         arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key, feed],

@@ -21,8 +21,8 @@ enum RollbackVerb {
             """,
             """
             Without --to, the command chooses the newest kept release that is older than the installed one and \
-            neither on hold nor withdrawn. Files from before moult (0+adopted) are restored only with --to. A hold on all \
-            releases (`moult hold` without a VERSION) blocks updates, but not rollbacks.
+            neither on hold nor withdrawn. A hold on all releases (`moult hold` without a VERSION) blocks updates, but \
+            not rollbacks.
             """,
         ],
         options: [target, force, reason, dryRun, UpdateOptions.takeOver, UpdateOptions.wait] + UpdateOptions.consumers,

@@ -123,11 +123,7 @@ extension WritableEffects {
         let (why, reason): (String, KeptReason) =
             switch effect.change {
             case .quarantine(_, let why, let reason): (why, reason)
-            case .replace(let new):
-                (
-                    new.why ?? (new.reason == .rolledBack
-                        ? "rolled back to \(release.version)" : "release \(release.version) replaced it"), new.reason
-                )
+            case .replace(let new): (plan.whyDisplaced(new) ?? "release \(release.version) replaced it", new.reason)
             case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
@@ -200,6 +196,12 @@ extension NewContent {
 }
 
 extension Plan {
+    fileprivate func whyDisplaced(_ new: NewContent) -> String? {
+        if new.reason == .rolledBack { return "rolled back to \(to.version)" }
+        for case .displace(new.path, let why, _) in effects.map(\.change) { return why }
+        return nil
+    }
+
     fileprivate func creates(_ path: String) -> Bool {
         effects.contains { if case .create(path, _) = $0.change { true } else { false } }
     }

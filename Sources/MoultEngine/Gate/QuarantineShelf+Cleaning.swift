@@ -1,5 +1,6 @@
 internal import MoultBasics
 package import MoultStore
+internal import StepKit
 
 /// Removes sets in quarantine, as far as the gate allows it.
 extension QuarantineShelf {
@@ -33,8 +34,8 @@ extension QuarantineShelf {
         return report
     }
 
-    /// Removes sets that are older than a number of days, but sets with user data only with `includingUserData`. `name` limits
-    /// this to a set or a database. With `dry`, only reports them.
+    /// Removes sets that are older than a number of days, but sets with user data only with `includingUserData`, and a file from
+    /// before moult only if its set is named. `name` limits this to a set or a database. With `dry`, only reports them.
     package func clean(
         olderThan days: Int, of name: String? = nil, includingUserData: Bool, dry: Bool
     ) throws -> Report {
@@ -42,8 +43,10 @@ extension QuarantineShelf {
         let limit = Timestamp.now.seconds - days * 86_400
         for set in try sets() where set.since.seconds <= limit {
             if let name, name != set.id, name != set.record?.database { continue }
-            guard let removable = Removable(set, isNamed: includingUserData) else {
-                report.kept.append((set, "it contains user data"))
+            let isForeign = set.record?.reason == .foreign
+            guard let removable = Removable(set, isNamed: includingUserData && (!isForeign || name == set.id)) else {
+                report.kept.append(
+                    (set, isForeign ? "the file existed before moult; only its own name removes it" : "it contains user data"))
                 continue
             }
             if !dry { try removable.removeSet() }

@@ -26,7 +26,7 @@ package final class Performer {
     /// Applies an effect of the plan. A `custom` change belongs to its step.
     func perform(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
+        case .confirm, .retire, .displace, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
             .custom:
             break
         case .unlink(let path): try unlink(path)
@@ -59,7 +59,7 @@ package final class Performer {
     /// Undoes an effect that was applied, completely or partly.
     func revert(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
+        case .confirm, .retire, .displace, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
             .custom:
             break
         case .unlink(let path): try relink(path)

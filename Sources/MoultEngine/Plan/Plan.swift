@@ -107,8 +107,7 @@ package struct Plan: Sendable, Equatable {
         for effect in effects where purpose == .reset {
             guard let database = effect.database else { continue }
             switch effect.change {
-            case .quarantine(_, let why, _): return (database, why)
-            case .replace(let new): return (database, new.why ?? "")
+            case .quarantine(_, let why, _), .displace(_, let why, _): return (database, why)
             case .restoreRows(_, let table, let set, _, _): return (database, "rows of \(table) from \(set)")
             default: continue
             }
@@ -124,8 +123,7 @@ package struct Plan: Sendable, Equatable {
         effects.contains { effect in
             switch effect.change {
             case .restoreRows: true
-            case .quarantine(_, _, let reason): reason == .restored
-            case .replace(let new): new.reason == .restored
+            case .quarantine(_, _, let reason), .displace(_, _, let reason): reason == .restored
             default: false
             }
         }

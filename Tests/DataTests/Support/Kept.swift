@@ -46,12 +46,14 @@ extension Shop {
         return try #require(all.first)
     }
 
-    /// Runs SQL on a file of an adopted generation, without changing the file.
-    func adopted(_ file: String, _ sql: String, in generation: String = "0+adopted") throws -> String {
-        let path = "\(store)/.moult/generations/\(generation)/\(file)"
-        try #require(try Files.facts(path)?.kind == .file, "\(generation) does not contain \(file)")
-        return try Shell.must(["sqlite3", "file:\(path)?immutable=1", sql])
+    /// Returns the newest set with a file from before moult that was at a path.
+    func keptForeign(_ file: String) throws -> Kept {
+        let sets = try kept().filter { $0.reason == "foreign" && $0.record["path"]?.string == path(file) }
+        return try #require(sets.last, "no file from before moult that was at \(file) is in quarantine")
     }
+
+    /// Runs SQL on a copy of a kept file from before moult.
+    func foreign(_ file: String, _ sql: String) throws -> String { try keptForeign(file).sql(file, sql) }
 
     /// Returns the databases in the store that contain a text in a value, to show that a row is not lost. Text in freed
     /// pages does not count.

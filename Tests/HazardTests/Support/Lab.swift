@@ -2,6 +2,7 @@ import Moult
 import MoultBasics
 import MoultFiles
 import TestSupport
+import Testing
 
 /// A store, its releases, and apps that use its databases as real apps do.
 struct Lab {
@@ -17,6 +18,13 @@ struct Lab {
 
     /// Returns a path in the store.
     func path(_ name: String) -> String { scratch.path("store/\(name)") }
+
+    /// Returns the path of a file in the only set in quarantine.
+    func keptFile(_ name: String) throws -> String {
+        let sets = try Files.list(path(".moult/quarantine")).filter { !$0.hasPrefix(".") && !$0.hasSuffix(".TAG") }
+        try #require(sets.count == 1, "\(sets)")
+        return path(".moult/quarantine/\(sets[0])/\(name)")
+    }
 
     /// Returns SQL for a table of notes with this many rows of the same text.
     static func notes(_ count: Int, _ text: String) -> String {

@@ -105,10 +105,6 @@ import Testing
                     "moult: error: \(two) is the installed generation: a rollback needs another generation; kept generations: \(one)"
                 ))
         }
-        #expect(
-            try said("0+adopted").hasPrefix(
-                "moult: error: generation 0+adopted is not kept: only a store that adopted files has such a generation; "
-                    + "kept generations: \(one)"))
         #expect(try said("9.0.0").hasPrefix("moult: error: generation 9.0.0 is not kept: kept generations: \(one)"))
     }
 }

@@ -133,12 +133,12 @@ struct CopiedStore {
 
     /// The state of a store when it is copied.
     enum State: String, CaseIterable {
-        case idle, twoGenerations, rolledBack, adopted, quarantine, interruptedEarly, interruptedLate
+        case idle, twoGenerations, rolledBack, quarantine, interruptedEarly, interruptedLate
 
         /// The number of the installed release.
         var installed: Int {
             switch self {
-            case .idle, .rolledBack, .adopted, .quarantine: 1
+            case .idle, .rolledBack, .quarantine: 1
             case .twoGenerations, .interruptedEarly: 2
             case .interruptedLate: 3
             }
@@ -163,14 +163,11 @@ struct CopiedStore {
         // Otherwise a generation is removed once it is a minute old, which depends on the load of the machine.
         let settings: JSON = ["moult": 1, "product": "local.copies", "keep": 9]
         try Files.replace("\(path)/moult.json", with: Array(settings.pretty.utf8))
-        if state == .adopted {
-            try Shell.must(["sqlite3", "\(path)/app.db", "CREATE TABLE old(x); INSERT INTO old VALUES('OLD');"])
-        }
         try store.must("apply", "-q", releases.manifest(1))
         try Shell.must(["sqlite3", "\(path)/app.db", "INSERT INTO item VALUES('MINE', 1)"])
         try Shell.must(["sqlite3", "\(path)/diary.db", "INSERT INTO note VALUES('DIARY')"])
         switch state {
-        case .idle, .adopted: break
+        case .idle: break
         case .twoGenerations: try store.must("apply", "-q", releases.manifest(2))
         case .rolledBack:
             try store.must("apply", "-q", releases.manifest(2))

@@ -8,10 +8,6 @@ import Testing
         (.confirm("all is well"), #"{"do":"confirm","text":"all is well"}"#),
         (.retire(generation: "1.0.0+0badc0de"), #"{"do":"retire","generation":"1.0.0+0badc0de"}"#),
         (.unlink(path: "food.db"), #"{"do":"unlink","path":"food.db"}"#),
-        (
-            .adopt(path: "food.db", generation: "0+adopted"),
-            #"{"do":"adopt","path":"food.db","generation":"0+adopted"}"#
-        ),
         (.seal(member: "food.db", size: 1 << 33), #"{"do":"seal","member":"food.db","size":8589934592}"#),
         (.keepTemplate(member: "p.db", size: 3), #"{"do":"stock","member":"p.db","size":3}"#),
         (
@@ -25,18 +21,22 @@ import Testing
         (.link(path: "food.db", member: "f.db"), #"{"do":"link","path":"food.db","member":"f.db"}"#),
         (.create(path: "p.db", size: 7), #"{"do":"create","path":"p.db","size":7}"#),
         (
+            .displace(path: "thumbs.db", why: "it is old", reason: .foreign),
+            #"{"do":"displace","path":"thumbs.db","why":"it is old","reason":"foreign"}"#
+        ),
+        (
             .quarantine(path: "thumbs.db", why: "not a database", reason: .unfitCache),
             #"{"do":"quarantine","path":"thumbs.db","why":"not a database","reason":"unfit-cache"}"#
         ),
         (
-            .replace(
-                path: "pantry.db", member: "p.db", size: 7, reason: .rolledBack, rows: []),
+            .replace(NewContent(path: "pantry.db", member: "p.db", size: 7, reason: .rolledBack)),
             #"{"do":"replace","path":"pantry.db","member":"p.db","size":7,"reason":"rolled-back"}"#
         ),
         (
             .replace(
-                path: "p", member: "p", size: 7, reason: .replaced,
-                rows: [RowFate(table: "item", carried: 3, kept: 1)]),
+                NewContent(
+                    path: "p", member: "p", size: 7, reason: .replaced,
+                    rows: [RowFate(table: "item", carried: 3, kept: 1)])),
             #"{"do":"replace","path":"p","member":"p","size":7,"reason":"replaced","rows":[{"table":"item","carried":3,"rejected":0,"kept":1}]}"#
         ),
         (
@@ -48,7 +48,6 @@ import Testing
             #"{"do":"restoreRows","path":"p.db","table":"item","set":"s","size":7,"generations":["1.0.0+0a3b5802"]}"#
         ),
         (.keep(why: "is \"there\""), #"{"do":"keep","why":"is \"there\""}"#),
-        (.postpone(path: "t.db", why: "open"), #"{"do":"postpone","path":"t.db","why":"open"}"#),
         (
             .attach(main: "user", names: ["food", "pantry"]),
             #"{"do":"attach","main":"user","names":["food","pantry"]}"#
@@ -71,7 +70,7 @@ import Testing
     }
 
     @Test func `the test table has every kind of change`() {
-        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...21))
+        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...20))
     }
 
     /// Numbers the kinds of changes. The switch is exhaustive, so a new kind cannot be added without changing this
@@ -81,7 +80,6 @@ import Testing
         case .confirm: 1
         case .retire: 2
         case .unlink: 3
-        case .adopt: 4
         case .seal: 5
         case .linkInPlace: 6
         case .restore: 7
@@ -96,9 +94,9 @@ import Testing
         case .quarantine: 16
         case .replace: 17
         case .migrate: 18
-        case .keepTemplate: 19
-        case .restoreRows: 20
-        case .postpone: 21
+        case .keepTemplate: 4
+        case .restoreRows: 19
+        case .displace: 20
         }
     }
 
