@@ -44,7 +44,8 @@ public struct CopyStep: Step {
         let path = context.path(of: database)
         if context.isSetAside(path) { return .create(path: path, size: database.size) }
         switch try context.occupant(of: database) {
-        case .nothing, .missing, .generationLink: return .create(path: path, size: database.size)
+        case .nothing, .generationLink: return .create(path: path, size: database.size)
+        case .missing(let before): throw context.missing(before, at: path)
         case .own, .cache, .claimed, .foreign, .link, .obstacle:
             // The delete step has determined whether the existing cache matches.
             guard let reason = context.displacement(at: path) else {
@@ -144,7 +145,7 @@ public struct CopyStep: Step {
             case .replace(let new): try WritableStaging(context: context).stage(effect.database, as: new.path)
             case .restoreRows:
                 guard let restored = context.plan.restoring else { continue }
-                let waiting = Staging.restoredRows(in: context.staging)
+                let waiting = Staging.restored(in: context.staging)
                 try Files.copy(restored, to: waiting, mode: 0o600)
                 try Files.seal(waiting, mode: 0o600)
             case .migrate(let path, let members, _, _, _):

@@ -49,7 +49,7 @@ extension Orchestrator {
             // Users who could not read the database must not be able to read its copy.
             let output = try PinnedDirectory.output(Files.directory(of: file))
             defer { withExtendedLifetime(output) {} }
-            let mode = try set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
+            let mode = try set.record?.owner.map { UInt32($0.mode) } ?? set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
             do {
                 try Files.copy(copy, to: file, mode: mode & 0o777)
                 try Files.syncFile(file)
@@ -261,6 +261,7 @@ extension Orchestrator {
         {
             throw damaged(set, file, error.why ?? error.what)
         }
+        try DatabaseHeader.setRollbackMode(at: whole)
         var validation = Validation(
             name: Files.name(of: file), path: whole, depth: .quick,
             processor: CheckTime().seconds(for: try Files.facts(whole)?.size ?? 0))

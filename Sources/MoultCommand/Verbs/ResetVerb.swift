@@ -79,15 +79,15 @@ enum ResetVerb {
     }
 
     private static func show(_ reset: Orchestrator.Reset, _ done: String, _ call: Call) {
-        call.output.print(json: reset.json) { page in
+        call.output.print(json: reset.json(call.storeWords)) { page in
             page.line("\("~", .changed) \(done)")
             if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
-            writeSalvage(of: reset, to: &page)
+            writeSalvage(of: reset, call.storeWords, to: &page)
         }
     }
 }
 
-private func writeSalvage(of reset: Orchestrator.Reset, to page: inout Page) {
+private func writeSalvage(of reset: Orchestrator.Reset, _ storeWords: [String], to page: inout Page) {
     guard let salvage = reset.salvage else { return }
     if let file = reset.salvaged {
         page.line("  \(counted(salvage.rows, "row")) salvaged to \(file)")
@@ -105,5 +105,5 @@ private func writeSalvage(of reset: Orchestrator.Reset, to page: inout Page) {
             page.line("  table \(table.name): \(table.why ?? "it is damaged")")
         }
     }
-    if let again = reset.again { page.line("  Free some space, then salvage the old files: \(again)") }
+    if let again = reset.again(storeWords) { page.line("  Remove the cause, then salvage the old files: \(again)") }
 }

@@ -126,9 +126,11 @@ struct ContentTransfer {
 
     /// Leaves all old content behind. The rows are counted for information, if they can be read.
     private func leave(_ live: Connection, _ displacement: Displacement?) throws {
-        guard try live.int("PRAGMA page_count") > 0 else { return }
         do {
-            displacement?.keepAll(rows: try AppContent.rowCounts(of: live, ignoring: ReleaseMarker.tables))
+            let rows = try AppContent.rowCounts(of: live, ignoring: ReleaseMarker.tables)
+            // A copy of an empty file has one page, and nothing to keep.
+            if try live.int("PRAGMA page_count") == 1, try live.int("SELECT count(*) FROM sqlite_schema") == 0 { return }
+            displacement?.keepAll(rows: rows)
         } catch let error as MoultError where error.code == .databaseCorrupt { displacement?.keepAll(rows: nil) }
     }
 

@@ -207,6 +207,14 @@ final class LockedDatabase {
         }
     }
 
+    /// The schema version of the locked content. A backup increases it.
+    var schemaVersion: Int64 {
+        get throws {
+            if case .wal? = lock { return try reader.int("PRAGMA schema_version") }
+            return try writer.int("PRAGMA schema_version")
+        }
+    }
+
     /// Copies the locked content into a private file.
     func copyLockedContent(to copy: String) throws {
         let target = try Connection(path: copy, access: .readWriteCreate)

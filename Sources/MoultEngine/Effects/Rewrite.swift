@@ -51,7 +51,7 @@ final class Rewrite: WritableEffect {
     }
 
     static func schemaVersion(_ connection: Connection) throws -> UInt64 {
-        UInt64(truncatingIfNeeded: try connection.int("PRAGMA schema_version"))
+        UInt64(bitPattern: try connection.int("PRAGMA schema_version"))
     }
 
     var facts: [String: UInt64] {
@@ -113,7 +113,6 @@ final class Rewrite: WritableEffect {
     private func carry(from old: Connection) throws {
         let source = try self.source ?? openSource()
         self.source = source
-        before = try Self.schemaVersion(old)
         carried = nil
         do {
             carried = try source.transaction(.immediate) { try transfer.run(from: old, to: source, displacement) }
@@ -153,6 +152,7 @@ final class Rewrite: WritableEffect {
         guard let live else { return }
         try SoleName.require(place)
         try live.requirePlace()
+        before = UInt64(bitPattern: try live.schemaVersion)
         if try live.hasChanged() { try carryAgain(live) }
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
         guard let source else { return }
@@ -170,7 +170,6 @@ final class Rewrite: WritableEffect {
         try live.copyLockedContent(to: present)
         let (before, now, first) = (try openCopy(copy), try openCopy(present), try openCopy(pristine))
         if try update(source, from: before, to: now, first) {
-            self.before = try Self.schemaVersion(now)
         } else {
             try restore(source, from: first)
             try carry(from: now)

@@ -67,7 +67,7 @@ extension WritableEffects {
         return RowRestore(
             effect, place: place(path), table: table,
             rule: source.flatMap { rule(of: table, from: $0.database, $0.sequence, to: database) },
-            source: Staging.restoredRows(in: transaction.directory),
+            source: Staging.restored(in: transaction.directory),
             shipped: zip(generations, origins).map { ($1.file, $0 == plan.to.generation) },
             patience: transaction.patience)
     }
