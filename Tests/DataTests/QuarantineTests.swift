@@ -50,6 +50,16 @@ import Testing
         #expect(rows.sorted() == [2, 3], "\(sets)")
     }
 
+    @Test func `the rows of a database that does not fit the installed release are counted`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE note(t);"), .shared("CREATE TABLE item(name);")])
+        try shop.install("1.0.0")
+        for (file, table) in [("diary", "note"), ("app", "item")] {
+            try shop.sql("\(file).db", "DROP TABLE \(table); CREATE TABLE own(x); INSERT INTO own VALUES(1), (2)")
+            try shop.must("reset", file, "--set-user-data-aside")
+            #expect(try list().last?["rows"]?.line == #"{"own":2}"#, "\(file)")
+        }
+    }
+
     @Test func `an export does not go next to a sidecar of another database`() throws {
         try begin()
         let file = shop.scratch.path("export.db")

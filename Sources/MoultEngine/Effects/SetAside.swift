@@ -31,6 +31,8 @@ package final class SetAside: WritableEffect {
     /// The staging directory with the salvaged rows and their report.
     let salvaged: String
     private var readable: Bool?
+    /// Whether SQLite can read the file, even if the content does not belong to the installed database.
+    private var isDatabase = false
     /// The file, if it could be drained.
     private let drained: DrainedFile
     /// The lease that keeps other processes from opening a file that could not be drained.
@@ -157,8 +159,13 @@ package final class SetAside: WritableEffect {
         guard try Files.facts(place)?.kind == .file else { return }
         // Draining would change the file, and its sidecars may be in quarantine already.
         if recordedContent != nil, wasChanged == false { readable = false }
-        if try isReadable() {
-            record.rows = try Self.rows(place)
+        let isReadable = try isReadable()
+        if isDatabase {
+            let rows = try Self.rows(place)
+            // A damaged file may have rows that cannot be counted.
+            record.rows = isReadable || rows?.isEmpty == false ? rows : nil
+        }
+        if isReadable {
             try setModeOfRestoredFile()
             if try Self.drain(drained) { return }
         }
@@ -180,7 +187,8 @@ package final class SetAside: WritableEffect {
     /// Returns whether draining keeps all content. Evaluated once, before the file is drained.
     func isReadable() throws -> Bool {
         if let readable { return readable }
-        let isReadable = try Self.isReadable(place) && fits()
+        isDatabase = try Self.isReadable(place)
+        let isReadable = try isDatabase && fits()
         readable = isReadable
         return isReadable
     }
