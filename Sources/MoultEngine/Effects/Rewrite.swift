@@ -81,7 +81,7 @@ final class Rewrite: WritableEffect {
         try carry(from: old)
         try old.close()
         // Under the lock, only the name has to be synced.
-        if displacement?.isKept == true { try Files.syncFile(copy) }
+        if let displacement, displacement.isKept { try Files.syncFile(displacement.kept(of: copy)) }
     }
 
     /// The copy of a staged file that has another page size than the template.
@@ -92,7 +92,7 @@ final class Rewrite: WritableEffect {
     /// Removes the files that an earlier attempt left.
     private func discard() throws {
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
-        for path in [copy, repaged] { try ([""] + SidecarSuffixes.all).forEach { try Files.remove(path + $0) } }
+        for path in [copy, repaged] + (displacement?.rows.map { [$0] } ?? []) { try ([""] + SidecarSuffixes.all).forEach { try Files.remove(path + $0) } }
     }
 
     /// Gives the staged file the page size of a file in WAL mode, which SQLite cannot change.

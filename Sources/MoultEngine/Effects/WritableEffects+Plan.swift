@@ -28,8 +28,8 @@ extension WritableEffects {
                     effect, place: place(path), waiting: transaction.waiting(path),
                     copy: "\(transaction.directory)/held/\(path)", template: try template(effect),
                     transfer: try transfer(effect, path),
-                    displacement: try displacement(effect, place(path)), patience: transaction.patience,
-                    adopt: { try adoption?.copy($0) }, isDone: { [unowned self] in try isReplaced(effect, path) }))
+                    displacement: try displacement(effect, place(path), rows: rows(effect, path)),
+                    patience: transaction.patience, adopt: { try adoption?.copy($0) }, isDone: { [unowned self] in try isReplaced(effect, path) }))
         }
         var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
         all += try plan.effects.compactMap { try rowRestore($0) }
@@ -140,8 +140,14 @@ extension WritableEffects {
     }
 
     /// Creates the gate for old content.
-    private func displacement(_ effect: Effect, _ place: String) throws -> Displacement {
-        Displacement(place: place, directory: try shelf(effect, place), record: try record(effect, place))
+    private func displacement(_ effect: Effect, _ place: String, rows: String? = nil) throws -> Displacement {
+        Displacement(place: place, directory: try shelf(effect, place), record: try record(effect, place), rows: rows)
+    }
+
+    /// Returns the path for rows that an update leaves behind; nil if the whole content must be kept, because an undo restores it.
+    private func rows(_ effect: Effect, _ path: String) -> String? {
+        let isUpdated = effect.database.flatMap(release.database)?.kind.isReplaced ?? false
+        return isUpdated && transaction.layout.onlyFile == nil ? "\(transaction.directory)/held/\(path).rows" : nil
     }
 
     private func shelf(_ effect: Effect, _ path: String) throws -> String {
