@@ -23,9 +23,9 @@ enum QuarantineVerb {
         "quarantine", .operators, "list, export, restore or remove old content of databases",
         discussion: [
             """
-            An update never destroys data that an app or a user wrote. If the new file lacks some of this data, the \
-            complete old database goes to quarantine, with the reason, the release and the number of rows. Only \
-            caches are removed automatically, when they exceed the "quarantineLimit" in moult.json.
+            An update never destroys data that an app or a user wrote. Rows that the new content lacks go to quarantine, \
+            and if anything else differs, the complete old database does, with the reason, the release and the number \
+            of rows. Older sets of rows of a database are collected in one set. Only caches are removed automatically, when they exceed the "quarantineLimit" in moult.json.
             """
         ],
         arguments: [set], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
@@ -150,6 +150,7 @@ extension QuarantineVerb {
             for (name, rows) in (set.record?.rows ?? [:]).sorted(by: { $0.key < $1.key }) where rows > 0 {
                 row("rows", "\(rows) in table \(name) when the database was set aside")
             }
+            if set.record?.isRows == true { row("kept", "only these rows: nothing else differed from the release") }
             row("files", set.directory)
             page.table(table)
         }

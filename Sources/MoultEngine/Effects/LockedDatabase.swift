@@ -77,11 +77,6 @@ final class LockedDatabase {
     private static let pagesOfPiece: Int32 = 100
     private static let timeForPieces = Duration.seconds(2)
 
-    /// Throws if new content has another text encoding: an open connection keeps the encoding of the first schema that it read.
-    func requireEncoding(of new: Connection) throws {
-        try Self.requireSameEncoding(path, encoding(), new.header().encoding?.description)
-    }
-
     /// Throws if both encodings are known and differ.
     static func requireSameEncoding(_ path: String, _ old: String?, _ new: String?) throws {
         guard let old, let new, old != new else { return }
@@ -91,18 +86,6 @@ final class LockedDatabase {
                 "the text encoding of the file is \(old), that of the release is \(new), and open connections would fail",
             now: "Nothing was changed. Convert the new database to \(old): "
                 + "(echo \"PRAGMA encoding = '\(old)';\"; sqlite3 NEW.db .dump) | sqlite3 CONVERTED.db")
-    }
-
-    /// Returns the text encoding; nil if nothing was created in the database yet.
-    private func encoding() throws -> String? {
-        guard case .wal? = lock else { return try writer.fileSize() > 0 ? writer.header().encoding?.description : nil }
-        // The first pages may be in the -wal only, and a connection keeps the encoding that it has read.
-        let fresh = try Connection(path: path, access: .readWrite, busyTimeout: Self.turn)
-        try fresh.set(.noCheckpointOnClose, true)
-        let name = try fresh.int("PRAGMA page_count") == 0 ? nil : fresh.scalar("PRAGMA encoding")
-        try fresh.close()
-        if case .text(let name)? = name { return name }
-        return nil
     }
 
     // MARK: the lock

@@ -24,7 +24,8 @@ extension WritableEffects {
         return Rewrite(
             effect, place: place(new.path), waiting: transaction.waiting(new.path),
             copy: Staging.held(new.path, in: transaction.directory), template: try template(new),
-            transfer: try transfer(effect, new), displacement: try displacement(effect, place(new.path)),
+            transfer: try transfer(effect, new),
+            displacement: try displacement(effect, place(new.path), rows: rows(effect, new.path)),
             patience: transaction.patience, isDone: { [unowned self] in try isReplaced(effect, new) })
     }
 
@@ -107,8 +108,14 @@ extension WritableEffects {
     }
 
     /// Creates the gate for old content.
-    private func displacement(_ effect: Effect, _ place: String) throws -> Displacement {
-        Displacement(place: place, directory: try shelf(effect, place), record: try record(effect, place))
+    private func displacement(_ effect: Effect, _ place: String, rows: String? = nil) throws -> Displacement {
+        Displacement(place: place, directory: try shelf(effect, place), record: try record(effect, place), rows: rows)
+    }
+
+    /// Returns the path for rows that an update leaves behind; nil if the whole content must be kept, because an undo restores it.
+    private func rows(_ effect: Effect, _ path: String) -> String? {
+        let isUpdated = effect.database.flatMap(release.database)?.kind.isReplaced ?? false
+        return isUpdated && transaction.layout.onlyFile == nil ? Staging.held("\(path).rows", in: transaction.directory) : nil
     }
 
     private func shelf(_ effect: Effect, _ path: String) throws -> String {

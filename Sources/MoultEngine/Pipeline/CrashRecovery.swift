@@ -291,10 +291,11 @@ package struct CrashRecovery {
     }
 
     private func stuck(_ plan: Plan, _ error: any Error, isForward: Bool) -> MoultError {
-        // Only advice about the system applies here. Any other advice is for starting an update, which would lead back to this
-        // error.
-        let isSystems = Files.isDenied(error) || (error as? MoultError)?.cause is Errno
-        let remedy = isSystems ? (error as? MoultError)?.now : nil
+        // Only advice about the system or the file's names applies here. Any other advice is for starting an update, which would
+        // lead back to this error.
+        let cause = error as? MoultError
+        let isApplicable = Files.isDenied(error) || cause?.cause is Errno || cause?.code == .severalNames
+        let remedy = isApplicable ? cause?.now : nil
         return MoultError(
             .stuck, .stuck,
             what: "the unfinished \(plan.title) in \(layout.root) cannot be \(isForward ? "finished" : "undone")",

@@ -47,7 +47,7 @@ package struct QuarantineShelf {
                 "rows": record?.rows.map { rows in
                     .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
                 },
-                "directory": .string(directory), "file": .optional(file),
+                "rowsOnly": record?.isRows == true ? true : nil, "directory": .string(directory), "file": .optional(file),
             ])
         }
 
@@ -62,12 +62,14 @@ package struct QuarantineShelf {
                     ? "a file that was at the path of a database is"
                     : record?.reason == .changed
                         ? "the read-only file, which a program had changed, is" : "the old database is"
-            return "\(what): \(kept) in quarantine"
-                + (rows == 0
+            let isRows = record?.isRows ?? false
+            let lost = "\(counted(rows, "row")) that the new content does not have"
+            return "\(what): \(isRows ? "\(lost) \(rows == 1 ? "is" : "are")" : kept) in quarantine"
+                + (rows == 0 || isRows
                     ? ""
                     : record?.reason == .migrated
                         ? ", with the old values of \(counted(rows, "row"))"
-                        : ", with \(counted(rows, "row")) that the new content does not have")
+                        : ", with \(lost)")
                 + "; see it with: \(shellLine(["moult", "quarantine"] + storeWords))"
         }
     }
@@ -91,7 +93,7 @@ package struct QuarantineShelf {
         try sets().filter { Files.name(of: $0.directory).hasPrefix("\(transaction)-") }
     }
 
-    private func set(_ directory: String) throws -> Set? {
+    package func set(_ directory: String) throws -> Set? {
         guard let facts = try Files.facts(directory), facts.kind == .directory else { return nil }
         let record = try QuarantineRecord(in: directory)
         let hasMainFile = try record.map { try Files.facts("\(directory)/\($0.keptName)") != nil } ?? true
