@@ -123,13 +123,13 @@ sample: sample-packages release
 	scripts/proof/run .build/release/moult --sample 20 \
 		--flow "first install" --flow "update" --flow "rollback" --flow "shared" \
 		--flow "shared, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
-		--flow "chain of two releases" --flow "cache reset" --flow "adoption" \
-		--flow "rows left behind" --flow "migration that changes values" --flow "rollback to 0+adopted, reference" \
+		--flow "chain of two releases" --flow "cache reset" --flow "first install over a file, shared" \
+		--flow "rows left behind" --flow "migration that changes values" --flow "first install over a file, reference" --flow "restore of a file from before moult" \
 		--flow "restore, user, WAL" --flow "several databases, WAL" \
 		--flow "replace a file" --flow "undo the replacement of a file"
 	scripts/proof/crowd .build/release/moult --rounds 2 \
 		--flow "update" --flow "rollback" --flow "shared" --flow "shared, WAL" --flow "user migration" \
-		--flow "rows left behind" --flow "migration that changes values, WAL" --flow "rollback to 0+adopted, shared"
+		--flow "rows left behind" --flow "migration that changes values, WAL" --flow "first install over a file, shared"
 	scripts/ledger/run .build/release/moult --stories 60 --save .build/ledger
 	scripts/broken/run .build/release/moult --page docs/proof.md
 

@@ -1,7 +1,7 @@
 """Finds every row that an app or a user wrote in the files of a store, without using moult.
 
-After a recovery, a row may be in four places: in a database, in its table `moult_rejected`, in a complete set in quarantine, or in
-a generation of adopted files. A row that is in none of these places is lost.
+After a recovery, a row may be in three places: in a database, in its table `moult_rejected`, or in a complete set in quarantine.
+A row that is in none of these places is lost.
 """
 import collections, copy, json, os, sqlite3
 
@@ -9,7 +9,7 @@ from harness.files import is_sound, opened
 
 OWN = ("moult_release", "moult_rejected")
 RECORD = {"quarantine", "database", "kind", "path", "why", "time", "release", "reason"}
-REASONS = {"replaced", "rolled-back", "migrated", "reset", "taken-over", "unfit-cache", "undone", "restored"}
+REASONS = {"replaced", "rolled-back", "migrated", "reset", "taken-over", "unfit-cache", "undone", "restored", "foreign"}
 
 
 def row(table, columns, values):
@@ -75,17 +75,9 @@ def sets(store):
             for name in quarantined(store) if not fault(store, name)]
 
 
-def adopted(store):
-    shelf = os.path.join(store, ".moult/generations")
-    generations = sorted(os.listdir(shelf)) if os.path.isdir(shelf) else []
-    return [Place("adopted", f"{generation}/{name}", os.path.join(shelf, generation, name))
-            for generation in generations if generation.startswith("0+adopted")
-            for name in sorted(os.listdir(os.path.join(shelf, generation))) if name.endswith(".db")]
-
-
 def settled(store):
     """Returns every place where a row may be in a store without an unfinished update."""
-    return databases(store) + sets(store) + adopted(store)
+    return databases(store) + sets(store)
 
 
 def anywhere(store):
@@ -121,8 +113,8 @@ def fault(store, name):
     file = os.path.join(store, ".moult/quarantine", name, os.path.basename(known["path"]))
     if not os.path.isfile(file):
         return f"{os.path.basename(file)} is missing"
-    # A reset sets aside databases that do not load.
-    if known["reason"] not in ("reset", "unfit-cache") and read(file) is None:
+    # A file that does not load is kept as it is.
+    if known["reason"] not in ("reset", "unfit-cache", "foreign") and read(file) is None:
         return f"{os.path.basename(file)} does not load"
     return None
 
@@ -147,8 +139,8 @@ class Ledger:
         return found
 
     def faults(self, store):
-        """Returns why a store without an unfinished update has not kept every row once: in a database, in moult_rejected, in a
-        complete set in quarantine or in 0+adopted."""
+        """Returns why a store without an unfinished update has not kept every row once: in a database, in moult_rejected or
+        in a complete set in quarantine."""
         found = settled(store)
         missing, doubled = self.missing(found), self.doubled(found)
         return [f"rows are duplicated: {text(doubled)}"] * bool(doubled) + [f"rows are lost: {text(missing)}"] * bool(missing) + [

@@ -1,5 +1,4 @@
-"""Predicts the result of each operation: the content of every file, the rejected, kept and adopted rows, and the exit
-status."""
+"""Predicts the result of each operation: the content of every file, the rejected and kept rows, and the exit status."""
 import collections, copy, sqlite3
 
 from carry import Carried, Refused, carry
@@ -34,7 +33,7 @@ class State:
     """The known state of the store."""
 
     def __init__(self):
-        self.installed = None       # the index of a release, or the name of an adopted generation
+        self.installed = None       # the index of a release
         self.before = []            # (from, to) of each change of the installed release, the newest last
         self.generations = []       # indexes of releases that are kept
         self.highest = -1           # the newest release that was ever installed
@@ -43,8 +42,12 @@ class State:
         self.holds = {}             # the versions on hold
         self.files = {}             # path: File
         self.sets = {}              # directory: Kept
-        self.adopted = {}           # generation: {path: File}
         self.opened = {}            # path: "idle", "read" or "write"
+
+    def is_locked(self, path):
+        """Returns whether a process prevents the replacement of the content: a writer, and in rollback mode also a reader."""
+        how = self.opened.get(path)
+        return how == "write" or how == "read" and not self.files[path].wal
 
     def copy(self):
         made = State()
@@ -52,16 +55,16 @@ class State:
         made.holds, made.files, made.sets = dict(self.holds), dict(self.files), dict(self.sets)
         made.copied = self.copied
         made.highest, made.perhaps = self.highest, self.perhaps
-        made.adopted, made.opened = {g: dict(f) for g, f in self.adopted.items()}, dict(self.opened)
+        made.opened = dict(self.opened)
         return made
 
 
 class Outcome:
     """One possible result of an operation."""
 
-    def __init__(self, exits, state, kept=(), adopted=(), rejected=None, same=False, loose=None, rows=None):
+    def __init__(self, exits, state, kept=(), rejected=None, same=False, loose=None, rows=None):
         self.exits, self.state = exits, state
-        self.kept, self.adopted = list(kept), dict(adopted)
+        self.kept = list(kept)
         self.rejected = rejected or {}   # path: [(table, columns, row, whose)]
         self.same, self.loose = same, loose
         self.removed = set()             # sets in quarantine that the operator removes
@@ -126,8 +129,6 @@ class Oracle:
                         return self.switch(state, index, op, choose)
                     return same
                 return same
-            if isinstance(state.installed, str):
-                return Outcome({DONE, REFUSED} | ({BUSY} if state.opened else set()), None, loose="after going back to an adopted file")
             if state.installed is not None and index < state.installed and not op.get("downgrade"):
                 return same
             if index != state.installed and not op.get("downgrade"):
@@ -143,12 +144,6 @@ class Oracle:
             if state.installed is None:
                 return Outcome({REFUSED, 1}, state, same=True)
             wanted = op.get("to")
-            if isinstance(wanted, str):
-                if wanted not in state.adopted or wanted == state.installed:
-                    return same
-                return self.to_adopted(state, wanted, choose)
-            if isinstance(state.installed, str):
-                return Outcome({DONE, REFUSED} | ({BUSY} if state.opened else set()), None, loose="from an adopted generation")
             if wanted is not None:
                 if wanted not in state.generations or wanted == state.installed:
                     return same
@@ -183,32 +178,21 @@ class Oracle:
         except Busy:
             return set()
 
-    def to_adopted(self, state, name, choose):
-        after = state.copy()
-        after.installed = name
-        after.before.append((state.installed, name))
-        found = Outcome({DONE, REFUSED} | ({BUSY} if state.opened else set()), None, loose="back to an adopted file")
-        found.plain = state.adopted[name]
-        found.leads_to = name
-        return found
-
     def reset(self, state, op):
         def predict(choose):
             name = op["db"]
-            if isinstance(state.installed, str):
-                return Outcome({DONE, REFUSED, 1, 64}, None, loose="reset of an adopted file")
-            db = self.release(state.installed).databases.get(name) if isinstance(state.installed, int) else None
+            db = self.release(state.installed).databases.get(name) if state.installed is not None else None
             if db is None or db["kind"] == "reference":
                 return Outcome({REFUSED, 1, 64}, state, same=True)
             if db["kind"] != "cache" and not op.get("aside"):
                 return Outcome({REFUSED}, state, same=True)
             file = state.files.get(db["path"])
-            if db["path"] in state.opened:
+            if file and state.is_locked(db["path"]):
                 return Outcome({BUSY}, state, same=True)
             if file and file.link and choose("reset of a link", True, False):
                 return Outcome({REFUSED}, state, same=True)
             after = state.copy()
-            after.files[db["path"]] = File(self.shipped_content(db), name=name, kind=db["kind"], link=bool(file and file.link))
+            after.files[db["path"]] = File(self.shipped_content(db), name=name, kind=db["kind"], wal=bool(file and file.wal), link=bool(file and file.link))
             kept = []
             if file:
                 kept = [Kept(name, db["kind"], db["path"], self.release(state.installed).version, {"reset"}, file)]
@@ -245,15 +229,17 @@ class Switch:
         self.oracle, self.state, self.op, self.choose, self.purpose = oracle, state, op, choose, purpose
         self.index = index
         self.target = oracle.release(index)
-        self.before = oracle.release(state.installed) if isinstance(state.installed, int) else None
+        self.before = oracle.release(state.installed) if state.installed is not None else None
         self.after = state.copy()
-        self.kept, self.adopted, self.rejected, self.rows = [], {}, {}, {}
+        self.kept, self.rejected, self.rows = [], {}, {}
         self.loose = None
         self.busy = False
 
     def outcome(self):
         if self.state.installed == self.index and self.purpose == "rollback":
             raise Refused("the same release")
+        if set(self.op.get("take", ())) - set(self.target.databases):
+            raise Refused("no such database to take over")
         if self.state.copied and self.choose("a copied store", False, True):
             # The contract does not say that a copy behaves like the original.
             raise Refused("a copied store")
@@ -285,7 +271,7 @@ class Switch:
             found.purpose = self.purpose
             found.highest = self.after.highest
             return found
-        found = Outcome({DONE}, self.after, self.kept, self.adopted, self.rejected, rows=self.rows)
+        found = Outcome({DONE}, self.after, self.kept, self.rejected, rows=self.rows)
         found.migrated = {kept.database for kept in self.kept if "migrated" in kept.reasons}
         return found
 
@@ -349,29 +335,28 @@ class Switch:
         elif before and before["kind"] == "cache":
             self.loose = "cache becomes reference"
         else:
-            self.adopt(db, file)
+            self.keep_foreign(db, file)
         del self.after.files[db["path"]]
 
     def take(self, db, file, before):
-        if db["kind"] == "shared":
-            # The content is replaced like that of any shared database.
-            self.hold(db, file.but(plain=False))
-        else:
-            self.block(db)
-            if file.link:
-                raise Refused("link")
+        self.hold(db, file)
+        if db["kind"] != "shared" and file.link:
+            raise Refused("link")
         rows = {table: (0, len(file.content.rows(table))) for table in file.content.tables} if file.content else {}
         self.kept.append(Kept(db["name"], before["kind"], db["path"], self.version(db), {"taken-over"}, file, rows))
         self.rows[db["name"]] = rows
 
-    def adopt(self, db, file):
-        self.block(db)
-        self.adopted[db["path"]] = file
+    def keep_foreign(self, db, file, rows=None):
+        """Keeps a file that was at the path before moult, or that no installed release has there."""
+        self.hold(db, file)
+        if rows is None:
+            rows = {table: (0, count) for table, count in file.content.row_counts().items()} if file.content else {}
+        self.kept.append(Kept(db["name"], "user", db["path"], "", {"foreign"}, file, rows))
 
-    def block(self, db):
-        """Requires that no process has the file open."""
-        if db["path"] in self.state.opened:
-            self.busy = True
+    def replace(self, db, file):
+        """Replaces the whole content: in place, or by another file if SQLite cannot open it."""
+        self.hold(db, file)
+        self.create(db, wal=file.wal and file.content is not None)
 
     def cache(self, db, file, before):
         if not file:
@@ -379,18 +364,17 @@ class Switch:
             return
         if before and before["kind"] in ("user", "shared"):
             self.take(db, file, before)
-            # Whether the new file is in WAL mode like the old file is not specified.
-            self.create(db, None)
+            self.replace(db, file)
             return
         shipped = self.oracle.shipped_content(db)
         fits = file.content is not None and file.content.objects == shipped.objects
         if fits:
             if file.link or before:
                 return
-            # A cache of an earlier release stays as long as that release is kept; anything else becomes a generation.
+            # A cache of an earlier release stays as long as that release is kept; anything else is kept.
             if file.plain or self.choose("a fitting file at a new cache", False, True):
-                self.adopt(db, file)
-                self.create(db, None)
+                self.keep_foreign(db, file)
+                self.replace(db, file)
             return
         if file.link and not (before and before["kind"] == "cache"):
             # The target of the link may be data of an app.
@@ -400,25 +384,22 @@ class Switch:
             return
         if file.content is None and file.readable and self.choose("a cache with a sound schema and damaged rows", False, True):
             return
-        if db["path"] in self.state.opened:
-            if not before:
-                self.busy = True
-            # Otherwise, the cache stays until no process has it open.
-            return
         if (file.plain or not before) and self.choose(f"a file at a cache: {db['name']}", file.plain, not file.plain):
-            self.adopt(db, file)
+            self.keep_foreign(db, file)
+        elif self.state.is_locked(db["path"]):
+            # A later update replaces it.
+            return
         else:
             self.kept.append(Kept(db["name"], "cache", db["path"], self.version(db), {"unfit-cache"}, file))
-        self.create(db, None)
+        self.replace(db, file)
 
     def user(self, db, file, before):
         if not file:
             self.create(db)
             return
         if before and before["kind"] == "cache" and not file.link:
-            self.block(db)
             self.kept.append(Kept(db["name"], "cache", db["path"], self.version(db), {"unfit-cache"}, file))
-            self.create(db, None)
+            self.replace(db, file)
             return
         if before and before["kind"] in ("cache", "reference"):
             self.loose = f"{before['kind']} becomes user"
@@ -456,9 +437,7 @@ class Switch:
             raise Refused("a migration loses rows")
         if lacks(made, template):
             raise Refused("the schema does not fit")
-        how = self.state.opened.get(db["path"])
-        if how == "write" or how == "read" and not file.wal:
-            self.busy = True
+        self.hold(db, file)
         losses = lost_by_migration(file.content, made, self.choose)
         if losses:
             kind = self.before.databases.get(db["name"], db)["kind"] if self.before else "user"
@@ -473,12 +452,11 @@ class Switch:
             return
         if before and before["kind"] == "user":
             self.take(db, file, before)
-            # Whether the new file is in WAL mode like the old file is not specified.
-            self.create(db, None)
+            self.replace(db, file)
             if file.content is not None:
                 # The whole file is kept; rows that the release preserves are also carried over, if the file has its tables.
                 moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, accept=True)
-                self.replaced(db, file.but(wal=None), moved)
+                self.replaced(db, file, moved)
             return
         if file.link and not (before and before["kind"] == "shared"):
             raise Refused("link")
@@ -490,9 +468,8 @@ class Switch:
             earlier = before
         if file.content is None:
             if earlier is None and self.choose("a damaged file that no installed release has", True, False):
-                self.adopt(db, file)
-                # According to its header, the file may be in WAL mode.
-                self.create(db, None if file.readable else False)
+                self.keep_foreign(db, file)
+                self.replace(db, file)
             return
         if file.content.marker == db["sha256"] and (
                 earlier is None or not self.choose("the same content, and another preserve", False, True)):
@@ -525,17 +502,17 @@ class Switch:
         release."""
         moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, adopting=True)
         self.replaced(db, file, moved)
-        # Values of dropped columns are still in the adopted file, so the plan may or may not count their rows as dropped.
+        # Values of dropped columns are still in the kept file, so the plan may or may not count their rows as dropped.
         self.rows[db["name"]] = {table: (0, most) for table, (_, most) in moved.kept.items()}
         if file.plain or self.choose("the file of a dropped database", True, False):
-            self.adopted[db["path"]] = file
+            self.keep_foreign(db, file, self.rows[db["name"]])
         else:
             self.loose = "the file of a dropped database comes back"
 
     def hold(self, db, file):
-        """Applies rule 11: a replacement waits for writers, and in rollback mode also for readers."""
-        how = self.state.opened.get(db["path"])
-        if how == "write" or how == "read" and not file.wal:
+        """Applies rule 11: a replacement waits for writers, and in rollback mode also for readers. A file that is set aside must not
+        be open."""
+        if self.state.is_locked(db["path"]) or db["path"] in self.state.opened and (db["kind"] == "reference" or file.content is None):
             self.busy = True
 
 

@@ -5,8 +5,8 @@ APP = ("app insert", "app update", "app delete")
 ROWS = {
     "acknowledged": "rows acknowledged: inserted or changed by the app", "rows kept in their databases": "rows found in their database after a command, added up",
     "rows rejected": "rows of the app in moult_rejected", "shipped rows rejected": "shipped rows in moult_rejected",
-    "sets in quarantine": "sets in quarantine", "rows in quarantine": "rows counted in quarantine", "files adopted": "files adopted",
-    "rows adopted": "rows in adopted generations", "restored": "restores from quarantine", "exports": "exports from quarantine",
+    "sets in quarantine": "sets in quarantine", "rows in quarantine": "rows counted in quarantine", "foreign sets": "of these from before moult",
+    "restored": "restores from quarantine", "exports": "exports from quarantine",
     "rows written meanwhile": "rows committed by the app while a command ran", "rows written beside commands": "rows committed by companions of commands", "rows written before recovery": "rows committed by the app after a kill, before recovery",
     "strikes": "commands killed or failed at a system call", "refused": "commands that were refused", "busy": "commands that ended with 75",
     "loose": "operations after which the place of some rows was left open",

@@ -11,8 +11,8 @@ FILE_EVERY = 8
 MODES = (0o600, 0o640, 0o660, 0o644)
 
 
-def story(seed, number, families=FAMILIES):
-    if number % FILE_EVERY == 0:
+def story(seed, number, families=FAMILIES, files=True):
+    if files and number % FILE_EVERY == 0:
         return onefile.story(seed, number)
     rng = random.Random(f"story {seed} {number}")
     chosen = rng.randrange(families)
@@ -64,16 +64,15 @@ def story(seed, number, families=FAMILIES):
             ops.append(op)
             if rng.random() < 0.5:
                 ops.append({"op": "unhold"})
-        elif kind == "adopted":
-            ops.append({"op": "rollback", "to": "0+adopted"})
-            ops.append({"op": "unhold"})
+        elif kind == "foreign":
+            ops.append({"op": "quarantine", "what": "foreign", "pick": rng.randrange(1000)})
         elif kind == "schema":
             ops.append({"op": "schema", "db": rng.choice(shared or writable), "seed": rng.randrange(10**6)})
         elif kind == "mode":
             ops.append({"op": "mode", "db": rng.choice(writable), "wal": rng.random() < 0.7})
         elif kind == "open":
             # These are rare, because a command waits several seconds for a transaction to end.
-            how = rng.choices(["idle", "read", "write"], [40, 1, 1])[0]
+            how = rng.choices(["idle", "read", "write"], [14, 1, 1])[0]
             ops.append({"op": "open", "db": rng.choice(writable), "how": how})
             if len(shared) > 1 and rng.random() < 0.3:
                 # Two open databases: both are replaced, or neither.
@@ -118,7 +117,7 @@ def story(seed, number, families=FAMILIES):
             if rng.random() < 0.3:
                 ops[-1].update(at=rng.choice([1, 1, 2]), call="lease")
         elif kind == "quarantine":
-            ops.append({"op": "quarantine", "what": rng.choice(["list", "export", "export", "export", "restore", "table", "remove"]), "pick": rng.randrange(1000)})
+            ops.append({"op": "quarantine", "what": rng.choice(["list", "export", "export", "export", "restore", "table", "remove", "age"]), "pick": rng.randrange(1000)})
         elif kind == "saved":
             op, at = update(rng, drafts, at)
             ops.append({"op": "saved", "cmd": op})
@@ -165,7 +164,7 @@ def with_companions(ops, seed, number):
 
 
 WEIGHTS = {
-    "write": 36, "apply": 22, "rollback": 5, "adopted": 0.7, "schema": 2.5, "mode": 3, "open": 3, "reset": 3, "damage": 2, "remove": 0.5,
+    "write": 36, "apply": 22, "rollback": 5, "foreign": 0.7, "schema": 2.5, "mode": 3, "open": 3, "reset": 3, "damage": 2, "remove": 0.5,
     "copy": 0.8, "again": 2, "status": 2, "older": 1.5, "kill": 2.5, "full": 0.7, "quarantine": 3, "hold": 1.2, "unhold": 1, "owner": 1,
     "link": 0.4, "plan": 2.5, "pack": 0.4, "plain": 1, "saved": 1.2, "clean": 0.8, "salvage": 0.2, "meanwhile": 2,
 }

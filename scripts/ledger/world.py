@@ -24,7 +24,7 @@ CHECKS = {
     "values": "moult_rejected has the exact values of these rows",
     "quarantine": "quarantine has exactly the predicted sets, with their complete content",
     "record": "set.json names database, kind, path, release, reason and owner",
-    "adopted": "adopted generations are as predicted",
+    "adopted": "the kept copies of a replaced single file are as predicted",
     "plan": "the plan counts the rows that do not survive",
     "migration-plan": "the plan counts the rows of a user database that a migration changes",
     "result": "the result counts the rows that do not survive",
@@ -198,8 +198,8 @@ class World:
 
     def path_of(self, name):
         """Returns the path of a database in the installed release, or in the newest release that had it."""
-        indexes = [self.state.installed] if isinstance(self.state.installed, int) else []
-        for index in indexes + [went for _, went in reversed(self.state.before) if isinstance(went, int)]:
+        indexes = [self.state.installed] if self.state.installed is not None else []
+        for index in indexes + [went for _, went in reversed(self.state.before)]:
             db = self.release(index).databases.get(name)
             if db and db["path"] in self.state.files:
                 return db["path"]
@@ -317,11 +317,8 @@ class World:
             connection.close()
 
     def kind(self, path):
-        if isinstance(self.state.installed, int):
-            db = self.release(self.state.installed).at(path)
-            if db:
-                return db["kind"]
-        return None
+        db = self.release(self.state.installed).at(path) if self.state.installed is not None else None
+        return db["kind"] if db else None
 
     def do_mode(self, op):
         path, file = self.file_of(op)
@@ -391,7 +388,7 @@ class World:
         db = self.release(op["like"]).databases.get(op["db"])
         if not db or os.path.lexists(self.full(db["path"])) or db["path"] in self.state.files:
             return False
-        if isinstance(self.state.installed, int) and self.release(self.state.installed).at(db["path"]):
+        if self.kind(db["path"]):
             return False
         rng = random.Random(op.get("seed", 0))
         path = self.full(db["path"])
@@ -418,8 +415,8 @@ class World:
             self.counts["acknowledged"] += 1
             self.alive[number] = places[0]
         self.state.files[db["path"]] = File(content, name=db["name"], plain=True, wal=wal, kind=db["kind"])
-        # An earlier file with a different owner at this path no longer counts.
-        self.owners.pop(db["path"], None)
+        facts = os.stat(path)
+        self.owners[db["path"]] = (facts.st_uid, stat.S_IMODE(facts.st_mode))
 
     def do_damage(self, op):
         path, file = self.file_of(op)
@@ -522,7 +519,7 @@ class World:
         elif name == "rollback":
             words = ["rollback", "--json"]
             if op.get("to") is not None:
-                words += ["--to", op["to"] if isinstance(op["to"], str) else f"{op['to'] + 1}.0.0"]
+                words += ["--to", f"{op['to'] + 1}.0.0"]
             for taken in op.get("take", ()):
                 words += ["--take-over", taken]
         elif name == "reset":
@@ -566,7 +563,7 @@ class World:
     do_apply = do_rollback = do_reset = do_hold = do_unhold = do_clean = command
 
     def do_salvage(self, op):
-        if "quarantine" not in self.features or not isinstance(self.state.installed, int):
+        if "quarantine" not in self.features or self.state.installed is None:
             return False
         return self.command(op)
 
@@ -586,7 +583,7 @@ class World:
 
     def do_again(self, op):
         """Applies the installed release again, which repairs the release or changes nothing."""
-        if not isinstance(self.state.installed, int):
+        if self.state.installed is None:
             return False
         return self.command({"op": "apply", "to": self.state.installed})
 
@@ -665,8 +662,6 @@ class World:
         inner = self.usable(op["cmd"])
         if self.open or self.options.tools.strike is None or inner["op"] == "reset" and self.state.installed is None:
             return False
-        if inner["op"] == "rollback" and isinstance(inner.get("to"), str):
-            return False
         report = os.path.join(self.directory, "strike")
         before = [self.options.tools.strike, "-o", report, *how, "-n", str(op["at"]), "--"]
         outcomes = list(getattr(self.oracle, inner["op"])(self.state, inner))
@@ -723,8 +718,8 @@ class World:
         both = [Outcome({ending}, unchanged)]
         for outcome in outcomes:
             if not outcome.same:
-                made = Outcome({ending}, outcome.state, outcome.kept, outcome.adopted, outcome.rejected, loose=outcome.loose)
-                made.__dict__.update({k: v for k, v in outcome.__dict__.items() if k in ("leads_to", "purpose", "plain")})
+                made = Outcome({ending}, outcome.state, outcome.kept, outcome.rejected, loose=outcome.loose)
+                made.__dict__.update({k: v for k, v in outcome.__dict__.items() if k in ("leads_to", "purpose")})
                 both.append(made)
         ended.status = ending
         if wrote:
@@ -781,7 +776,7 @@ class World:
             told = {}
             found.append(("status", f"exit {ended.status}: {ended.told[:200]}"))
         installed = self.state.installed
-        if isinstance(installed, int) and told:
+        if installed is not None and told:
             if told.get("version") != self.release(installed).version:
                 found.append(("status", f"status says that {told.get('version')} is installed, but it is {self.release(installed).version}"))
             for db in told.get("databases", []):
@@ -820,12 +815,12 @@ class World:
     def do_quarantine(self, op):
         if "quarantine" not in self.features:
             return False
-        sets = sorted(self.state.sets)
+        what = op["what"]
+        sets = sorted(name for name, kept in self.state.sets.items() if what != "foreign" or kept.reasons == {"foreign"})
         if not sets:
             return False
         chosen = sets[op["pick"] % len(sets)]
         kept = self.state.sets[chosen]
-        what = op["what"]
         if what == "list":
             ended = self.moult("quarantine", "--json")
             told = {one.get("id"): one for one in (ended.events[0].get("quarantine", []) if ended.events else [])}
@@ -837,24 +832,20 @@ class World:
                     found.append(("restore", f"moult quarantine says of {name}: {one}"))
             self.judge(found, op)
         elif what == "export":
-            if kept.file.content is None:
-                return False
-            target = os.path.join(self.directory, f"export-{self.counts['exports']}.db")
-            self.counts["exports"] += 1
-            ended = self.moult("quarantine", "--export", target, chosen)
-            if ended.status != 0:
-                self.judge([("restore", f"export of {chosen} exited with {ended.status}: {ended.told[:300]}")], op)
-            exported = Content.of_file(target)
-            found = [("restore", f"export of {chosen}: {text}") for _, text in exported.differences(kept.file.content)]
-            if sorted(exported.rejected) != sorted(kept.file.content.rejected):
-                found.append(("restore", f"export of {chosen}: moult_rejected differs"))
-            self.judge(found, op)
+            return self.export(op, chosen, kept)
         elif what == "remove":
             outcome = Outcome({DONE}, self.state)
             outcome.removed = {chosen}
             self.conclude(op, self.moult("quarantine", "--remove", chosen), iter([outcome]))
-        elif what in ("restore", "table"):
-            if not isinstance(self.state.installed, int):
+        elif what == "age":
+            # A file from before moult is never removed by its age, unless its set is named.
+            named = [chosen] if kept.reasons == {"foreign"} else []
+            outcome = Outcome({DONE}, self.state)
+            outcome.removed = set(named) or {name for name, kept in self.state.sets.items() if kept.reasons != {"foreign"}}
+            ended = self.moult("quarantine", "--remove", "--older-than", "0", "--user-data", *named)
+            self.conclude(op, ended, iter([outcome]))
+        elif what in ("restore", "table", "foreign"):
+            if self.state.installed is None:
                 return False
             words = ["quarantine", "--restore", chosen]
             table = None
@@ -864,13 +855,40 @@ class World:
                     return False
                 table = tables[op["pick"] % len(tables)]
                 words += ["--table", table]
+            present = self.restorable(kept)
             ended = self.moult(*words)
             exits = {DONE, REFUSED} | ({BUSY} if self.open else set()) | ({1} if kept.file.content is None or any(f.content is None for f in self.state.files.values()) else set())
             outcome = Outcome(exits, None, loose="restore from quarantine")
             outcome.restores = kept
+            if present and not table:
+                locked = self.state.is_locked(kept.path)
+                outcome.exits, outcome.whole = ({BUSY}, None) if locked else ({DONE}, present)
             self.conclude({"op": "restore", "set": chosen, "table": table}, ended, iter([outcome]))
             if ended.status == DONE:
                 self.counts["restored"] += 1
+            elif what == "foreign" and ended.status == REFUSED:
+                return self.export(op, chosen, kept)
+
+    def restorable(self, kept):
+        """Returns the file whose whole content a set can replace; None if that is not certain."""
+        db = self.release(self.state.installed).at(kept.path)
+        present = self.state.files.get(kept.path)
+        is_certain = db and present and db["name"] == kept.database and db["kind"] in ("user", "shared") and kept.file.content is not None
+        return present if is_certain and present.content is not None and not present.link else None
+
+    def export(self, op, chosen, kept):
+        if kept.file.content is None:
+            return False
+        target = os.path.join(self.directory, f"export-{self.counts['exports']}.db")
+        self.counts["exports"] += 1
+        ended = self.moult("quarantine", "--export", target, chosen)
+        if ended.status != 0:
+            self.judge([("restore", f"export of {chosen} exited with {ended.status}: {ended.told[:300]}")], op)
+        exported = Content.of_file(target)
+        found = [("restore", f"export of {chosen}: {text}") for _, text in exported.differences(kept.file.content)]
+        if sorted(exported.rejected) != sorted(kept.file.content.rejected):
+            found.append(("restore", f"export of {chosen}: moult_rejected differs"))
+        self.judge(found, op)
 
     def removed(self, kept):
         """Stops expecting the rows and values that were only in a removed set."""
@@ -903,7 +921,6 @@ class World:
         try:
             with open(os.path.join(moult, "current/manifest.json")) as file:
                 there.version = json.load(file)["version"]
-            there.generation = os.path.basename(os.readlink(os.path.join(moult, "current")))
         except FileNotFoundError:
             pass
         for shelf in ("quarantine", "transactions"):
@@ -920,8 +937,7 @@ class World:
         generations = os.path.join(moult, "generations")
         if os.path.isdir(generations):
             names = os.listdir(generations)
-            there.adopted = {n: os.path.join(generations, n) for n in names if n.startswith("0+adopted")}
-            there.generations = sorted(int(n.split(".")[0]) - 1 for n in names if not n.startswith("0+"))
+            there.generations = sorted(int(n.split(".")[0]) - 1 for n in names)
         return there
 
     def read(self, full):
@@ -994,7 +1010,6 @@ class World:
                 found += self.compare_file(path, state.files[path], there.files[path], outcome.rejected.get(path))
         found += self.compare_links(state, there)
         found += self.compare_kept(outcome, there)
-        found += self.compare_adopted(outcome, there)
         found += [("tag", f"{path} exists") for path in there.tags]
         if self.beside and self.beside.app:
             # Rows that the operation removes are still expected here, except those of the companion.
@@ -1015,12 +1030,8 @@ class World:
         return [("message", f"the error names a file of the update: {ended.told[:300]}")] if inside in ended.told else []
 
     def compare_version(self, state, there):
-        if isinstance(state.installed, int):
-            wanted = self.release(state.installed).version
-            return [] if there.version == wanted else [("version", f"{there.version} is installed, expected {wanted}")]
-        if state.installed is None:
-            return [] if there.version is None else [("version", f"{there.version} is installed, expected none")]
-        return [] if there.generation == state.installed else [("version", f"{there.generation} is installed, expected {state.installed}")]
+        wanted = self.release(state.installed).version if state.installed is not None else None
+        return [] if there.version == wanted else [("version", f"{there.version} is installed, expected {wanted}")]
 
     def compare_file(self, path, wanted, found, rejected):
         name = f"{path}: "
@@ -1051,7 +1062,7 @@ class World:
 
     def compare_links(self, state, there):
         found = []
-        if isinstance(state.installed, int):
+        if state.installed is not None:
             wanted = {db["path"]: db for db in self.release(state.installed).databases.values() if db["kind"] == "reference"}
             for path in sorted(set(wanted) | set(there.links)):
                 if path not in there.links:
@@ -1131,38 +1142,6 @@ class World:
             found += [("record", f"{name}: " + text) for text in count_faults(kept.rows, record.get("rows", {}))]
         return found
 
-    def compare_adopted(self, outcome, there):
-        found = []
-        new = {n: d for n, d in there.adopted.items() if n not in self.state.adopted}
-        for name in self.state.adopted:
-            if name not in there.adopted:
-                found.append(("adopted", f"the generation {name} is missing"))
-        outcome.took = {}
-        wanted = dict(outcome.adopted)
-        for name, directory in sorted(new.items()):
-            outcome.took[name] = {}
-            for member in os.listdir(directory):
-                if member in ("manifest.json", "seal.json"):
-                    continue
-                copy = self.read_still(os.path.join(directory, member))
-                file = wanted.pop(member, None)
-                if file is None:
-                    found.append(("adopted", f"{name} has {member}, which was not expected"))
-                    continue
-                outcome.took[name][member] = file
-                if file.content is None:
-                    # SQLite may switch a file that it can still open out of WAL mode.
-                    same = copy.digest == file.digest or file.readable and rest(os.path.join(directory, member), file.rest[0]) == file.rest
-                    if not same:
-                        found.append(("adopted", f"{name}/{member} is not the adopted file"))
-                elif copy.content is None:
-                    found.append(("adopted", f"{name}/{member}: {copy.fault}"))
-                else:
-                    found += [("adopted", f"{name}/{member}: {text}") for _, text in copy.content.differences(file.content)]
-        for path in wanted:
-            found.append(("adopted", f"{path} existed before moult, but is in no generation"))
-        return found
-
     def compare_loosely(self, outcome, op, ended, there):
         """Compares an outcome that is not predicted completely: each row may be in several places, but must be in one."""
         found = []
@@ -1174,25 +1153,15 @@ class World:
         found += self.message_faults(ended)
         self.places = None
         restored = [outcome.restores.file] if hasattr(outcome, "restores") else []
-        found += self.accounted(there, restored + list(getattr(outcome, "plain", {}).values()))
+        found += self.accounted(there, restored)
         for path, file in there.files.items():
             before = self.state.files.get(path)
             # A cache that the story has damaged may stay as long as its schema can be read.
             if file.content is not None and not (before and before.content is None):
                 found += [(check, f"{path}: {text}") for check, text in file.content.faults()]
-        for path, file in getattr(outcome, "plain", {}).items():
-            have = there.files.get(path)
-            if path in there.links:
-                found.append(("adopted", f"{path} is a link, and should be a plain writable file"))
-            elif file.content is None and have is not None:
-                if digest(self.full(path)) != file.digest:
-                    found.append(("adopted", f"{path} is not the file that was adopted"))
-            elif have is None or have.content is None:
-                found.append(("adopted", f"{path} is not the file that was adopted"))
-            elif file.content is not None:
-                # AUTOINCREMENT must not reuse a number.
-                found += [("adopted", f"{path} is not the file that was adopted: {text}")
-                          for check, text in have.content.differences(file.content) if check != "sequence"]
+        if getattr(outcome, "whole", None) and not (self.beside and self.beside.app):
+            path = outcome.restores.path
+            found += self.compare_file(path, outcome.whole.but(content=outcome.restores.file.content), there.files[path], None)
         if hasattr(outcome, "leads_to"):
             expected = State()
             expected.installed = outcome.leads_to
@@ -1222,8 +1191,6 @@ class World:
                     found.append(("record", f"{name}: no record"))
                 else:
                     shelves.append(self.read_set(directory, record["path"])[1])
-        for name, directory in there.adopted.items():
-            shelves += [self.read_still(os.path.join(directory, m)) for m in os.listdir(directory) if m.endswith(".db")]
         for file in shelves:
             if file.content is None:
                 continue
@@ -1242,9 +1209,6 @@ class World:
         # row did not come back.
         before = {number for file in self.state.files.values() if file.content for number in file.content.numbered}
         for number in sorted(live & set(self.deleted) - allowed - before):
-            if str(self.state.installed).startswith("0+adopted"):
-                # The file is as it was before moult.
-                continue
             found.append(("returned", f"row {number} was deleted, but is in a database"))
         for number in live & allowed & set(self.deleted):
             self.deleted.pop(number)
@@ -1271,12 +1235,9 @@ class World:
             for name, kept in outcome.matched.items():
                 state.sets[name] = kept
                 self.counts["sets in quarantine"] += 1
+                self.counts["foreign sets"] += kept.reasons == {"foreign"}
                 self.counts["rows in quarantine"] += sum(most for _, most in kept.rows.values()) if kept.rows else (
                     len(kept.file.content.numbered) if kept.file.content else 0)
-            for name, files in outcome.took.items():
-                state.adopted[name] = files
-                self.counts["files adopted"] += len(files)
-                self.counts["rows adopted"] += sum(len(f.content.numbered) for f in files.values() if f.content)
             for path, rows in outcome.rejected.items():
                 self.counts["rows rejected"] += sum(whose == "user" for *_, whose in rows)
                 self.counts["shipped rows rejected"] += sum(whose == "shipped" for *_, whose in rows)
@@ -1300,11 +1261,9 @@ class World:
             self.removed(kept)
         for kept in getattr(outcome, "dropped", ()):
             self.removed(kept)
-        if state.installed is not None and there.version == "0.0.0":
-            state.installed = there.generation
         # The oracle does not predict which old releases are removed.
         state.generations = there.generations
-        if isinstance(state.installed, int):
+        if state.installed is not None:
             if hasattr(outcome, "highest") and not self.struck:
                 state.highest = outcome.highest
             elif outcome.loose or self.struck:
@@ -1318,14 +1277,12 @@ class World:
         for name, directory in there.sets.items():
             if name not in state.sets:
                 record, copy = self.read_set(directory, record_in(directory).get("path", name.split("-", 2)[-1] + ".db"))
-                state.sets[name] = Kept(record.get("database"), record.get("kind"), os.path.basename(record.get("path", "")), record.get("release"), set(), copy)
-        for name, directory in there.adopted.items():
-            if name not in state.adopted:
-                state.adopted[name] = {m: self.read_still(os.path.join(directory, m)) for m in os.listdir(directory) if m.endswith(".db")}
+                state.sets[name] = Kept(record.get("database"), record.get("kind"), os.path.basename(record.get("path", "")), record.get("release"),
+                                         {record.get("reason")}, copy)
         old = state.files
         state.files = {}
         for path, file in there.files.items():
-            # A damaged cache stays as long as a process has it open.
+            # A damaged cache may stay.
             if path in old and old[path].content is None and self.is_left(path, old[path]):
                 state.files[path] = old[path].but(digest=digest(self.full(path)))
                 continue
@@ -1338,12 +1295,12 @@ class World:
             went = outcome.leads_to
             if state.installed != went:
                 state.before.append((state.installed, went))
-                if getattr(outcome, "purpose", "") == "rollback" and isinstance(state.installed, int):
+                if getattr(outcome, "purpose", "") == "rollback" and state.installed is not None:
                     state.holds[self.release(state.installed).version] = True
                 state.installed = went
-                if isinstance(went, int) and went not in state.generations:
+                if went not in state.generations:
                     state.generations.append(went)
-        if there.version and there.version != "0.0.0":
+        if there.version:
             index = int(there.version.split(".")[0]) - 1
             if state.installed != index:
                 state.before.append((state.installed, index))
@@ -1364,8 +1321,8 @@ LATE = ("does not fit", "conflict", "clash", "foreign key", "a migration fails",
 
 class There:
     def __init__(self):
-        self.files, self.links, self.sets, self.adopted = {}, {}, {}, {}
-        self.version = self.generation = None
+        self.files, self.links, self.sets = {}, {}, {}
+        self.version = None
         self.tags, self.transactions, self.generations = [], [], []
 
 

@@ -174,31 +174,30 @@ PANTRY_OF_APP = [
     "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, editable INTEGER NOT NULL DEFAULT 0)",
     "INSERT INTO food VALUES(100, 'mine', 1), (5, 'my five', 1), (200, 'not selected', 0), (1, 'my one', 0)",
     "CREATE TABLE shop(name TEXT)", "INSERT INTO shop VALUES('corner')"]
-ADOPTED = ".moult/generations/0+adopted/pantry.db: SELECT id, name FROM food UNION ALL SELECT 0, name FROM shop ORDER BY 1"
-OF_APP = [(0, "corner"), (1, "my one"), (5, "my five"), (100, "mine"), (200, "not selected")]
+OF_APP = [(1, "my one"), (5, "my five"), (100, "mine"), (200, "not selected")]
 FOODS = "pantry.db: SELECT id, name FROM food WHERE id IN (1, 5, 6, 100, 200, 300)"
-ROLLBACK = ["rollback", "--to", "0+adopted", "--reason", "proof"]
+FOREIGN = ("pantry", "foreign", "", ...)
 
 
-def adoption(wal):
-    """Returns the flow of a first install of a shared database over an app's file."""
+def over_file(kind, wal):
+    """Returns the flow of a first install over an app's file, which a shared database replaces in place, and a link by a rename."""
+    taken = [(1, "1.0.0 1"), (5, "my five"), (6, "1.0.0 6"), (100, "mine")]
     return Flow(
-        "adoption" + mode(wal), found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", "{shared-1.0.0}"], {
-            "version": (None, "1.0.0"), ADOPTED: (None, OF_APP), "kept": ([], []),
-            FOODS: ([(1, "my one"), (5, "my five"), (100, "mine"), (200, "not selected")],
-                    [(1, "1.0.0 1"), (5, "my five"), (6, "1.0.0 6"), (100, "mine")])}, rows=5)
+        f"first install over a file, {'reference' if kind == 'sealed' else kind}" + mode(wal),
+        found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", f"{{{kind}-1.0.0}}"], {
+            "version": (None, "1.0.0"), "kept": ([], [FOREIGN]),
+            FOODS: (OF_APP, taken if kind == "shared" else [(1, "1.0.0 1"), (5, "1.0.0 5"), (6, "1.0.0 6")])}, rows=5)
 
 
-def return_to_adopted(kind, wal):
-    """Returns the flow of a rollback to the app's file, after an app has written to the database of the release."""
-    begin = then(found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", "-q", f"{{{kind}-1.0.0}}"],
-                 *([] if kind == "sealed" else [writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 0)", wal=wal)]))
-    kept = [] if kind == "sealed" else [("pantry", "rolled-back", "1.0.0", ...)]
+def restored_file(wal):
+    """Returns the flow of restoring a file from before moult, after an app has written to the database of the release."""
+    begin = then(found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", "-q", "{shared-1.0.0}"],
+                 writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 0)", wal=wal))
     return Flow(
-        f"rollback to 0+adopted, {'reference' if kind == 'sealed' else kind}" + mode(wal), begin, ROLLBACK, {
-            "kept": ([], kept), ADOPTED: (OF_APP, None),
-            FOODS: (None, [(1, "my one"), (5, "my five"), (100, "mine"), (200, "not selected")])},
-        repeats=False, rows=5 if kind == "sealed" else 6)
+        "restore of a file from before moult" + mode(wal), begin, ["quarantine", "--restore", "pantry"], {
+            "version": ("1.0.0",) * 2, "kept": ([FOREIGN], [FOREIGN, ("pantry", "restored", "1.0.0", ...)]), FOODS: (None, OF_APP)},
+        # The restored content is from no release.
+        repeats=False, rows=6, sound=False)
 
 
 def taken(kind, wal):
@@ -314,7 +313,7 @@ FLOWS = [
     Flow("cache reset", broken, ["reset", "thumbs"],
          {"version": ("1.0.0",) * 2, "thumbs.db: SELECT count(*) FROM thumb": (None, [(0,)])}, readable=False,
          repeats=False),
-    *(adoption(wal) for wal in (False, True)),
+    *(over_file(kind, wal) for kind in ("shared", "sealed") for wal in (False, True)),
     *(taken(kind, wal) for kind in ("shared", "reference") for wal in (False, True)),
     *(left(wal) for wal in (False, True)),
     *(lossy(wal) for wal in (False, True)),
@@ -322,5 +321,5 @@ FLOWS = [
     *(restored_pantry(wal) for wal in (False, True)),
     *(restored_table(table, wal) for table in ("favorite", "food") for wal in (False, True)),
     *(several(wal) for wal in (False, True)),
-    *(return_to_adopted(kind, wal) for kind in ("shared", "sealed") for wal in (False, True)),
+    *(restored_file(wal) for wal in (False, True)),
 ]

@@ -210,9 +210,7 @@ def check_readers_before_recovery(world, baseline):
     found = look.writable(world.store)
     old = baseline.ends["old"].writable
     for name in old.keys() | found.keys():
-        # A database with a new path is first moved, then replaced.
-        is_moved = name not in old and found.get(name) in old.values()
-        if found.get(name) not in [end.writable.get(name) for end in ends] and not is_moved:
+        if found.get(name) not in [end.writable.get(name) for end in ends]:
             raise Wrong(f"before the recovery, {name} is {found.get(name)}")
     if not any(end.writable.keys() - end.sealed.keys() <= found.keys() | look.sealed(world.store).keys() for end in ends):
         raise Wrong(f"before the recovery, the writable databases are {', '.join(found)}")
@@ -226,7 +224,7 @@ def check_rows_before_recovery(world, baseline):
 
 
 def check_rows(ledger, world, when="after the recovery"):
-    """Checks that every row of the app is in a database, in moult_rejected, in a complete set in quarantine or in 0+adopted."""
+    """Checks that every row of the app is in a database, in moult_rejected or in a complete set in quarantine."""
     if faults := ledger.faults(world.store):
         raise Wrong(f"{when}, {'; '.join(faults)}")
 
