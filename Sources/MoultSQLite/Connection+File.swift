@@ -84,6 +84,15 @@ extension Connection {
         try target.close()
     }
 
+    /// Cuts a database without content to 0 bytes. The caller has SQLite's exclusive lock on it, in rollback mode.
+    package func truncateEmptyFile() throws {
+        guard try int("SELECT count(*) FROM sqlite_schema") == 0 else { return }
+        let methods = try file(of: "main")
+        for call in [methods.pointee.pMethods?.pointee.xTruncate?(methods, 0), methods.pointee.pMethods?.pointee.xSync?(methods, SQLITE_SYNC_NORMAL)] {
+            try check(call ?? SQLITE_MISUSE, doing: "truncate \(path)")
+        }
+    }
+
     func file(of schema: String) throws -> UnsafeMutablePointer<sqlite3_file> {
         let handle = try handle
         var file: UnsafeMutablePointer<sqlite3_file>?

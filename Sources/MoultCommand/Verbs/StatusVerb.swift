@@ -64,8 +64,7 @@ enum StatusVerb {
             throw call.wrongUsage("--output needs --prometheus", why: "only metrics are written to a file")
         }
         let status = try Status(of: call.snapshot())
-        call.output.print(
-            StatusReport(status: status, storeWords: call.storeWords, copies: try StatusReport.copies(in: status)))
+        call.output.print(StatusReport(status: status, storeWords: call.storeWords))
         return .done
     }
 

@@ -182,7 +182,7 @@ final class Adoption: WritableEffect {
                 if try !isContained(in: place) { try Removable.moveToQuarantine(kept, path, transaction) }
                 try Files.remove(kept)
             }
-            try Files.syncDirectory(transaction.layout.databases)
+            try Files.syncDirectory(transaction.layout.root)
         }
         guard try Files.facts(directory) != nil else { return }
         if try Files.hasOnly(directory, where: [Generation.manifestName, Seal.fileName].contains) {

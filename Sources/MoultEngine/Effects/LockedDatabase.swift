@@ -207,11 +207,14 @@ final class LockedDatabase {
         }
     }
 
+    /// The connection that may read the locked content, until `backup` is called.
+    var lockedReader: Connection { if case .wal? = lock { reader } else { writer } }
+
     /// Copies the locked content into a private file.
     func copyLockedContent(to copy: String) throws {
         let target = try Connection(path: copy, access: .readWriteCreate)
         try target.execute("PRAGMA synchronous = OFF")
-        if case .wal? = lock { try reader.backup(to: target) } else { try writer.backup(to: target) }
+        try lockedReader.backup(to: target)
         try target.close()
     }
 
@@ -233,6 +236,20 @@ final class LockedDatabase {
     }
 
     func endFailedCommit(_ error: any Error) throws { try writer.endFailedCommit(error) }
+
+    /// Ends an attempt that has failed after its pages were written, or even in its commit. The `-wal` would stay as large as the new
+    /// content.
+    func endFailedWrite(_ error: any Error, isCommitting: Bool) throws {
+        if isCommitting { try endFailedCommit(error) } else { try checkpoint() }
+    }
+
+    /// Cuts the file of a database without content to 0 bytes, if the journal mode allows it.
+    func truncateEmptyFile() throws { if case .exclusive? = lock { try writer.truncateEmptyFile() } }
+
+    /// Makes connections that only copy pages and take locks accept a damaged schema.
+    func tolerateDamage() throws {
+        for connection in [writer, reader] { try connection.execute("PRAGMA writable_schema = ON") }
+    }
 
     func close() throws {
         lock = nil

@@ -178,8 +178,8 @@ package struct StandaloneCache {
         return kept
     }
 
-    /// Returns whether the file may be something other than this cache, given by mistake: it is not a database, or has tables and
-    /// none of those that the app expects.
+    /// Returns whether the file may be something other than this cache, given by mistake: it is not a database, or has a table that the
+    /// app does not expect.
     private func isOtherFile(_ expected: Expected) throws -> Bool {
         guard let size = try Files.facts(path)?.size, size > 0 else { return false }
         guard try DatabaseHeader.begins(Files.beginning(of: path, count: 16)) else { return true }
@@ -191,7 +191,7 @@ package struct StandaloneCache {
             // With and without the `-wal`, which may belong to another file.
             found = try tables(Connection(path: path, access: .immutable)).union(NonInvasiveReader.into(path, tables))
         } catch let error as MoultError where error.code == .databaseCorrupt || error.outcome == .busy { return false }
-        return !found.isEmpty && found.isDisjoint(with: expected.shape.tables.map { SQLName($0.name) })
+        return !found.isSubset(of: expected.shape.tables.map { SQLName($0.name) })
     }
 
     /// Gives the old file a second name, with which it outlives the exchange.

@@ -163,7 +163,6 @@ package struct Planner {
         policy.checkTime = request.checkTime
         policy.checkTime.fixed = request.checkTime.fixed ?? settings.checkTimeout
         policy.verify = settings.verify
-        policy.alwaysAdopts = layout.onlyFile != nil
         return policy
     }
 
@@ -208,9 +207,8 @@ package struct Planner {
         prepared.plan.warnings += choice.skipped
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
-        // In the store of a single file, each replacement is a new version, so a hold would have no effect.
-        // Nor does a version that only adopted files have.
-        if layout.onlyFile == nil, !current.isAdopted {
+        // A hold on a version that only adopted files have would have no effect.
+        if !current.isAdopted {
             prepared.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
             prepared.plan.replacedHold = before

@@ -64,7 +64,6 @@ package struct RollbackTarget {
                 now: "Install an older release: moult apply RELEASE --allow-downgrade")
         }
         if let wanted, !all.isEmpty { return Choice(name: try named(wanted, among: all, force: force)) }
-        if layout.onlyFile != nil { return Choice(name: try fileBefore()) }
         // Files from before moult are restored only if the operator specifies them.
         let kept = all.filter { !AdoptedGeneration.isName($0) }.compactMap { Kept($0) }
         guard !kept.isEmpty else { throw nothingKept(all) }
@@ -94,39 +93,6 @@ package struct RollbackTarget {
                 "every kept release older than \(current.manifest.version) is on hold\(skipped.isEmpty ? "" : " or withdrawn")",
             why: obstacles.joined(separator: "; "),
             now: "To roll back anyway: moult rollback --to \(older[0].version)\(isHeld ? " --force" : "")")
-    }
-
-    /// In the store of a single file: returns the newest kept copy of the file that is older than the present one.
-    private func fileBefore() throws -> String {
-        let present = AdoptedGeneration.number(of: current.name) ?? .max
-        let copies = try Generation.adopted(in: layout).filter { $0.number < present }
-        let undone = try undone(copies)
-        if let newest = copies.last(where: { !undone.contains($0.name) }) { return newest.name }
-        throw MoultError(
-            .refused, .refused, what: "nothing to undo", why: "no older copy of the file is kept",
-            now: "To see the kept copies: moult status")
-    }
-
-    /// Returns the copies that belong to replacements which are already undone: another undo must not go back to them.
-    private func undone(_ copies: [(number: Int, name: String)]) throws -> Set<String> {
-        var replacements: [String: (number: Int, name: String)] = [:]
-        for copy in copies {
-            // A copy with a damaged record counts as not undone.
-            guard let maker = try? Generation.load(copy.name, in: layout).seal().transaction else { continue }
-            replacements[maker] = copy
-        }
-        var (undone, restored) = (Set<String>(), Int.max)
-        // From the newest entry to the oldest, so `restored` is from after each replacement.
-        let history = try HistoryReader(layout)
-        while let entry = try history.next() {
-            guard [.done, .finished].contains(entry.outcome) else { continue }
-            if let number = AdoptedGeneration.number(of: entry.to) {
-                restored = min(restored, number)
-            } else if let copy = replacements[entry.transaction], copy.number >= restored {
-                undone.insert(copy.name)
-            }
-        }
-        return undone
     }
 
     private func nothingKept(_ all: [String]) -> MoultError {
