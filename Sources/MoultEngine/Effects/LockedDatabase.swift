@@ -21,6 +21,9 @@ final class LockedDatabase {
     /// The file that the connections have open.
     private let file: FileFacts?
     private var isWritten = false
+    private var isTolerant = false
+    /// Whether the tables of the database cannot be listed; known after `tolerateDamage`.
+    private(set) var hasDamagedSchema = false
 
     private enum Lock {
         /// The backup holds the write lock of a database in WAL mode.
@@ -99,6 +102,7 @@ final class LockedDatabase {
         // The first pages may be in the -wal only, and a connection keeps the encoding that it has read.
         let fresh = try Connection(path: path, access: .readWrite, busyTimeout: Self.turn)
         try fresh.set(.noCheckpointOnClose, true)
+        if isTolerant { _ = try Self.tolerateDamage(fresh) }
         let name = try fresh.int("PRAGMA page_count") == 0 ? nil : fresh.scalar("PRAGMA encoding")
         try fresh.close()
         if case .text(let name)? = name { return name }
@@ -248,7 +252,18 @@ final class LockedDatabase {
 
     /// Makes connections that only copy pages and take locks accept a damaged schema.
     func tolerateDamage() throws {
-        for connection in [writer, reader] { try connection.execute("PRAGMA writable_schema = ON") }
+        isTolerant = true
+        for connection in [writer, reader] where try !Self.tolerateDamage(connection) { hasDamagedSchema = true }
+    }
+
+    /// Returns whether the schema is sound.
+    private static func tolerateDamage(_ connection: Connection) throws -> Bool {
+        try connection.execute("PRAGMA writable_schema = ON")
+        // The first statement that loads a damaged schema reports it, and later ones do not.
+        do { _ = try connection.scalar("PRAGMA main.journal_mode") } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return false }
+        return true
     }
 
     func close() throws {

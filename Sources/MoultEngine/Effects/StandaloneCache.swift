@@ -93,6 +93,30 @@ package struct StandaloneCache {
     private var oldName: String { ".\(Files.name(of: path)).moult-old" }
     private func old(_ inode: UInt64, _ suffix: String) -> String { "\(directory)/\(oldName)-\(inode)\(suffix)" }
 
+    /// Checks the cache like `prepare`, but for a file that SQLite can open gives it the content of the template in place. Its other
+    /// content is kept if it has a table that the app does not expect.
+    package func prepareInPlace(
+        _ expected: Expected, template: String, _ replacement: () throws -> FileReplacement
+    ) throws -> Outcome {
+        _ = try Files.resolvedForOpening(directory)
+        try refuseOthers()
+        let isThere = try (Files.facts(path)?.size ?? 0) > 0
+        guard isThere, try DatabaseHeader.begins(Files.beginning(of: path, count: 16)), let why = try fault(expected) else {
+            return try prepare(expected)
+        }
+        let known = Set(expected.shape.tables.map { SQLName($0.name) })
+        do {
+            let result = try replacement().recreate(from: template) {
+                try fault(expected)
+            } isExpendable: { connection in
+                known.isSuperset(of: try SchemaShape(of: connection).tables.map { SQLName($0.name) })
+            }
+            return result.isChanged ? .recreated(why, kept: result.kept?.file) : .ready
+        } catch let error as MoultError
+            where error.code == .notReplaceable && (error.cause as? MoultError)?.code == .databaseCorrupt
+        { return try prepare(expected) }
+    }
+
     package func prepare(_ expected: Expected) throws -> Outcome {
         // Another user's link must not choose the directory whose files are replaced.
         _ = try Files.resolvedForOpening(directory)

@@ -49,9 +49,9 @@ package struct KeptSets: Sendable {
     /// Returns an existing set that makes another set with this content needless: the next undo would restore the same content, or the
     /// same undo was interrupted.
     private func equivalent(of copy: String, _ record: QuarantineRecord) throws -> Set? {
-        let set = try record.reason == .undone ? all().last : undoable().last
+        let set = try record.reason == .replaced ? undoable().last : all().last
         guard let set, set.record?.reason == record.reason, set.record?.restored == record.restored,
-            record.reason != .undone || set.record?.isPending == true
+            record.reason == .replaced || set.record?.isPending == true
         else { return nil }
         return try Self.has(set, copy) ? set : nil
     }

@@ -1,6 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultSQLite
+package import MoultSQLite
 internal import MoultStore
 package import StepKit
 
@@ -69,14 +69,42 @@ package struct FileReplacement {
     /// Restores the newest content to which no undo has gone back yet. Keeps the present content.
     package func undo() throws -> Result {
         try file.requireReplaceable()
-        guard let newest = try file.sets.undoable().last else { throw try nothingToUndo("it has not been replaced") }
-        return try working { work in
-            let space = try ReplacementSpace(file, new: newest.file ?? "", isStaged: false)
+        guard let newest = try file.sets.undoable().last else {
+            throw try nothingToUndo(
+                file.sets.all().isEmpty ? "it has not been replaced" : "every replacement was undone")
+        }
+        return try restore(newest, .undone) { try target($0) }
+    }
+
+    /// Restores the content of a set. The next undo goes back to the present content.
+    package func restore(_ set: KeptSets.Set) throws -> Result {
+        try file.requireReplaceable()
+        return try restore(set, .replaced) { (set, try KeptSets.has(set, $0)) }
+    }
+
+    /// Sets the present content aside, which may be damaged, and restores that from before the last replacement.
+    package func reset(why: String) throws -> Result {
+        try file.requireReplaceable()
+        guard let newest = try file.sets.undoable().last else {
+            throw file.refusal(
+                "no content from before a replacement is kept", "Restore a backup, or replace it: moult replace \(file.name) NEW.db")
+        }
+        return try restore(newest, .reset, why: why) { (newest, try KeptSets.has(newest, $0)) }
+    }
+
+    /// Restores the content of a set, which `choose` selects when it knows the present content. `first` is the set that it will probably
+    /// be.
+    private func restore(
+        _ first: KeptSets.Set, _ reason: KeptReason, why: String? = nil,
+        choose: (_ copy: String) throws -> (set: KeptSets.Set, isDone: Bool)
+    ) throws -> Result {
+        try working { work in
+            let space = try ReplacementSpace(file, new: first.file ?? "", isStaged: false)
             try space.require()
             return try rewriting(in: work) { rewrite in
                 try rewrite.copyOld()
                 var result = Result(needs: space.needs, free: space.free)
-                let (target, isDone) = try target(rewrite.copy)
+                let (target, isDone) = try choose(rewrite.copy)
                 result.restored = target
                 guard !isDone, let kept = target.file else {
                     result.isChanged = false
@@ -85,11 +113,37 @@ package struct FileReplacement {
                 result.size = try Files.facts(kept)?.size ?? 0
                 if isDry { return result }
                 try rewrite.prepare(kept, isStaged: false)
-                var record = record(.undone, why: "\(target.id) was restored")
-                record.restored = target.number
+                var record = record(reason, why: why ?? "\(target.id) was restored")
+                if reason == .undone { record.restored = target.number }
                 result.kept = try write(rewrite, record, in: work)
                 return result
             }
+        }
+    }
+
+    /// Empties a cache: gives the file the content of a template, of which nothing is kept unless the file may be something else than
+    /// this cache. `fault` is asked again while no other command replaces the file; nil means that the file is as it must be.
+    package func recreate(
+        from template: String, fault: () throws -> String?, isExpendable: (Connection) throws -> Bool
+    ) throws -> Result {
+        try file.requireReplaceable()
+        return try working { work in
+            guard try fault() != nil else { return Result(isChanged: false) }
+            return try rewriting(in: work) { rewrite in
+                let staged = "\(work)/new.db"
+                try Files.copy(template, to: staged, mode: 0o600)
+                try rewrite.prepare(staged, isStaged: true)
+                let record = record(.unfitCache, why: "a new, empty cache replaced it")
+                return Result(kept: try write(rewrite, record, in: work, isExpendable: isExpendable))
+            }
+        }
+    }
+
+    /// Removes sets, while no other command replaces the file.
+    package func remove(_ sets: [KeptSets.Set]) throws {
+        _ = try working { _ in
+            for set in sets { try file.sets.remove(set) }
+            return Result()
         }
     }
 
@@ -110,11 +164,15 @@ package struct FileReplacement {
         return (set, false)
     }
 
-    private func write(_ rewrite: FileRewrite, _ record: QuarantineRecord, in work: String) throws -> KeptSets.Set? {
+    private func write(
+        _ rewrite: FileRewrite, _ record: QuarantineRecord, in work: String,
+        isExpendable: (Connection) throws -> Bool = { _ in false }
+    ) throws -> KeptSets.Set? {
         var kept: (set: KeptSets.Set, isNew: Bool)?
         try rewrite.write(
             keep: { kept = try file.sets.keep($0, record, in: work) },
-            giveUp: { if let kept, kept.isNew { try file.sets.remove(kept.set) } })
+            giveUp: { if let kept, kept.isNew { try file.sets.remove(kept.set) } },
+            isExpendable: isExpendable)
         if let kept { try file.sets.complete(kept.set) }
         return kept?.set
     }

@@ -25,12 +25,14 @@ final class FileRewrite {
 
     private var path: String { file.path }
     private var pristine: String { "\(work)/pristine.db" }
+    private var empty: String { "\(work)/empty.db" }
     /// How long to wait for the transactions of programs.
     private static let patience = Duration.seconds(10)
 
     init(_ file: ReplacedFile, in work: String, isDry: Bool, _ watcher: Watcher) throws {
         (self.file, self.work, self.watcher, copy) = (file, work, watcher, "\(work)/old.db")
         live = isDry ? nil : try LockedDatabase(file.path)
+        try readingOld { try live?.tolerateDamage() }
     }
 
     // MARK: without a lock
@@ -40,7 +42,6 @@ final class FileRewrite {
         try readingOld {
             if try makeEmptyCopy() { return }
             guard let live else { return try NonInvasiveReader.copy(path, to: copy) }
-            try live.tolerateDamage()
             try live.naming { try live.copyContent(to: copy, patience: Self.patience) }
         }
         try finishCopy()
@@ -90,14 +91,14 @@ final class FileRewrite {
 
     /// An empty database has one page, which is cut off after the commit.
     private func makeEmptyDatabase() throws {
-        (new, isStaged) = ("\(work)/empty.db", true)
+        (new, isStaged) = (empty, true)
         let empty = try Connection(path: new, access: .readWriteCreate)
         try empty.execute("PRAGMA user_version = 1; PRAGMA user_version = 0")
         try empty.close()
     }
 
     private func encoding(_ file: String) throws -> String? {
-        if try Files.facts(file)?.size == 0 { return nil }
+        guard let facts = try Files.facts(file), facts.size > 0 else { return nil }
         return try Connection.encoding(ofFileAt: file)?.description
     }
 
@@ -151,8 +152,11 @@ final class FileRewrite {
     // MARK: under the lock
 
     /// Writes the new content. `keep` keeps the copy of the old content, which is complete, before the file changes; `giveUp` is called
-    /// if nothing was changed after that.
-    func write(keep: (_ copy: String) throws -> Void, giveUp: () throws -> Void) throws {
+    /// if nothing was changed after that. Content that `isExpendable` accepts under the lock is not kept.
+    func write(
+        keep: (_ copy: String) throws -> Void, giveUp: () throws -> Void,
+        isExpendable: (Connection) throws -> Bool = { _ in false }
+    ) throws {
         guard let live, let source else { return }
         try lock(live, source)
         var (isKept, isCommitting) = (false, false)
@@ -161,9 +165,11 @@ final class FileRewrite {
             try SoleName.require(path)
             try live.requirePlace()
             try requireEncoding { try live.requireEncoding(of: source) }
-            if try live.hasChanged() { try update(live, source) }
-            try keep(copy)
-            isKept = true
+            if try live.hasDamagedSchema || !isExpendable(live.lockedReader) {
+                if try live.hasChanged() { try update(live, source) }
+                try keep(copy)
+                isKept = true
+            }
             let pages = try live.backup(from: source)
             backup = pages
             // Counts the pages, and copies none.
@@ -177,6 +183,7 @@ final class FileRewrite {
             try pages.finish()
         } catch {
             backup?.abandon()
+            if try Files.facts(copy)?.size == 0 { try live.truncateEmptyFile() }
             try live.unlock()
             if backup != nil { try live.endFailedWrite(error, isCommitting: isCommitting) }
             // In the commit, only the file shows whether it took effect, so the copy stays.
@@ -213,8 +220,10 @@ final class FileRewrite {
             try before.close()
             try first.close()
         }
+        // To lock an empty file, SQLite writes a page without content.
+        if try Files.facts(copy)?.size == 0, try live.lockedReader.hasNoContent { return }
         try Files.remove(copy)
-        if try !makeEmptyCopy() { try live.copyLockedContent(to: copy) }
+        try live.copyLockedContent(to: copy)
         try finishCopy()
     }
 
@@ -236,7 +245,7 @@ final class FileRewrite {
 
     /// Ends after the commit: an error here no longer changes the result.
     private func end(_ live: LockedDatabase, _ source: Connection) throws {
-        let isEmpty = try new == "\(work)/empty.db" && source.int("SELECT count(*) FROM sqlite_schema") == 0
+        let isEmpty = new == empty
         try source.close()
         self.source = nil
         // The space is needed for the checkpoint.
