@@ -41,7 +41,6 @@ extension PlanContext {
             return .link(to: target)
         case .directory, .other: return .obstacle
         case .file:
-            if policy.alwaysAdopts { return .foreign }
             guard let before, !before.kind.isSealed else {
                 // A release that does not list the file does not change its owner.
                 if let owner = try owner(at: path), owner.holdsAppData, !database.kind.continues(owner.kind) {

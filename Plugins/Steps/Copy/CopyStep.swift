@@ -51,7 +51,7 @@ public struct CopyStep: Step {
             guard let reason = context.displacement(at: path) else {
                 return .keep(why: "its schema matches the release")
             }
-            return .replace(NewContent(database, at: path, reason))
+            return .replace(Replacement(database, at: path, reason))
         }
     }
 
@@ -63,7 +63,7 @@ public struct CopyStep: Step {
             return [effect(.copy, database.name, .create(path: path, size: database.size))]
         }
         try TrustedLink.require(database, context)
-        return [effect(.copy, database.name, .replace(NewContent(database, at: path, reason)))]
+        return [effect(.copy, database.name, .replace(Replacement(database, at: path, reason)))]
     }
 
     private func effectsOfRestore(_ restored: RestoredTable, _ context: PlanContext) throws -> [Effect] {
@@ -157,7 +157,7 @@ public struct CopyStep: Step {
     }
 }
 
-extension NewContent {
+extension Replacement {
     /// The content of a release's database, for the file at a path.
     init(_ database: Database, at path: String, _ reason: KeptReason) {
         self.init(path: path, member: database.member, size: database.size, reason: reason)

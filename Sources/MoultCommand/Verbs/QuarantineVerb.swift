@@ -8,7 +8,8 @@ internal import StepKit
 enum QuarantineVerb {
     static let set = Argument(
         .ofStore("NAME", .quarantine), presence: .optional,
-        "The name of a set, or of a database, which selects its newest set")
+        "The name of a set, or of a database, which selects its newest set; or a file that `moult replace` has replaced")
+    static let member = Argument(.text("SET"), presence: .optional, "A set of that file")
     static let export = Option("export", value: .file(), "Copy the database into a new file")
     static let restore = Option(
         "restore", "Restore the database; the current one goes to quarantine")
@@ -28,7 +29,7 @@ enum QuarantineVerb {
             of rows. Older sets of rows of a database are collected in one set. Only caches are removed automatically, when they exceed the "quarantineLimit" in moult.json.
             """
         ],
-        arguments: [set], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
+        arguments: [set, member], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
         changesStore: true,
         examples: [
             .init("List the databases in quarantine:", "moult quarantine"),
@@ -48,6 +49,8 @@ enum QuarantineVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         try check(call)
+        if let file = try call.replacedFile(call.value(set)) { return try run(call, on: file) }
+        if let word = call.value(member) { throw call.wrongUsage("unexpected argument \"\(word)\"", why: "only a replaced file has sets of its own") }
         let orchestrator = try call.orchestrator(call.recoveryWatcher)
         if call.has(remove), let days = call.number(olderThan) {
             let report = try orchestrator.removeQuarantined(
@@ -133,7 +136,7 @@ extension QuarantineVerb {
         }
     }
 
-    private static func show(_ set: QuarantineShelf.Set, _ call: Call) {
+    static func show(_ set: QuarantineShelf.Set, _ call: Call) {
         call.output.print(json: ["quarantine": [set.json]]) { page in
             var table = Table(.left, .left)
             func row(_ name: String, _ value: String?) {
@@ -156,7 +159,7 @@ extension QuarantineVerb {
         }
     }
 
-    private static func showRemoved(
+    static func showRemoved(
         _ removed: [QuarantineShelf.Set], staying: [(set: QuarantineShelf.Set, why: String)] = [], _ call: Call
     ) {
         let json: JSON = [

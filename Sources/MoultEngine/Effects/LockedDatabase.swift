@@ -21,6 +21,9 @@ final class LockedDatabase {
     /// The file that the connections have open.
     private let file: FileFacts?
     private var isWritten = false
+    private var isTolerant = false
+    /// Whether the tables of the database cannot be listed; known after `tolerateDamage`.
+    private(set) var hasDamagedSchema = false
 
     private enum Lock {
         /// The backup holds the write lock of a database in WAL mode.
@@ -198,11 +201,14 @@ final class LockedDatabase {
         }
     }
 
+    /// The connection that may read the locked content, until `backup` is called.
+    var lockedReader: Connection { if case .wal? = lock { reader } else { writer } }
+
     /// Copies the locked content into a private file.
     func copyLockedContent(to copy: String) throws {
         let target = try Connection(path: copy, access: .readWriteCreate)
         try target.execute("PRAGMA synchronous = OFF")
-        if case .wal? = lock { try reader.backup(to: target) } else { try writer.backup(to: target) }
+        try lockedReader.backup(to: target)
         try target.close()
     }
 
@@ -224,6 +230,31 @@ final class LockedDatabase {
     }
 
     func endFailedCommit(_ error: any Error) throws { try writer.endFailedCommit(error) }
+
+    /// Ends an attempt that has failed after its pages were written, or even in its commit. The `-wal` would stay as large as the new
+    /// content.
+    func endFailedWrite(_ error: any Error, isCommitting: Bool) throws {
+        if isCommitting { try endFailedCommit(error) } else { try checkpoint() }
+    }
+
+    /// Cuts the file of a database without content to 0 bytes, if the journal mode allows it.
+    func truncateEmptyFile() throws { if case .exclusive? = lock { try writer.truncateEmptyFile() } }
+
+    /// Makes connections that only copy pages and take locks accept a damaged schema.
+    func tolerateDamage() throws {
+        isTolerant = true
+        for connection in [writer, reader] where try !Self.tolerateDamage(connection) { hasDamagedSchema = true }
+    }
+
+    /// Returns whether the schema is sound.
+    private static func tolerateDamage(_ connection: Connection) throws -> Bool {
+        try connection.execute("PRAGMA writable_schema = ON")
+        // The first statement that loads a damaged schema reports it, and later ones do not.
+        do { _ = try connection.scalar("PRAGMA main.journal_mode") } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return false }
+        return true
+    }
 
     func close() throws {
         lock = nil

@@ -30,7 +30,7 @@ extension WritableEffects {
     }
 
     /// Returns the release's file of a database: staged, or in the generation that the update makes current.
-    private func template(_ new: NewContent) throws -> String {
+    private func template(_ new: Replacement) throws -> String {
         let staged = "\(transaction.generation)/\(new.member)"
         if try Files.facts(staged) != nil { return staged }
         return "\(transaction.layout.generation(plan.to.generation))/\(new.member)"
@@ -148,7 +148,7 @@ extension WritableEffects {
     }
 
     /// Returns the transfer of the old content that new content replaces.
-    func transfer(_ effect: Effect, _ new: NewContent) throws -> ContentTransfer {
+    func transfer(_ effect: Effect, _ new: Replacement) throws -> ContentTransfer {
         guard let database = effect.database.flatMap(release.database) else {
             throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
         }
@@ -195,7 +195,7 @@ extension WritableEffects {
     }
 }
 
-extension NewContent {
+extension Replacement {
     /// Whether nothing of the old content is carried over, not even the records of rejected rows.
     fileprivate func carriesNothing(into database: Database) -> Bool {
         !database.kind.isReplaced || [.reset, .restored, .unfitCache].contains(reason)
@@ -203,7 +203,7 @@ extension NewContent {
 }
 
 extension Plan {
-    fileprivate func whyDisplaced(_ new: NewContent) -> String? {
+    fileprivate func whyDisplaced(_ new: Replacement) -> String? {
         if new.reason == .rolledBack { return "rolled back to \(to.version)" }
         for case .displace(new.path, let why, _) in effects.map(\.change) { return why }
         return nil

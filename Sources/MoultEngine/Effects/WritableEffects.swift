@@ -169,7 +169,7 @@ final class WritableEffects {
 
     /// Returns whether the database has the new content. Before the decision nothing is replaced, whatever a file's marker says: a
     /// file that is taken over may have had the same content before.
-    func isReplaced(_ effect: Effect, _ new: NewContent) throws -> Bool {
+    func isReplaced(_ effect: Effect, _ new: Replacement) throws -> Bool {
         let place = place(new.path)
         guard let database = effect.database.flatMap(release.database), let decided,
             try Files.factsThroughLinks(place) != nil, try isDatabase(place)

@@ -234,7 +234,6 @@ package struct CrashRecovery {
             follow: .match, allowDowngrade: true, moultVersion: moultVersion,
             cacheRoot: try store.settings.cacheRoot)
         policy.checkTime.fixed = plan.request.checkTimeout
-        policy.alwaysAdopts = layout.onlyFile != nil && plan.purpose == .update
         var context = PlanContext(
             purpose: plan.purpose, only: plan.reset?.database, release: release, generation: plan.to.generation,
             installed: installed,

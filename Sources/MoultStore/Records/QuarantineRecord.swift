@@ -46,7 +46,9 @@ package struct QuarantineRecord: Sendable, Equatable {
     package var owner: Owner?
     /// The number of the set in its quarantine, which gives the order of the sets even if the clock is set back; nil in records
     /// of older versions.
-    package private(set) var number: Int?
+    package var number: Int?
+    /// In the set of an undo, the number of the set that was restored.
+    package var restored: Int?
     /// For each table, the number of rows that the new content does not have; nil if the rows were not counted.
     package var rows: [SQLName: Int]?
     /// Whether the set has only the rows that the new content does not have, because nothing else differed.
@@ -67,7 +69,7 @@ package struct QuarantineRecord: Sendable, Equatable {
         .compact([
             "quarantine": 1, "database": .string(database), "kind": .string(kind.rawValue), "path": .string(path),
             "why": .string(why), "reason": .string(reason.rawValue), "time": .string(time.description),
-            "release": .string(release), "number": number.map { .size($0) },
+            "release": .string(release), "number": number.map { .size($0) }, "restored": restored.map { .size($0) },
             "owner": owner.map {
                 ["uid": .size($0.user), "gid": .size($0.group), "mode": .string("0" + String($0.mode, radix: 8))]
             },
@@ -109,6 +111,7 @@ package struct QuarantineRecord: Sendable, Equatable {
         }
         number = json["number"].flatMap(Self.count)
         isRows = json["rowsOnly"]?.bool ?? false
+        restored = json["restored"].flatMap(Self.count)
     }
 
     /// Returns a count that a set can have, so that sums of counts cannot overflow; nil for any other value. A database has at

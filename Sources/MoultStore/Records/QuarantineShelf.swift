@@ -78,7 +78,7 @@ package struct QuarantineShelf {
     package func sets() throws -> [Set] {
         return try roots.flatMap { root in
             try Files.list(root).filter { !CacheTag.isTag($0) && !$0.hasPrefix(".") }.compactMap {
-                try set("\(root)/\($0)")
+                try Self.set("\(root)/\($0)")
             }
         }.sorted { $0.age < $1.age }
     }
@@ -93,12 +93,13 @@ package struct QuarantineShelf {
         try sets().filter { Files.name(of: $0.directory).hasPrefix("\(transaction)-") }
     }
 
-    package func set(_ directory: String) throws -> Set? {
+    /// Returns the set in a directory; nil if the path has no directory.
+    package static func set(_ directory: String) throws -> Set? {
         guard let facts = try Files.facts(directory), facts.kind == .directory else { return nil }
         let record = try QuarantineRecord(in: directory)
         let hasMainFile = try record.map { try Files.facts("\(directory)/\($0.keptName)") != nil } ?? true
         return Set(
-            directory: directory, record: record, size: try Self.size(of: directory), hasMainFile: hasMainFile,
+            directory: directory, record: record, size: try size(of: directory), hasMainFile: hasMainFile,
             since: record?.time ?? Timestamp(seconds: facts.modified.seconds), nanoseconds: facts.modified.nanoseconds)
     }
 
