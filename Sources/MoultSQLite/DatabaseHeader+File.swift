@@ -20,15 +20,6 @@ extension DatabaseHeader {
         { return false }
     }
 
-    /// Takes a private file without sidecars out of WAL mode. Its content would give that mode to an app's file, and nothing checks a
-    /// file in WAL mode.
-    package static func setRollbackMode(at path: String) throws {
-        guard try DatabaseHeader(ofOwnFile: path).isWAL else { return }
-        let file = try Descriptor(path, .write)
-        try [UInt8](repeating: 1, count: 2).withUnsafeBytes { try file.write($0, at: 18) }
-        try file.close()
-    }
-
     /// Throws if a file has a database at its beginning, and much more than its pages. Reads nothing but the header. A database
     /// with a WAL is not refused, because a part of its pages, or a smaller size, may still be in the WAL.
     package static func requireNoExcess(at path: String) throws {

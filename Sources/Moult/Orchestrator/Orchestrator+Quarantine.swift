@@ -286,7 +286,7 @@ extension Orchestrator {
         {
             throw damaged(set, file, error.why ?? error.what)
         }
-        try DatabaseHeader.setRollbackMode(at: whole)
+        try DatabaseHeader.setRollbackMode(ofCopy: whole)
         var validation = Validation(
             name: Files.name(of: file), path: whole, depth: .quick,
             processor: CheckTime().seconds(for: try Files.facts(whole)?.size ?? 0))

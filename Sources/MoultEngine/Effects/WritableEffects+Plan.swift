@@ -115,7 +115,7 @@ extension WritableEffects {
     /// Returns the path for rows that an update leaves behind; nil if the whole content must be kept, because an undo restores it.
     private func rows(_ effect: Effect, _ path: String) -> String? {
         let isUpdated = effect.database.flatMap(release.database)?.kind.isReplaced ?? false
-        return isUpdated && transaction.layout.onlyFile == nil ? Staging.held("\(path).rows", in: transaction.directory) : nil
+        return isUpdated ? Staging.held("\(path).rows", in: transaction.directory) : nil
     }
 
     private func shelf(_ effect: Effect, _ path: String) throws -> String {

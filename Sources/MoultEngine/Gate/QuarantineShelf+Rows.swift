@@ -40,7 +40,7 @@ extension QuarantineShelf {
         // Also syncs the directory.
         try record.write(to: target.directory)
         try Removable(set, isNamed: true)?.removeSet()
-        return try self.set(target.directory)
+        return try Self.set(target.directory)
     }
 
     private func merge(_ source: String, _ set: Set, into staged: String, _ target: Set) throws -> [SQLName: Int]? {

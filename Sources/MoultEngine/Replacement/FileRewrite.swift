@@ -73,7 +73,7 @@ final class FileRewrite {
     func prepare(_ new: String, isStaged: Bool, carrying rules: [RowRule] = []) throws {
         (self.new, self.isStaged) = (new, isStaged)
         if try Files.facts(new)?.size == 0 { try makeEmptyDatabase() }
-        try requireEncoding { try LockedDatabase.requireSameEncoding(path, encoding(copy), encoding(self.new)) }
+        try requireSameEncoding()
         try repage()
         if !rules.isEmpty {
             try Files.copy(self.new, to: pristine, mode: 0o600)
@@ -102,8 +102,8 @@ final class FileRewrite {
         return try Connection.encoding(ofFileAt: file)?.description
     }
 
-    private func requireEncoding(_ body: () throws -> Void) throws {
-        do { try body() } catch let error as MoultError where error.code == .encoding {
+    private func requireSameEncoding() throws {
+        do { try LockedDatabase.requireSameEncoding(path, encoding(copy), encoding(new)) } catch let error as MoultError where error.code == .encoding {
             throw file.refusal(
                 (error.why ?? error.what).replacing("that of the release", with: "that of the new content"),
                 (error.now ?? "").replacing("NEW.db", with: shellLine([file.newName ?? "NEW.db"])), cause: error)
@@ -164,9 +164,9 @@ final class FileRewrite {
         do {
             try SoleName.require(path)
             try live.requirePlace()
-            try requireEncoding { try live.requireEncoding(of: source) }
             if try live.hasDamagedSchema || !isExpendable(live.lockedReader) {
                 if try live.hasChanged() { try update(live, source) }
+                try requireSameEncoding()
                 try keep(copy)
                 isKept = true
             }
