@@ -336,7 +336,8 @@ class Switch:
         if before and before["kind"] == "user" or before and before["kind"] == "shared":
             self.take(db, file, before)
         elif before and before["kind"] == "cache":
-            self.loose = "cache becomes reference"
+            self.hold(db, file)
+            self.keep_cache(db, file)
         else:
             self.keep_foreign(db, file)
         del self.after.files[db["path"]]
@@ -355,6 +356,9 @@ class Switch:
         if rows is None:
             rows = {table: (0, count) for table, count in file.content.row_counts().items()} if file.content else {}
         self.kept.append(Kept(db["name"], "user", db["path"], "", {"foreign"}, file, rows))
+
+    def keep_cache(self, db, file):
+        self.kept.append(Kept(db["name"], "cache", db["path"], self.version(db), {"unfit-cache"}, file))
 
     def replace(self, db, file):
         """Replaces the whole content: in place, or by another file if SQLite cannot open it."""
@@ -393,7 +397,7 @@ class Switch:
             # A later update replaces it.
             return
         else:
-            self.kept.append(Kept(db["name"], "cache", db["path"], self.version(db), {"unfit-cache"}, file))
+            self.keep_cache(db, file)
         self.replace(db, file)
 
     def user(self, db, file, before):
@@ -401,7 +405,7 @@ class Switch:
             self.create(db)
             return
         if before and before["kind"] == "cache" and not file.link:
-            self.kept.append(Kept(db["name"], "cache", db["path"], self.version(db), {"unfit-cache"}, file))
+            self.keep_cache(db, file)
             self.replace(db, file)
             return
         if before and before["kind"] in ("cache", "reference"):
@@ -463,8 +467,12 @@ class Switch:
             return
         if file.link and not (before and before["kind"] == "shared"):
             raise Refused("link")
-        if before and before["kind"] in ("reference", "cache"):
-            self.loose = f"{before['kind']} becomes shared"
+        if before and before["kind"] == "cache":
+            self.keep_cache(db, file)
+            self.replace(db, file)
+            return
+        if before and before["kind"] == "reference":
+            self.loose = "reference becomes shared"
             return
         earlier = self.before.databases.get(db["name"]) if self.before else None
         if earlier is None or earlier["kind"] != "shared":

@@ -591,8 +591,9 @@ class World:
         there = self.look()
         tried = []
         if self.beside and self.beside.app:
-            # A command may find the database in use.
-            outcomes = [*outcomes, Outcome({BUSY}, self.state, same=True)]
+            # A command may find the database in use, or a sidecar of another user.
+            refused = {BUSY, REFUSED} if self.beside.app.kind.runs == "other user" else {BUSY}
+            outcomes = [*outcomes, Outcome(refused, self.state, same=True)]
         for outcome in outcomes:
             everything = self.compare(outcome, op, ended, there)
             found = [(check, text) for check, text in everything if check in self.checks]
