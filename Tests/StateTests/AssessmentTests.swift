@@ -285,7 +285,8 @@ import Testing
             #expect((said.output + said.errors).contains("\(words): moult reset thumbs --store "), "\(said)")
         }
         try cached.must("apply", "\(work)/cache-1.0.0.json")
-        #expect(try Files.list("\(cached.path)/.moult/quarantine").count == 1)
+        // An empty file has no content to keep.
+        #expect(try Files.list("\(cached.path)/.moult/quarantine").count == (damage == .empty ? 0 : 1))
         #expect(try cached.moult(["verify", "--deep"]).status == 0)
         #expect(try cached.moult(["apply", "\(work)/cache-1.0.0.json"]).output.contains("nothing to do"))
     }

@@ -30,12 +30,10 @@ final class Aside: WritableEffect {
 
     private func kept(_ suffix: String) -> String { "\(set)/\(record.keptName)\(suffix)" }
 
-    /// Whether an attempt before a crash has moved the file: its main file moves last, and then the staged file takes its place.
-    private var isDone: Bool {
-        get throws {
-            try Files.facts(kept("")) != nil || newFile.map { try Files.facts($0) == nil } ?? isLink()
-        }
-    }
+    /// Whether an attempt before a crash has moved the main file, or put the staged file in its place.
+    private var isDone: Bool { get throws { try Files.facts(kept("")) != nil || hasTakenPlace } }
+
+    private var hasTakenPlace: Bool { get throws { try newFile.map { try Files.facts($0) == nil } ?? isLink() } }
 
     private func isLink() throws -> Bool { try Files.target(ofLink: place).map(StoreLayout.isSealed) ?? false }
 
@@ -49,8 +47,7 @@ final class Aside: WritableEffect {
     }
 
     func perform() throws {
-        if try isDone { return }
-        if try Files.facts(place) == nil, try Sidecars.of(place).isEmpty { return }
+        if try hasTakenPlace || Files.facts(place) == nil && Sidecars.of(place).isEmpty { return }
         try Self.move(place, to: set, record, lease)
         for name in try Files.list(salvaged) { try Files.rename("\(salvaged)/\(name)", to: "\(set)/\(name)") }
         try Files.syncDirectory(set)
@@ -59,21 +56,26 @@ final class Aside: WritableEffect {
     /// Moves the files back. A file that is now in their place is kept in a set of its own.
     func revert() throws {
         lease = nil
-        let suffixes = try ([""] + SidecarSuffixes.all).filter { try Files.facts(kept($0)) != nil }
-        if suffixes.isEmpty { return }
-        if try Files.facts(place) != nil, try !isLink() {
-            // Sidecars without their file do not belong to the one that was created.
-            guard suffixes.contains("") else { return }
+        guard try Files.facts(set) != nil else { return }
+        let isMoved = try Files.facts(kept("")) != nil
+        if isMoved, try Files.facts(place) != nil, try !isLink() {
             var undone = record
             (undone.reason, undone.why) = (.undone, "an undo after a crash put the earlier file back")
-            try Self.move(place, to: Self.free(set), undone, Self.lease(on: place))
+            try Self.move(place, to: Self.free(set, record), undone, Self.lease(on: place))
         }
-        // A process that opens the file waits until the sidecars are beside it.
-        let lease = suffixes.contains("") ? try Self.lease(on: kept("")) : nil
+        // A process that opens the file waits until this ends. Sidecars without their file do not belong to the one that was created.
+        let lease = isMoved ? try Self.lease(on: kept("")) : nil
         try withExtendedLifetime(lease) {
-            for suffix in suffixes {
+            for suffix in SidecarSuffixes.all where try Files.facts(kept(suffix)) != nil {
+                if try Self.isSame(kept(suffix), place + suffix) {
+                    try Files.remove(kept(suffix))
+                } else if try isMoved || !hasTakenPlace {
+                    _ = try Files.renameIfFree(kept(suffix), to: place + suffix)
+                }
+            }
+            if isMoved {
                 if try isLink() { try Files.remove(place) }
-                if try !Files.renameIfFree(kept(suffix), to: place + suffix) { throw Self.inUse(place) }
+                guard try Files.renameIfFree(kept(""), to: place) else { throw Self.inUse(place) }
             }
         }
         for changed in [Files.directory(of: place), set] { try Files.syncDirectory(changed) }
@@ -109,24 +111,49 @@ final class Aside: WritableEffect {
     /// How long to wait for programs that open the file briefly.
     private static let patience = Duration.seconds(2)
 
-    /// Moves a file with its sidecars to a set, which may have files from an attempt before a crash. The main file comes last: a
-    /// set that has it is complete.
+    /// Moves a file with its sidecars to a set, which may have files from an attempt before a crash. The sidecars first get a second
+    /// name there, then the main file is moved, and then their own names go: at no time is the main file without its sidecars, and
+    /// SQLite, which deletes the sidecars of a file that an app creates in between, does not delete the only name.
     static func move(_ place: String, to set: String, _ record: QuarantineRecord, _ lease: WriteLease?) throws {
         var record = record
         try make(set)
         record.owner = try Files.facts(place).map { QuarantineRecord.Owner($0) } ?? QuarantineRecord(in: set)?.owner
         try record.write(to: set)
-        try sync(set)
-        var moved: [(from: String, to: String)] = []
-        for suffix in SidecarSuffixes.all + [""] where try Files.facts(place + suffix) != nil {
-            let kept = try Files.firstFree("\(set)/\(record.keptName)\(suffix)")
-            try Files.rename(place + suffix, to: kept)
-            moved.append((place + suffix, kept))
-            guard try lease?.isUnbroken() == false else { continue }
-            for (from, to) in moved.reversed() where try !Files.renameIfFree(to, to: from) { break }
-            throw inUse(place)
+        let kept = "\(set)/\(record.keptName)"
+        let isMoved = try Files.facts(kept) != nil
+        var sidecars: [(String, kept: String)] = []
+        for suffix in SidecarSuffixes.all where try Files.facts(place + suffix) != nil {
+            let isKept = try isSame(place + suffix, kept + suffix)
+            // After the main file was moved, other sidecars belong to the file of an app.
+            if isMoved, !isKept { continue }
+            let name = isKept ? kept + suffix : try Files.firstFree(kept + suffix)
+            if !isKept, try !Files.hardLinkIfPossible(place + suffix, at: name) {
+                try Files.copy(place + suffix, to: name, mode: 0o600)
+                try Files.syncFile(name)
+            }
+            sidecars.append((place + suffix, name))
         }
-        for changed in [set, Files.directory(of: place)] { try Files.syncDirectory(changed) }
+        try sync(set)
+        if !isMoved, try Files.facts(place) != nil {
+            try Files.rename(place, to: kept)
+            if try lease?.isUnbroken() == false {
+                guard try Files.renameIfFree(kept, to: place) else { throw inUse(place) }
+                for (_, name) in sidecars { try Files.remove(name) }
+                try Removable(emptied: set)?.remove()
+                throw inUse(place)
+            }
+            for changed in [set, Files.directory(of: place)] { try Files.syncDirectory(changed) }
+        }
+        for (sidecar, _) in sidecars { try Files.remove(sidecar) }
+        try Files.syncDirectory(Files.directory(of: place))
+    }
+
+    /// Returns whether two names lead to the same file, or to files with the same content, as in a copy of the store.
+    private static func isSame(_ one: String, _ other: String) throws -> Bool {
+        guard let a = try Files.facts(one), let b = try Files.facts(other), a.kind == .file, b.kind == .file else {
+            return false
+        }
+        return try a.isSameFile(b) || Files.haveSameBytes(one, other)
     }
 
     /// Keeps a regular file before a link takes its place. Another program may have put it there since an update was interrupted.
@@ -136,7 +163,8 @@ final class Aside: WritableEffect {
         let name = QuarantineRecord.keptName(of: place)
         let set = "\(transaction.layout.quarantine(of: path))/\(transaction.id)-\(name)"
         try move(
-            place, to: Files.facts(set) == nil ? set : free(set), QuarantineRecord.leftBehind(at: place), lease)
+            place, to: Files.facts(set) == nil ? set : free(set, .leftBehind(at: place)),
+            .leftBehind(at: place), lease)
     }
 
     private static func make(_ set: String) throws {
@@ -155,10 +183,12 @@ final class Aside: WritableEffect {
         }
     }
 
-    private static func free(_ set: String) throws -> String {
+    /// Returns a free name for another set. It ends with the database's name, too.
+    private static func free(_ set: String, _ record: QuarantineRecord) throws -> String {
+        let stem = set.hasSuffix("-\(record.database)") ? String(set.dropLast(record.database.count)) : "\(set)-"
         var number = 2
-        while try Files.facts("\(set).\(number)") != nil { number += 1 }
-        return "\(set).\(number)"
+        while try Files.facts("\(stem)\(number)-\(record.database)") != nil { number += 1 }
+        return "\(stem)\(number)-\(record.database)"
     }
 
     private static func inUse(_ place: String) -> MoultError {

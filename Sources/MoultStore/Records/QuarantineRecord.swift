@@ -53,8 +53,6 @@ package struct QuarantineRecord: Sendable, Equatable {
     package var rows: [SQLName: Int]?
     /// Whether the set has only the rows that the new content does not have, because nothing else differed.
     package var isRows = false
-    /// Whether the replacement of a single file that keeps this set has not ended.
-    package var isPending = false
 
     /// Returns the record of a file that recovery found at the path of a database: the old database, or one that another program
     /// has put there.
@@ -78,7 +76,7 @@ package struct QuarantineRecord: Sendable, Equatable {
             "rows": rows.map { rows in
                 .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
             },
-            "rowsOnly": isRows ? true : nil, "pending": isPending ? true : nil,
+            "rowsOnly": isRows ? true : nil,
         ])
     }
 
@@ -113,7 +111,6 @@ package struct QuarantineRecord: Sendable, Equatable {
         }
         number = json["number"].flatMap(Self.count)
         isRows = json["rowsOnly"]?.bool ?? false
-        isPending = json["pending"]?.bool ?? false
         restored = json["restored"].flatMap(Self.count)
     }
 

@@ -79,7 +79,8 @@ import Testing
                 String.init)
                 ?? "", source: "reset")
         #expect(json["database"]?.string == "user" && json["path"]?.string == "\(store)/user.db")
-        #expect(json["salvage"]?["rows"]?.integer == 0)
+        // A sound database is copied as a whole.
+        #expect(json["salvage"] == nil)
         #expect(try must("moult history").contains("it was torn"))
     }
 
@@ -202,7 +203,7 @@ import Testing
         // A user can change the mode of an own file.
         try must("chown 65534 store/\(name).db")
         let own = try scratch.moult("\(Self.asNobody)\(words)")
-        #expect(own.status == 75, "\(own)")
+        #expect(own.status != 0, "\(own)")
         #expect(own.err.contains("chmod u+rw \(store)/\(name).db"), "\(own)")
         try must("chmod u+rw store/\(name).db")
         #expect(try scratch.moult("\(Self.asNobody)\(words)").status == 0)
