@@ -33,7 +33,8 @@ import Testing
 
     @Test func `an update keeps one row of a large database as a row`() throws {
         try update(
-            Self.item + Self.shelves, app: "INSERT INTO item VALUES('mine', 1); UPDATE item SET shelf = 0 WHERE shelf = 9")
+            Self.item + Self.shelves,
+            app: "INSERT INTO item VALUES('mine', 1); UPDATE item SET shelf = 0 WHERE shelf = 9")
         let kept = try shop.onlyKept("app")
         #expect(try kept.sql("app.db", "SELECT * FROM item ORDER BY name") == "mine|1\nshipped 9|0\n")
         #expect(kept.reason == "replaced" && kept.release == "1.0.0" && kept.rows("item") == 2)
@@ -217,7 +218,9 @@ import Testing
         try begin(Self.item)
         try updates(1..<2) { "INSERT INTO item VALUES('mine', \($0))" }
         let first = try shop.onlyKept("app")
-        try Shell.must(["sqlite3", "\(first.directory)/app.db", "CREATE TRIGGER own AFTER INSERT ON item BEGIN SELECT 1; END"])
+        try Shell.must([
+            "sqlite3", "\(first.directory)/app.db", "CREATE TRIGGER own AFTER INSERT ON item BEGIN SELECT 1; END",
+        ])
         try updates(2..<20) { "INSERT INTO item VALUES('mine', \($0))" }
         let kept = try shop.kept("app")
         #expect(kept.count == 18 && kept.first?.rows("item") == 1 && kept.dropFirst().first?.rows("item") == 2)

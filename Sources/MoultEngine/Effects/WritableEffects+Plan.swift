@@ -29,7 +29,8 @@ extension WritableEffects {
                     copy: "\(transaction.directory)/held/\(path)", template: try template(effect),
                     transfer: try transfer(effect, path),
                     displacement: try displacement(effect, place(path), rows: rows(effect, path)),
-                    patience: transaction.patience, adopt: { try adoption?.copy($0) }, isDone: { [unowned self] in try isReplaced(effect, path) }))
+                    patience: transaction.patience, adopt: { try adoption?.copy($0) },
+                    isDone: { [unowned self] in try isReplaced(effect, path) }))
         }
         var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
         all += try plan.effects.compactMap { try rowRestore($0) }
