@@ -33,7 +33,8 @@ import Testing
 
     @Test func `an update keeps one row of a large database as a row`() throws {
         try update(
-            Self.item + Self.shelves, app: "INSERT INTO item VALUES('mine', 1); UPDATE item SET shelf = 0 WHERE shelf = 9")
+            Self.item + Self.shelves,
+            app: "INSERT INTO item VALUES('mine', 1); UPDATE item SET shelf = 0 WHERE shelf = 9")
         let kept = try shop.onlyKept("app")
         #expect(try kept.sql("app.db", "SELECT * FROM item ORDER BY name") == "mine|1\nshipped 9|0\n")
         #expect(kept.reason == "replaced" && kept.release == "1.0.0" && kept.rows("item") == 2)
@@ -217,9 +218,39 @@ import Testing
         try begin(Self.item)
         try updates(1..<2) { "INSERT INTO item VALUES('mine', \($0))" }
         let first = try shop.onlyKept("app")
-        try Shell.must(["sqlite3", "\(first.directory)/app.db", "CREATE TRIGGER own AFTER INSERT ON item BEGIN SELECT 1; END"])
+        try Shell.must([
+            "sqlite3", "\(first.directory)/app.db", "CREATE TRIGGER own AFTER INSERT ON item BEGIN SELECT 1; END",
+        ])
         try updates(2..<20) { "INSERT INTO item VALUES('mine', \($0))" }
         let kept = try shop.kept("app")
         #expect(kept.count == 18 && kept.first?.rows("item") == 1 && kept.dropFirst().first?.rows("item") == 2)
+    }
+
+    @Test(.tags(.thorough, .slow)) func `a killed update that collects rows leaves each row in one place`() throws {
+        try begin(Self.item)
+        try updates(1..<18) { "INSERT INTO item VALUES('mine \($0).', 0)" }
+        try shop.sql("app.db", "INSERT INTO item VALUES('mine 18.', 0)")
+        let before = shop.scratch.path("before")
+        try Shell.must(["mv", shop.store, before])
+        let calls = "rename,renameat,renameat2,unlink,unlinkat,mkdirat,openat,fsync,fdatasync,pwrite64,write"
+        var (number, killed) = (1, 0)
+        while true {
+            let script = "chmod -R u+w \"$1\" 2> /dev/null || :; rm -rf \"$1\"; cp -a \"$2\" \"$1\""
+            try Shell.must(["sh", "-ec", script, "sh", shop.store, before])
+            let ended = try Shell.run([
+                "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(calls)", "-e",
+                "inject=\(calls):signal=KILL:when=\(number)", try Shop.command(), "apply", "-q", "--allow-downgrade",
+                shop.manifest("1.0.0"), "--store", shop.store,
+            ])
+            try shop.install("1.0.0", "--allow-downgrade", "-q")
+            // Removes what is left of a set whose rows were collected.
+            try shop.must("clean", "-q")
+            for row in 1...18 {
+                #expect(try shop.databases(with: "mine \(row).").count == 1, "call \(number), row \(row)")
+            }
+            if ended.status == 0 { break }
+            (number, killed) = (number + 17, killed + 1)
+        }
+        #expect(killed > 10)
     }
 }

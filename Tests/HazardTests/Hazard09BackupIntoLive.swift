@@ -84,7 +84,9 @@ import Testing
             "1.0.0", sequence: 1, [.shared("note", "PRAGMA encoding = 'UTF-16le';" + Lab.notes(3, "new"), more: [])])
         let before = try ["", "-wal"].map { try Files.read(path + $0, limit: 1 << 20) }
         let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
-        #expect(error?.outcome == .refused && error?.why?.contains("the file is UTF-8") == true, "\(String(describing: error))")
+        #expect(
+            error?.outcome == .refused && error?.why?.contains("the file is UTF-8") == true,
+            "\(String(describing: error))")
         #expect(try ["", "-wal"].map { try Files.read(path + $0, limit: 1 << 20) } == before)
         #expect(try app.run("SELECT count(*), min(text), max(text) FROM note") == "5|old|old\n")
         try app.close()

@@ -40,11 +40,13 @@ import Testing
             let rows = try Connection(path: "\(set)/note.db", access: .immutable)
             let texts = try rows.query("SELECT text FROM note")
             let hasOrigins = try rows.int("SELECT count(*) FROM sqlite_schema WHERE name = 'moult_kept'") == 1
-            let named = try hasOrigins ? rows.int(
-                """
-                SELECT count(*) FROM moult_kept JOIN note ON note.rowid = "row" WHERE "table" = 'note'
-                AND release IN ('1.0.0', '2.0.0') AND reason = 'replaced' AND time != '' AND "set" != ''
-                """) : 1
+            let named =
+                try hasOrigins
+                ? rows.int(
+                    """
+                    SELECT count(*) FROM moult_kept JOIN note ON note.rowid = "row" WHERE "table" = 'note'
+                    AND release IN ('1.0.0', '2.0.0') AND reason = 'replaced' AND time != '' AND "set" != ''
+                    """) : 1
             try rows.close()
             #expect(texts.count == Int(named) && record.rows?.values.reduce(0, +) == texts.count, "\(set)")
             for case .text(let text)? in texts.map(\.first) { found[text, default: 0] += 1 }

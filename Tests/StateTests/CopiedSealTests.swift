@@ -156,6 +156,7 @@ import Testing
         try Shell.must(["sh", "-ec", String(ended.errors[advice..<end])])
         try store.must("recover")
         #expect(
-            try Shell.must(["sqlite3", "\(store.path)/app.db", "SELECT name FROM item ORDER BY 1"]) == "MINE\nSHIPPED3\n")
+            try Shell.must(["sqlite3", "\(store.path)/app.db", "SELECT name FROM item ORDER BY 1"])
+                == "MINE\nSHIPPED3\n")
     }
 }

@@ -131,8 +131,8 @@ extension Orchestrator {
         }
     }
 
-    /// Adds the rows of the release of a set that has only the other rows, so that the copy has the rows of the whole database: a
-    /// row of the app that equals one of these is told from it.
+    /// Adds the shipped rows to the copy of a set that has only rows of the app. A restore leaves the shipped rows out, and so
+    /// distinguishes them from equal rows of the app.
     private func addShippedRows(of table: String, _ set: QuarantineShelf.Set, to copy: String) throws {
         let store = snapshot()
         for name in try shipping(set) where Generation.version(of: name) == set.record?.release {

@@ -16,8 +16,8 @@ extension Topic {
                     """
                     Releases and the app write to it. A release replaces the content and carries over the rows that \
                     "preserve" in the manifest selects. A row that violates a constraint of the new table stops \
-                    the update, or goes to the table moult_rejected if the manifest has "onReject": "table". If \
-                    anything else that the app wrote is dropped, the complete old database goes to quarantine.
+                    the update, or goes to the table moult_rejected if the manifest has "onReject": "table". Other rows \
+                    that the app wrote go to quarantine; if anything else is dropped, the complete old database does.
                     """
                 ),
                 (

@@ -86,7 +86,9 @@ final class Rewrite: WritableEffect {
     /// Removes the files that an earlier attempt left.
     private func discard() throws {
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
-        for path in [copy, repaged] + (displacement?.rows.map { [$0] } ?? []) { try ([""] + SidecarSuffixes.all).forEach { try Files.remove(path + $0) } }
+        for path in [copy, repaged] + (displacement?.rows.map { [$0] } ?? []) {
+            try ([""] + SidecarSuffixes.all).forEach { try Files.remove(path + $0) }
+        }
     }
 
     /// Gives the staged file the page size of a file in WAL mode, which SQLite cannot change.

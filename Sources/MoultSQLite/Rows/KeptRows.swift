@@ -51,16 +51,15 @@ package final class KeptRows {
     package init(at path: String, like old: Connection) throws {
         for suffix in [""] + SidecarSuffixes.all { try Files.remove(path + suffix) }
         connection = try Connection(path: path, access: .readWriteCreate)
-        try connection.execute(
-            """
-            PRAGMA page_size = 512; PRAGMA encoding = '\(old.encoding)'; PRAGMA synchronous = OFF;
-            PRAGMA journal_mode = MEMORY; BEGIN
-            """)
+        try connection.execute("PRAGMA page_size = 512; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
+        try connection.run("PRAGMA encoding = '\(old.encoding)'")
+        try connection.execute("BEGIN")
     }
 
     /// Returns whether rows of a table can be kept: its columns leave a name for the rowid.
     static func canKeep(_ layout: TableLayout) -> Bool {
-        !layout.hasReplacedName && rowIDName(layout.columns.map(\.name)) != nil && SQLName(layout.name) != SQLName(origins)
+        !layout.hasReplacedName && rowIDName(layout.columns.map(\.name)) != nil
+            && SQLName(layout.name) != SQLName(origins)
     }
 
     /// Adds a row that `RowSearch` has read.
@@ -70,7 +69,7 @@ package final class KeptRows {
     }
 
     private func create(_ table: String, _ columns: [String]) throws -> Insert {
-        try connection.execute(Self.tableSQL(table, columns))
+        try connection.run(Self.tableSQL(table, columns))
         let made = try Insert(table, columns, connection)
         inserts[SQLName(table)] = made
         return made
@@ -148,7 +147,7 @@ package final class KeptRows {
             }
             let isAdded = try into.int("SELECT count(*) FROM \(origins) WHERE \"set\" = ?1", [origin.values[0]]) > 0
             for (key, table) in added.all.sorted(by: { $0.key < $1.key }) where !isAdded {
-                if present.all[key] == nil { try into.execute(tableSQL(table.name, table.columns)) }
+                if present.all[key] == nil { try into.run(tableSQL(table.name, table.columns)) }
                 try copy(table, from, into)
                 try name(table, origin, in: into)
             }

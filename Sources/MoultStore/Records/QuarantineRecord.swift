@@ -14,7 +14,9 @@ package struct QuarantineRecord: Sendable, Equatable {
     /// Returns the name that a set gives to the file of a path. A set has files of moult, which use some names.
     package static func keptName(of path: String) -> String {
         let name = Files.name(of: path)
-        let own = [fileName, Files.name(of: Files.staged(fileName)), salvaged, salvageReport, salvageScratch, stagedRows]
+        let own = [
+            fileName, Files.name(of: Files.staged(fileName)), salvaged, salvageReport, salvageScratch, stagedRows,
+        ]
         return own.contains(name) ? "kept-\(name)" : name
     }
 

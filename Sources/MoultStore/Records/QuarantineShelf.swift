@@ -47,7 +47,8 @@ package struct QuarantineShelf {
                 "rows": record?.rows.map { rows in
                     .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
                 },
-                "rowsOnly": record?.isRows == true ? true : nil, "directory": .string(directory), "file": .optional(file),
+                "rowsOnly": record?.isRows == true ? true : nil, "directory": .string(directory),
+                "file": .optional(file),
             ])
         }
 
