@@ -77,7 +77,8 @@ import Testing
         try broken.make("thumbs.db", in: scratch.path)
         #expect(try cache().status == 2)
         #expect(try sqlite("PRAGMA integrity_check; SELECT count(*) FROM thumb") == "ok\n0\n")
-        let hasHeader = ![Broken.noDatabase, .oneByte, .tornHeader].contains(broken)
+        // Another database's -wal may have tables of that database.
+        let hasHeader = ![Broken.noDatabase, .oneByte, .tornHeader, .foreignWAL].contains(broken)
         #expect(try names().filter { $0 != ".thumbs.db.moult" } == ["thumbs.db"] + (hasHeader ? [] : ["thumbs.db.old"]))
         #expect(try cache().status == 0)
     }

@@ -43,7 +43,10 @@ extension Call {
 
 extension StatusVerb {
     static func show(_ file: ReplacedFile, _ call: Call) throws {
-        let fitness = try Fitness.of(file.path, pages: .none) { _ in nil }
+        let fitness = try Fitness.of(file.path, pages: .none) {
+            _ = try $0.int("SELECT count(*) FROM sqlite_schema")
+            return nil
+        }
         call.output.print(
             FileStatus(
                 check: FileCheck(file.path, fitness),

@@ -74,10 +74,14 @@ package struct ReplacedFile {
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
         // A file without write permission is not meant to change.
         try Permission.write(path).check("\(name) cannot be replaced")
-        try SoleName.require(path)
         do { try DatabaseHeader.requireNoExcess(at: path) } catch let error as MoultError
             where error.code == .databaseCorrupt
         { throw refusal(error.why ?? error.what, error.now ?? "Restore a backup.") }
+        if let wal = try Sidecars.of(path).wal, wal.facts.size > 0, try facts.size > 0 && !Connection.isWAL(ofFileAt: path) {
+            throw refusal(
+                "it is not in WAL mode, so \(wal.path) belongs to another database",
+                "Stop the programs that use it. \(Files.moveAway(wal.path))")
+        }
         if facts.size == 0, let sidecar = try Sidecars.of(path).paths.first {
             throw refusal(
                 "it is empty, and \(sidecar) may have rows of an earlier database", Files.moveAway(sidecar))
@@ -123,6 +127,7 @@ package struct ReplacedFile {
 
     /// Calls `body` with a new directory for files of this command, while no other command replaces the file.
     func working<R>(wait seconds: Int, stop: () throws -> Void, _ body: (String) throws -> R) throws -> R {
+        try SoleName.require(path)
         let lock = try lock(wait: seconds, stop: stop)
         defer { withExtendedLifetime(lock) {} }
         let result = Result {
