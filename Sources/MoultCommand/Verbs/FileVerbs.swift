@@ -35,7 +35,8 @@ extension Call {
     func refuse(_ options: [Option], with file: ReplacedFile) throws {
         guard let option = options.first(where: has) else { return }
         throw wrongUsage(
-            "--\(option.name) cannot be used with \(file.name)", why: "the option is for stores, and \(file.name) has none")
+            "--\(option.name) cannot be used with \(file.name)",
+            why: "the option is for stores, and \(file.name) has none")
     }
 }
 

@@ -102,8 +102,10 @@ package struct StandaloneCache {
         try refuseOthers()
         let (size, wal) = (try Files.facts(path)?.size ?? 0, try Sidecars.of(path).wal?.facts.size ?? 0)
         // A `-wal` beside a file in rollback mode belongs to another database.
-        guard size > 0, try Files.facts(newFile) == nil, DatabaseHeader.begins(Files.beginning(of: path, count: 16)),
-            try wal == 0 || Connection.isWAL(ofFileAt: path), let why = try fault(expected) else {
+        guard size > 0, try Files.facts(newFile) == nil,
+            try DatabaseHeader.begins(Files.beginning(of: path, count: 16)),
+            try wal == 0 || Connection.isWAL(ofFileAt: path), let why = try fault(expected)
+        else {
             try replacement().clean()
             return try prepare(expected)
         }
@@ -113,9 +115,9 @@ package struct StandaloneCache {
                 try fault(expected)
             } isExpendable: { connection in
                 // A damaged schema may have any table.
-                do { return known.isSuperset(of: try SchemaShape(of: connection).tables.map { SQLName($0.name) }) } catch
-                    let error as MoultError where error.code == .databaseCorrupt
-                { return false }
+                do {
+                    return known.isSuperset(of: try SchemaShape(of: connection).tables.map { SQLName($0.name) })
+                } catch let error as MoultError where error.code == .databaseCorrupt { return false }
             }
             return result.isChanged ? .recreated(why, kept: result.kept?.file) : .ready
         } catch let error as MoultError

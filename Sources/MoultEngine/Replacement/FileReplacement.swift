@@ -90,7 +90,8 @@ package struct FileReplacement {
         try file.requireReplaceable()
         guard let newest = try file.sets.undoable().last else {
             throw file.refusal(
-                "no content from before a replacement is kept", "Restore a backup, or replace it: moult replace \(file.name) NEW.db")
+                "no content from before a replacement is kept",
+                "Restore a backup, or replace it: moult replace \(file.name) NEW.db")
         }
         return try restore(newest, .reset, why: why) { (newest, try KeptSets.has(newest, $0)) }
     }

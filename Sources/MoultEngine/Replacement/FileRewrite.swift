@@ -52,7 +52,9 @@ final class FileRewrite {
     /// Creates an empty copy of a file of 0 bytes, of which SQLite would make a copy with one page. Returns false for any other file.
     private func makeEmptyCopy() throws -> Bool {
         let size = try Files.facts(path)?.size
-        if size == 1 { throw MoultError(.databaseCorrupt, what: "\(path) is not a SQLite database", why: "it has 1 byte") }
+        if size == 1 {
+            throw MoultError(.databaseCorrupt, what: "\(path) is not a SQLite database", why: "it has 1 byte")
+        }
         guard size == 0 else { return false }
         try Files.writeNew([], to: copy, mode: 0o600)
         return true

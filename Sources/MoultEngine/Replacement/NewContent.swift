@@ -30,7 +30,8 @@ package struct NewContent {
         "--preserve \(rule.table)" + (rule.conditions.first.flatMap { $0 }.map { ":\($0)" } ?? "")
     }
 
-    private func refusal(_ file: ReplacedFile, _ why: String, _ now: String, _ cause: (any Error)? = nil) -> MoultError {
+    private func refusal(_ file: ReplacedFile, _ why: String, _ now: String, _ cause: (any Error)? = nil) -> MoultError
+    {
         MoultError(
             .notReplaceable, .refused, what: "\(file.name) was not replaced", why: why, now: now, cause: cause)
     }
@@ -55,8 +56,8 @@ package struct NewContent {
         if try Files.facts(old.path)?.size == 0 {
             throw old.refusal("--preserve selects nothing, because \(old.name) is empty", Self.advice)
         }
-        do { try NonInvasiveReader.into(old.path) { try requireSelectable($0, old, isChecked: true) } } catch
-            let error as MoultError where error.code == .databaseCorrupt
+        do { try NonInvasiveReader.into(old.path) { try requireSelectable($0, old, isChecked: true) } } catch let error
+            as MoultError where error.code == .databaseCorrupt
         { throw old.unreadable(error) }
     }
 
@@ -71,7 +72,9 @@ package struct NewContent {
     private func requireSelectable(_ connection: Connection, _ old: ReplacedFile, isChecked: Bool) throws {
         let advice = Self.advice
         for rule in rules {
-            switch try RowSelection(table: rule.table, conditions: rule.conditions).reach(in: connection, isChecked: isChecked) {
+            switch try RowSelection(table: rule.table, conditions: rule.conditions).reach(
+                in: connection, isChecked: isChecked)
+            {
             case .rows: break
             case .absent:
                 throw old.refusal(
@@ -149,7 +152,8 @@ package struct NewContent {
             case .text(let text) where !check.expect.isMet(by: text):
                 throw refusal(
                     old,
-                    "\(file) does not pass --check: \(sql) returns \(shortened(text)), expected \(check.expect)", advice)
+                    "\(file) does not pass --check: \(sql) returns \(shortened(text)), expected \(check.expect)", advice
+                )
             case .text: continue
             }
         }

@@ -30,7 +30,9 @@ package struct ReplacedFile {
         sets = KeptSets(directory: Self.sets(of: path))
     }
 
-    private static func sets(of path: String) -> String { "\(Files.directory(of: path))/.\(Files.name(of: path)).moult" }
+    private static func sets(of path: String) -> String {
+        "\(Files.directory(of: path))/.\(Files.name(of: path)).moult"
+    }
 
     /// Returns the file that a word of a command line names, if it was replaced before; nil for any other word.
     package static func replaced(_ word: String) throws -> ReplacedFile? {
@@ -69,7 +71,8 @@ package struct ReplacedFile {
             let file = try Files.resolved(path)
             throw refusal(
                 "it is a symbolic link to \(target)",
-                "Specify the file itself: \(shellLine(["moult", "replace"] + (newName.map { [file, $0] } ?? ["--undo", file])))")
+                "Specify the file itself: \(shellLine(["moult", "replace"] + (newName.map { [file, $0] } ?? ["--undo", file])))"
+            )
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
         // A file without write permission is not meant to change.
@@ -77,7 +80,9 @@ package struct ReplacedFile {
         do { try DatabaseHeader.requireNoExcess(at: path) } catch let error as MoultError
             where error.code == .databaseCorrupt
         { throw refusal(error.why ?? error.what, error.now ?? "Restore a backup.") }
-        if let wal = try Sidecars.of(path).wal, wal.facts.size > 0, try facts.size > 0 && !Connection.isWAL(ofFileAt: path) {
+        if let wal = try Sidecars.of(path).wal, wal.facts.size > 0,
+            try facts.size > 0 && !Connection.isWAL(ofFileAt: path)
+        {
             throw refusal(
                 "it is not in WAL mode, so \(wal.path) belongs to another database",
                 "Stop the programs that use it. \(Files.moveAway(wal.path))")
@@ -97,7 +102,8 @@ package struct ReplacedFile {
             return refusal("no such file\(rest)", "To restore its last copy: \(aside)\(shellLine(["cp", copy, name]))")
         }
         guard let newName else { return refusal("no such file", "Specify the file that was replaced.") }
-        return refusal("no such file\(rest)", "To copy a database to this path: \(aside)\(shellLine(["cp", newName, name]))")
+        return refusal(
+            "no such file\(rest)", "To copy a database to this path: \(aside)\(shellLine(["cp", newName, name]))")
     }
 
     /// Throws if the content is not one that SQLite can open: then it can only be set aside, and not kept as a database.
