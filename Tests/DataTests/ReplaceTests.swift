@@ -239,7 +239,7 @@ import Testing
     }
 
     @Test(arguments: ["printf hello > app.db", "head -c 8192 /dev/urandom > app.db", "echo > app.db"])
-    func `a file that is no database is refused`(line: String) throws {
+    func `a file that is not a database is refused`(line: String) throws {
         try scratch.must(line)
         let text = try refusal("moult replace app.db new1.db")
         #expect(text.contains("SQLite cannot open it: "), "\(text)")

@@ -102,7 +102,7 @@ import Testing
         #expect(try cache().status == 0)
     }
 
-    @Test func `a file that is no database is kept`() throws {
+    @Test func `a file that is not a database is kept`() throws {
         let line = "echo text > thumbs.db"
         try Shell.must(["sh", "-ec", line], in: scratch.path)
         let before = try Files.read(path, limit: 1 << 20)

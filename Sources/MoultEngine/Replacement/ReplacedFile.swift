@@ -111,7 +111,7 @@ package struct ReplacedFile {
         let why = (error as? MoultError).map { $0.why ?? $0.what } ?? "\(error)"
         return refusal(
             "SQLite cannot open it: \(why)",
-            "If it is damaged, restore a backup. If it is no database, or encrypted, replace it by hand: "
+            "If it is damaged, restore a backup. If it is not a database, or encrypted, replace it by hand: "
                 + (Files.commandToMoveAway(name)), cause: error)
     }
 
