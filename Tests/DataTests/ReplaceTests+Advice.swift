@@ -84,7 +84,7 @@ extension ReplaceTests {
         }
         let line = "app.db new1.db --preserve note"
         let plan: Shell.Ended = try scratch.run("moult replace --dry-run \(line)")
-        let planned = rows.map { $0.replacing("carried over", with: "to carry over") }
+        let planned = rows.map { $0.replacing("note carried over", with: "note to carry over") }
         #expect(plan.status == 2 && counts(plan.output) == planned, "\(plan)")
         #expect(try counts(scratch.must("moult replace \(line)")) == rows)
     }

@@ -5,86 +5,89 @@ import Testing
 
 /// A replacement that is killed, stopped by a signal, or runs out of space.
 extension ReplaceTests {
-    static let calls = "renameat2,linkat,unlink,unlinkat,mkdirat,fsync,fdatasync,pwrite64"
+    static let calls = ["renameat2", "linkat", "unlink", "unlinkat", "mkdirat", "fsync", "fdatasync", "pwrite64"]
 
-    /// Runs a command, and kills it at the n-th change of the file system; returns whether the command was killed.
-    private func killed(_ number: Int, _ line: String) throws -> Bool {
-        let calls = Self.calls
-        let ended: Shell.Ended = try scratch.run(
-            "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) \(line)")
-        return ended.status != 0
+    /// Runs a command once for each change of the file system that it makes, and kills it there. Returns the number of kills.
+    private func forEachKill(
+        of line: String, prepare: () throws -> Void = {}, _ check: (_ call: String) throws -> Void
+    ) throws -> Int {
+        var count = 0
+        for call in Self.calls {
+            var number = 1
+            while true {
+                try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
+                try prepare()
+                let ended: Shell.Ended = try scratch.run(
+                    "strace -qq -o /dev/null -e trace=\(call) -e inject=\(call):signal=KILL:when=\(number) \(line)")
+                if ended.status == 0 { break }
+                try check("\(call) \(number)")
+                (count, number) = (count + 1, number + 1)
+            }
+        }
+        return count
     }
 
     private func begin(_ mode: String) throws {
         try scratch.must(
-            "sqlite3 app.db \"PRAGMA journal_mode = \(mode); INSERT INTO note(v) VALUES('mine')\" > mode; mkdir pristine && mv app.db pristine")
+            "sqlite3 app.db \"PRAGMA journal_mode = \(mode); INSERT INTO note(v) VALUES('mine')\" > mode; mkdir pristine && mv app.db pristine"
+        )
     }
-
-    private func restart() throws { try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db") }
 
     /// After a kill, the same command replaces the file once: one undo restores the old content.
     @Test(.tags(.thorough), arguments: ["delete", "wal"])
-    func `a replacement killed at any call leaves the old or the new content, and can be repeated`(mode: String) throws {
+    func `a replacement killed at any call leaves the old or the new content, and can be repeated`(mode: String) throws
+    {
         try begin(mode)
-        var (number, seen) = (1, Set<String>())
-        while true {
-            try restart()
-            let isKilled = try killed(number, "moult replace app.db new1.db --preserve note")
+        var seen = Set<String>()
+        let count = try forEachKill(of: "moult replace app.db new1.db --preserve note") { call in
             let after = try content()
-            #expect(["old\nmine\n", "new1\nmine\n"].contains(after), "call \(number): \(after)")
+            #expect(["old\nmine\n", "new1\nmine\n"].contains(after), "\(call): \(after)")
             seen.insert(after)
-            if !isKilled { break }
             try scratch.must("moult replace app.db new1.db --preserve note")
-            #expect(try content() == "new1\nmine\n", "call \(number)")
+            #expect(try content() == "new1\nmine\n", "\(call)")
             try scratch.must("moult replace --undo app.db")
-            #expect(try content() == "old\nmine\n", "call \(number)")
+            #expect(try content() == "old\nmine\n", "\(call)")
             let more: Shell.Ended = try scratch.run("moult replace --undo app.db")
-            #expect(more.status == 3, "call \(number): \(more)")
-            #expect(try scratch.must("ls -A .app.db.moult") == "0001-replaced\n0002-undone\n", "call \(number)")
-            number += 1
+            #expect(more.status == 3, "\(call): \(more)")
+            #expect(try scratch.must("ls -A .app.db.moult") == "0001-replaced\n0002-undone\n", "\(call)")
         }
-        #expect(seen.count == 2 && number > 30, "\(number) \(seen)")
+        #expect(seen.count == 2 && count > 30, "\(count) \(seen)")
     }
 
     @Test(.tags(.thorough), arguments: ["delete", "wal"])
     func `an undo killed at any call is completed by the same command, and goes back once`(mode: String) throws {
         try begin(mode)
-        var (number, seen) = (1, Set<String>())
-        while true {
-            try restart()
+        var seen = Set<String>()
+        let count = try forEachKill(of: "moult replace --undo app.db") {
             for number in 1...2 { try scratch.must("moult replace -q app.db new\(number).db") }
-            let isKilled = try killed(number, "moult replace --undo app.db")
+        } _: { call in
             let after = try content()
-            #expect(["new2\n", "new1\n"].contains(after), "call \(number): \(after)")
+            #expect(["new2\n", "new1\n"].contains(after), "\(call): \(after)")
             seen.insert(after)
-            if !isKilled { break }
             // The last calls, after the undo is recorded, only remove files of the command.
-            let isRecorded = try scratch.must("ls .app.db.moult").contains("undone\n")
-            if !isRecorded {
+            if try !scratch.must("ls .app.db.moult").contains("undone\n") {
                 try scratch.must("moult replace --undo app.db")
-                #expect(try content() == "new1\n", "call \(number)")
+                #expect(try content() == "new1\n", "\(call)")
             }
             try scratch.must("moult replace --undo app.db")
-            #expect(try content() == "old\nmine\n", "call \(number)")
-            number += 1
+            #expect(try content() == "old\nmine\n", "\(call)")
         }
-        #expect(seen.count == 2 && number > 20, "\(number) \(seen)")
+        #expect(seen.count == 2 && count > 20, "\(count) \(seen)")
     }
 
-    @Test(.tags(.thorough)) func `an undo after a killed replacement restores the old content or has nothing to undo`() throws {
+    @Test(.tags(.thorough)) func `an undo after a killed replacement restores the old content or has nothing to undo`()
+        throws
+    {
         try begin("delete")
-        var (number, statuses) = (1, Set<Int32>())
-        while true {
-            try restart()
-            if try !killed(number, "moult replace app.db new1.db") { break }
+        var statuses = Set<Int32>()
+        let count = try forEachKill(of: "moult replace app.db new1.db") { call in
             let undo: Shell.Ended = try scratch.run("moult replace --undo app.db")
             let isNothing = undo.status == 3 && undo.errors.contains("nothing to undo for app.db")
-            #expect(undo.status == 0 || isNothing, "call \(number): \(undo)")
+            #expect(undo.status == 0 || isNothing, "\(call): \(undo)")
             statuses.insert(undo.status)
-            #expect(try content() == "old\nmine\n", "call \(number)")
-            number += 2
+            #expect(try content() == "old\nmine\n", "\(call)")
         }
-        #expect(statuses == [0, 3] && number > 20, "\(number) \(statuses)")
+        #expect(statuses == [0, 3] && count > 20, "\(count) \(statuses)")
     }
 
     /// Each write of a page takes 5 ms here, so copying the new file would take half a minute.
@@ -106,21 +109,20 @@ extension ReplaceTests {
     @Test(.tags(.thorough), arguments: ["delete", "wal"])
     func `a killed replacement loses no later commit of a program that has the file open`(mode: String) throws {
         try begin(mode)
-        var (number, late) = (1, 0)
-        while true {
-            try restart()
-            let app = try App(opens: scratch.path("app.db"), "SELECT * FROM t")
-            if try !killed(number, "moult replace app.db new1.db") { break }
+        var (late, app) = (0, App?.none)
+        let count = try forEachKill(of: "moult replace app.db new1.db") {
+            app?.quit()
+            app = try App(opens: scratch.path("app.db"), "SELECT * FROM t")
+        } _: { call in
             let isOld = try scratch.must("sqlite3 app.db 'SELECT x FROM t'") == "old\n"
             try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('late')\"")
             try scratch.must("moult replace --yes app.db new1.db")
-            app.quit()
             late += isOld ? 1 : 0
             try scratch.must("moult replace --undo app.db")
-            #expect(try content() == (isOld ? "old\nmine\nlate\n" : "new1\nlate\n"), "call \(number)")
-            number += 1
+            #expect(try content() == (isOld ? "old\nmine\nlate\n" : "new1\nlate\n"), "\(call)")
         }
-        #expect(late > 0 && late < number - 1 && number > 20, "\(late) of \(number)")
+        app?.quit()
+        #expect(late > 0 && late < count && count > 20, "\(late) of \(count)")
     }
 
     @Test func `an undo that fails because the disk is full is completed by the same command`() throws {

@@ -80,9 +80,12 @@ import Testing
         }
         #expect(try refusal("moult replace --undo app.db").contains("nothing to undo"))
         // The content that each undo replaced is kept, too. A set has one file and its record.
-        let sets = try JSON(parsing: scratch.must("moult quarantine --json app.db"), source: "quarantine")["quarantine"]?.array
+        let sets = try JSON(parsing: scratch.must("moult quarantine --json app.db"), source: "quarantine")[
+            "quarantine"]?.array
         let reasons = sets?.map { $0["reason"]?.string }
-        #expect(reasons == Array(repeating: "replaced", count: 3) + Array(repeating: "undone", count: 3), "\(reasons ?? [])")
+        #expect(
+            reasons == Array(repeating: "replaced", count: 3) + Array(repeating: "undone", count: 3), "\(reasons ?? [])"
+        )
         #expect(try scratch.must("ls .app.db.moult/*/* | wc -l") == "12\n")
         try scratch.must("moult quarantine app.db 0005-undone --restore")
         #expect(try content() == "new2\nmine2\n")
@@ -109,18 +112,21 @@ import Testing
             #expect(try content() == "old\n")
         }
         // Each undo has a set of its own, which shares the file.
-        #expect(try scratch.must("ls .app.db.moult | wc -l") == "4\n")
+        #expect(try scratch.must("ls .app.db.moult | wc -l") == "6\n")
         #expect(try scratch.must("ls -i .app.db.moult/*/app.db | cut -d. -f1 | sort -u | wc -l") == "2\n")
         try scratch.must("moult replace -q --yes app.db new1.db")
         let again = try scratch.must("moult replace app.db new1.db")
         #expect(again == "= app.db already has the content of new1.db: nothing was changed\n")
-        #expect(try scratch.must("ls .app.db.moult | wc -l") == "4\n")
+        #expect(try scratch.must("ls .app.db.moult | wc -l") == "7\n")
     }
 
-    @Test(arguments: ["delete", "wal"]) func `after a replacement the file equals the new one, table for table`(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `after a replacement the file equals the new one, table for table`(
+        mode: String
+    ) throws {
         try scratch.must("sqlite3 app.db 'PRAGMA journal_mode = \(mode)' > mode")
         try scratch.must(
-            "sqlite3 new1.db 'CREATE TABLE moult_release(a, b); INSERT INTO moult_release VALUES(1, 2); CREATE TABLE moult_rejected(own)'")
+            "sqlite3 new1.db 'CREATE TABLE moult_release(a, b); INSERT INTO moult_release VALUES(1, 2); CREATE TABLE moult_rejected(own)'"
+        )
         let before = try scratch.must("stat -c '%i %u %a' app.db")
         try scratch.must("moult replace app.db new1.db --preserve note")
         #expect(try scratch.must("sqlite3 app.db .dump") == scratch.must("sqlite3 new1.db .dump"))
@@ -140,7 +146,8 @@ import Testing
     /// These rows belong to the users of another file.
     @Test func `a new file with rows in moult_rejected is refused, and the suggested command removes them`() throws {
         try scratch.must(
-            "sqlite3 new1.db 'CREATE TABLE moult_rejected(release, \"table\", reason, row); INSERT INTO moult_rejected VALUES(1, 2, 3, 4)'")
+            "sqlite3 new1.db 'CREATE TABLE moult_rejected(release, \"table\", reason, row); INSERT INTO moult_rejected VALUES(1, 2, 3, 4)'"
+        )
         for line in ["moult replace app.db new1.db", "moult replace --dry-run app.db new1.db"] {
             let text = try refusal(line)
             #expect(text.contains("new1.db has 1 row of other users in the table moult_rejected"), "\(text)")
@@ -162,7 +169,8 @@ import Testing
         try scratch.must("moult replace app.db new1.db")
         let replaced = try refusal("moult replace new2.db app.db")
         #expect(replaced.contains("app.db itself was replaced before"), "\(replaced)")
-        try scratch.must("cp app.db older.db; touch -d '2 days ago' older.db; sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\"")
+        try scratch.must(
+            "cp app.db older.db; touch -d '2 days ago' older.db; sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\"")
         let older = try refusal("moult replace app.db older.db")
         #expect(older.contains("older.db is older than app.db, and app.db has all its rows"), "\(older)")
         let advice = try #require(older.split(separator: "If the order is right, run: ").last)
@@ -170,7 +178,9 @@ import Testing
         #expect(try content() == "new1\n")
     }
 
-    @Test(.enabled(if: geteuid() == 0, "mounts a file system")) func `a full disk is refused before anything changes`() throws {
+    @Test(.enabled(if: geteuid() == 0, "mounts a file system")) func `a full disk is refused before anything changes`()
+        throws
+    {
         try scratch.must("mkdir disk && mount -t tmpfs -o size=700k tmpfs disk && cp app.db disk")
         defer { _ = try? scratch.run("umount disk") as Shell.Ended }
         for number in 1...3 {
@@ -229,7 +239,7 @@ import Testing
     }
 
     @Test(arguments: ["printf hello > app.db", "head -c 8192 /dev/urandom > app.db", "echo > app.db"])
-    func `a file that is no database is refused`(line: String) throws {
+    func `a file that is not a database is refused`(line: String) throws {
         try scratch.must(line)
         let text = try refusal("moult replace app.db new1.db")
         #expect(text.contains("SQLite cannot open it: "), "\(text)")
@@ -237,7 +247,8 @@ import Testing
 
     @Test func `a damaged database is replaced, and an undo restores it as it was`() throws {
         try scratch.must(
-            "sqlite3 app.db \"CREATE TABLE large AS SELECT hex(randomblob(30000))\"; printf '%600s' x | dd of=app.db bs=1 seek=30000 conv=notrunc status=none; cp app.db before")
+            "sqlite3 app.db \"CREATE TABLE large AS SELECT hex(randomblob(30000))\"; printf '%600s' x | dd of=app.db bs=1 seek=30000 conv=notrunc status=none; cp app.db before"
+        )
         try scratch.must("moult replace app.db new1.db")
         #expect(try content() == "new1\n")
         try scratch.must("moult replace --undo app.db")
@@ -376,7 +387,8 @@ import Testing
             ),
             "\(text)")
         let time = try #require(
-            JSON(parsing: scratch.must("moult replace --undo app.db --json"), source: "undo")["restored"]?["time"]?.string)
+            JSON(parsing: scratch.must("moult replace --undo app.db --json"), source: "undo")["restored"]?["time"]?
+                .string)
         #expect(try #require(Timestamp(time)).seconds > Timestamp.now.seconds - 60)
         try scratch.must("moult replace app.db new2.db && sqlite3 app.db \"INSERT INTO note VALUES (7, 'mine')\"")
         let undo: Shell.Ended = try scratch.run("moult replace --undo --dry-run app.db")
@@ -398,10 +410,12 @@ import Testing
         #expect(try content() == "new1\n")
         try scratch.must("moult quarantine app.db 3 --export later.db")
         #expect(try content("later.db") == "new2\n")
-        #expect(try refusal("moult quarantine app.db 9 --export x.db").contains("no old content of app.db is named \"9\""))
+        #expect(
+            try refusal("moult quarantine app.db 9 --export x.db").contains("no old content of app.db is named \"9\""))
         try scratch.must("head -c 5000 /dev/zero | dd of=app.db bs=1 seek=100 conv=notrunc status=none")
         let damaged = try scratch.must("moult status app.db")
-        let remedy = try #require(damaged.split(separator: "before the last replacement: ").last?.split(separator: "\n").first)
+        let remedy = try #require(
+            damaged.split(separator: "before the last replacement: ").last?.split(separator: "\n").first)
         #expect(try scratch.run("moult verify app.db").status == 1)
         try scratch.must("\(remedy)")
         #expect(try content() == "old\n")

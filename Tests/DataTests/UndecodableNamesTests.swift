@@ -48,6 +48,7 @@ import Testing
     @Test func `an undo of a replacement keeps the file with such a table in quarantine`() throws {
         let (old, new) = (shop.scratch.path("old.db"), shop.scratch.path("new.db"))
         for file in [old, new] { try Shell.must(["sqlite3", file, Self.item]) }
+        try Shell.must(["sqlite3", new, "CREATE TABLE more(x)"])
         let moult = try Shop.command()
         try Shell.must([moult, "replace", "-q", old, new])
         try run(Self.own, on: old)

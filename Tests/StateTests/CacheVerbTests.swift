@@ -77,7 +77,8 @@ import Testing
         try broken.make("thumbs.db", in: scratch.path)
         #expect(try cache().status == 2)
         #expect(try sqlite("PRAGMA integrity_check; SELECT count(*) FROM thumb") == "ok\n0\n")
-        let hasHeader = ![Broken.noDatabase, .oneByte, .tornHeader].contains(broken)
+        // Another database's -wal may have tables of that database.
+        let hasHeader = ![Broken.noDatabase, .oneByte, .tornHeader, .foreignWAL].contains(broken)
         #expect(try names().filter { $0 != ".thumbs.db.moult" } == ["thumbs.db"] + (hasHeader ? [] : ["thumbs.db.old"]))
         #expect(try cache().status == 0)
     }
@@ -101,7 +102,7 @@ import Testing
         #expect(try cache().status == 0)
     }
 
-    @Test func `a file that is no database is kept`() throws {
+    @Test func `a file that is not a database is kept`() throws {
         let line = "echo text > thumbs.db"
         try Shell.must(["sh", "-ec", line], in: scratch.path)
         let before = try Files.read(path, limit: 1 << 20)
@@ -271,11 +272,9 @@ import Testing
                 ])
             if ended.status != 2 {
                 killed += 1
-                let columns = try Shell.run([
-                    "sqlite3", "file:\(path)?mode=ro", "SELECT count(*) FROM pragma_table_info('thumb')",
-                ])
-                #expect(["1\n", "2\n"].contains(columns.output), "\(columns)")
-                if columns.output == "1\n" {
+                let columns = try sqlite("SELECT count(*) FROM pragma_table_info('thumb')")
+                #expect(["1\n", "2\n"].contains(columns), "\(columns)")
+                if columns == "1\n" {
                     #expect(try sqlite("SELECT count(*), min(id) > 0 FROM thumb") == "2000|1\n")
                 } else {
                     #expect(try sqlite("PRAGMA integrity_check; SELECT count(*) FROM thumb") == "ok\n0\n")

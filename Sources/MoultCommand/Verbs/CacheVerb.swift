@@ -22,7 +22,7 @@ enum CacheVerb {
             """
             The new content is written into FILE in one transaction of SQLite, while programs may have FILE open. If FILE has \
             a table that the script does not create, its old content is kept: see `moult quarantine FILE`. A file that \
-            is no database is kept with the suffix .old. If a process has FILE locked, nothing changes. For a cache that \
+            is not a database is kept with the suffix .old. If a process has FILE locked, nothing changes. For a cache that \
             belongs to a store, use `moult reset`.
             """,
         ],

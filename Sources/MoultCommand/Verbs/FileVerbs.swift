@@ -35,7 +35,8 @@ extension Call {
     func refuse(_ options: [Option], with file: ReplacedFile) throws {
         guard let option = options.first(where: has) else { return }
         throw wrongUsage(
-            "--\(option.name) cannot be used with \(file.name)", why: "the option is for stores, and \(file.name) has none")
+            "--\(option.name) cannot be used with \(file.name)",
+            why: "the option is for stores, and \(file.name) has none")
     }
 }
 
@@ -43,7 +44,10 @@ extension Call {
 
 extension StatusVerb {
     static func show(_ file: ReplacedFile, _ call: Call) throws {
-        let fitness = try Fitness.of(file.path, pages: .none) { _ in nil }
+        let fitness = try Fitness.of(file.path, pages: .none) {
+            _ = try $0.int("SELECT count(*) FROM sqlite_schema")
+            return nil
+        }
         call.output.print(
             FileStatus(
                 check: FileCheck(file.path, fitness),

@@ -8,7 +8,8 @@ internal import StepKit
 enum QuarantineVerb {
     static let set = Argument(
         .ofStore("NAME", .quarantine), presence: .optional,
-        "The name of a set, or of a database, which selects its newest set; or a file that `moult replace` has replaced")
+        "The name of a set, or of a database, which selects its newest set; or a file that `moult replace` has replaced"
+    )
     static let member = Argument(.text("SET"), presence: .optional, "A set of that file")
     static let export = Option("export", value: .file(), "Copy the database into a new file")
     static let restore = Option(
@@ -50,7 +51,9 @@ enum QuarantineVerb {
     static func run(_ call: Call) throws -> ExitCode {
         try check(call)
         if let file = try call.replacedFile(call.value(set)) { return try run(call, on: file) }
-        if let word = call.value(member) { throw call.wrongUsage("unexpected argument \"\(word)\"", why: "only a replaced file has sets of its own") }
+        if let word = call.value(member) {
+            throw call.wrongUsage("unexpected argument \"\(word)\"", why: "only a replaced file has sets of its own")
+        }
         let orchestrator = try call.orchestrator(call.recoveryWatcher)
         if call.has(remove), let days = call.number(olderThan) {
             let report = try orchestrator.removeQuarantined(

@@ -84,9 +84,10 @@ enum ReplaceVerb {
         defer { bar.end() }
         let replacement = FileReplacement(file, wait: call.wait, isDry: call.has(dryRun), call.watcher(bar))
         let content = try new.map { try call.content($0) }
-        let result = try content.map { content in
-            try replacement.replace(by: content) { try call.confirm($0, file, content) }
-        } ?? replacement.undo()
+        let result =
+            try content.map { content in
+                try replacement.replace(by: content) { try call.confirm($0, file, content) }
+            } ?? replacement.undo()
         bar.end()
         let words = ["moult", "replace"] + (new.map { [file.name, $0] + call.contentWords } ?? ["--undo", file.name])
         call.output.print(
@@ -188,7 +189,8 @@ private struct ReplaceReport: Report {
         }
         if let command {
             page.wrapped(
-                "\("~", .changed) \(name) gets \(new.map { "the content of \($0)" } ?? state), \(ByteCount(result.size))")
+                "\("~", .changed) \(name) gets \(new.map { "the content of \($0)" } ?? state), \(ByteCount(result.size))"
+            )
             writeRows(to: &page)
             page.wrapped("a complete copy of the present content is kept")
             page.wrapped("needs \(ByteCount(result.needs)) of free space; \(ByteCount(result.free)) is free")

@@ -5,7 +5,8 @@ internal import MoultSQLite
 /// `moult reset`: sets aside a database that cannot be loaded, and creates a new one.
 enum ResetVerb {
     static let database = Argument(
-        .ofStore("DATABASE", .databases), "A writable database of the installed release, or a file that `moult replace` has replaced")
+        .ofStore("DATABASE", .databases),
+        "A writable database of the installed release, or a file that `moult replace` has replaced")
     static let userData = Option(
         "set-user-data-aside", "Allow a database with user data to be set aside")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown in the quarantine and in the history")

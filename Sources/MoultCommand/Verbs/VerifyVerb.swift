@@ -4,7 +4,8 @@ internal import MoultStore
 /// `moult verify`: checks a store against its records.
 enum VerifyVerb {
     static let names = Argument(
-        .ofStore("NAME", .databases), presence: .repeated, "The databases to check (default: all), or a file that `moult replace` has replaced")
+        .ofStore("NAME", .databases), presence: .repeated,
+        "The databases to check (default: all), or a file that `moult replace` has replaced")
     static let deep = Option(
         "deep", "Read every page: run SQLite's integrity_check, and compare digests of read-only databases")
 

@@ -100,8 +100,12 @@ package struct StandaloneCache {
     ) throws -> Outcome {
         _ = try Files.resolvedForOpening(directory)
         try refuseOthers()
-        let isThere = try (Files.facts(path)?.size ?? 0) > 0
-        guard isThere, try DatabaseHeader.begins(Files.beginning(of: path, count: 16)), let why = try fault(expected) else {
+        let (size, wal) = (try Files.facts(path)?.size ?? 0, try Sidecars.of(path).wal?.facts.size ?? 0)
+        // A `-wal` beside a file in rollback mode belongs to another database.
+        guard size > 0, try Files.facts(newFile) == nil,
+            try DatabaseHeader.begins(Files.beginning(of: path, count: 16)),
+            try wal == 0 || Connection.isWAL(ofFileAt: path), let why = try fault(expected)
+        else {
             try replacement().clean()
             return try prepare(expected)
         }
@@ -110,7 +114,10 @@ package struct StandaloneCache {
             let result = try replacement().recreate(from: template) {
                 try fault(expected)
             } isExpendable: { connection in
-                known.isSuperset(of: try SchemaShape(of: connection).tables.map { SQLName($0.name) })
+                // A damaged schema may have any table.
+                do {
+                    return known.isSuperset(of: try SchemaShape(of: connection).tables.map { SQLName($0.name) })
+                } catch let error as MoultError where error.code == .databaseCorrupt { return false }
             }
             return result.isChanged ? .recreated(why, kept: result.kept?.file) : .ready
         } catch let error as MoultError

@@ -25,7 +25,9 @@ package struct KeptSets: Sendable {
     }
 
     /// Returns whether the directory has nothing but sets.
-    func hasOnlySets() throws -> Bool { try !Files.isEmpty(directory) && Files.list(directory).allSatisfy { Self.number(of: $0) != nil } }
+    func hasOnlySets() throws -> Bool {
+        try !Files.isEmpty(directory) && Files.list(directory).allSatisfy { Self.number(of: $0) != nil }
+    }
 
     /// Returns the sets that `--undo` restores, oldest first: those of replacements that were not undone. The set of an interrupted
     /// undo does not count, because it is not known whether the undo took effect.

@@ -36,6 +36,7 @@ package struct FileReplacement {
     package func replace(by new: NewContent, consent: (String) throws -> Void) throws -> Result {
         try file.requireReplaceable()
         try new.requireOther(than: file)
+        try new.requireSelectable(in: file)
         return try working { work in
             var space = try ReplacementSpace(file, new: new.file, isStaged: true)
             try space.require()
@@ -43,13 +44,13 @@ package struct FileReplacement {
             try new.stage(to: staged, for: file, watcher)
             return try rewriting(in: work) { rewrite in
                 try rewrite.copyOld()
-                try new.requireSelectable(in: rewrite.copy, of: file)
+                try new.requireReadable(in: rewrite.copy, of: file)
                 let doubt = try new.reasonToDoubt(staged, rewrite.copy, file)
                 try new.explaining(file) { try rewrite.prepare(staged, isStaged: true, carrying: new.rules) }
                 var result = Result(size: try Files.facts(rewrite.new)?.size ?? 0, fates: rewrite.fates)
                 space.setNew(result.size)
                 (result.needs, result.free) = (space.needs, space.free)
-                if try DatabaseHeader.haveSameContent(rewrite.copy, rewrite.new) {
+                if rewrite.isNeedless {
                     // An interrupted command has replaced the content.
                     if !isDry, let set = try file.sets.undoable().last { try file.sets.complete(set) }
                     result.isChanged = false
@@ -89,7 +90,8 @@ package struct FileReplacement {
         try file.requireReplaceable()
         guard let newest = try file.sets.undoable().last else {
             throw file.refusal(
-                "no content from before a replacement is kept", "Restore a backup, or replace it: moult replace \(file.name) NEW.db")
+                "no content from before a replacement is kept",
+                "Restore a backup, or replace it: moult replace \(file.name) NEW.db")
         }
         return try restore(newest, .reset, why: why) { (newest, try KeptSets.has(newest, $0)) }
     }

@@ -19,6 +19,8 @@ final class FileRewrite {
     /// The file with the new content, in the directory of this command or in a set.
     private(set) var new = ""
     private var isStaged = false
+    /// Whether the file already has the new content; known after `prepare`.
+    private(set) var isNeedless = false
     private var source: Connection?
     private var transfer = RowTransfer(rules: [], rejects: RejectTable(label: "", isDiscarded: true))
     private var outcomes: [TableOutcome] = []
@@ -50,7 +52,9 @@ final class FileRewrite {
     /// Creates an empty copy of a file of 0 bytes, of which SQLite would make a copy with one page. Returns false for any other file.
     private func makeEmptyCopy() throws -> Bool {
         let size = try Files.facts(path)?.size
-        if size == 1 { throw MoultError(.databaseCorrupt, what: "\(path) is not a SQLite database", why: "it has 1 byte") }
+        if size == 1 {
+            throw MoultError(.databaseCorrupt, what: "\(path) is not a SQLite database", why: "it has 1 byte")
+        }
         guard size == 0 else { return false }
         try Files.writeNew([], to: copy, mode: 0o600)
         return true
@@ -79,14 +83,22 @@ final class FileRewrite {
             try Files.copy(self.new, to: pristine, mode: 0o600)
             transfer = RowTransfer(rules: rules, rejects: transfer.rejects)
         }
-        let source = try Connection(path: self.new, access: self.isStaged ? .readWrite : .immutable)
-        self.source = source
-        guard !rules.isEmpty else { return }
+        if !rules.isEmpty {
+            let (old, source) = (try openCopy(copy), try openSource())
+            self.source = source
+            try watcher.stoppingStatements { try carry(from: old) }
+            for connection in [old, source] { try connection.close() }
+        }
+        // Files that this process has open are not compared.
+        isNeedless = try DatabaseHeader.haveSameContent(copy, self.new)
+        source = try openSource()
+    }
+
+    private func openSource() throws -> Connection {
+        let source = try Connection(path: new, access: isStaged ? .readWrite : .immutable)
         // A crash removes the staged file.
-        try source.execute("PRAGMA synchronous = OFF")
-        let old = try openCopy(copy)
-        try watcher.stoppingStatements { try carry(from: old) }
-        try old.close()
+        if isStaged { try source.execute("PRAGMA synchronous = OFF") }
+        return source
     }
 
     /// An empty database has one page, which is cut off after the commit.

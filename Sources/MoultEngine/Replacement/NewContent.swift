@@ -30,7 +30,8 @@ package struct NewContent {
         "--preserve \(rule.table)" + (rule.conditions.first.flatMap { $0 }.map { ":\($0)" } ?? "")
     }
 
-    private func refusal(_ file: ReplacedFile, _ why: String, _ now: String, _ cause: (any Error)? = nil) -> MoultError {
+    private func refusal(_ file: ReplacedFile, _ why: String, _ now: String, _ cause: (any Error)? = nil) -> MoultError
+    {
         MoultError(
             .notReplaceable, .refused, what: "\(file.name) was not replaced", why: why, now: now, cause: cause)
     }
@@ -46,17 +47,34 @@ package struct NewContent {
         throw old.refusal("\(file) is the same file", "Specify the new database file.")
     }
 
-    /// Throws if an option names a table or column that the old content does not have, because the user expects it to select rows,
-    /// or if the table is damaged. `copy` is a private copy of the old content.
-    func requireSelectable(in copy: String, of old: ReplacedFile) throws {
-        let advice = "Correct the option, or leave it out: a complete copy of the old content is kept in any case."
+    private static let advice =
+        "Correct the option, or leave it out: a complete copy of the old content is kept in any case."
+
+    /// Throws if an option names a table or column that the old content does not have, because the user expects it to select rows.
+    func requireSelectable(in old: ReplacedFile) throws {
         guard !preserve.isEmpty else { return }
-        if try Files.facts(copy)?.size == 0 {
-            throw old.refusal("--preserve selects nothing, because \(old.name) is empty", advice)
+        if try Files.facts(old.path)?.size == 0 {
+            throw old.refusal("--preserve selects nothing, because \(old.name) is empty", Self.advice)
         }
+        do { try NonInvasiveReader.into(old.path) { try requireSelectable($0, old, isChecked: true) } } catch let error
+            as MoultError where error.code == .databaseCorrupt
+        { throw old.unreadable(error) }
+    }
+
+    /// Throws also if the table is damaged. `copy` is a private copy of the old content.
+    func requireReadable(in copy: String, of old: ReplacedFile) throws {
+        if preserve.isEmpty { return }
         let connection = try Connection(path: copy, access: .immutable, shownAs: old.path)
+        try requireSelectable(connection, old, isChecked: false)
+        try connection.close()
+    }
+
+    private func requireSelectable(_ connection: Connection, _ old: ReplacedFile, isChecked: Bool) throws {
+        let advice = Self.advice
         for rule in rules {
-            switch try RowSelection(table: rule.table, conditions: rule.conditions).reach(in: connection, isChecked: false) {
+            switch try RowSelection(table: rule.table, conditions: rule.conditions).reach(
+                in: connection, isChecked: isChecked)
+            {
             case .rows: break
             case .absent:
                 throw old.refusal(
@@ -69,7 +87,6 @@ package struct NewContent {
                     "\(option(rule)) cannot select rows: \(cause.sqlite?.message ?? cause.why ?? cause.what)", advice)
             }
         }
-        try connection.close()
     }
 
     // MARK: the new file
@@ -135,7 +152,8 @@ package struct NewContent {
             case .text(let text) where !check.expect.isMet(by: text):
                 throw refusal(
                     old,
-                    "\(file) does not pass --check: \(sql) returns \(shortened(text)), expected \(check.expect)", advice)
+                    "\(file) does not pass --check: \(sql) returns \(shortened(text)), expected \(check.expect)", advice
+                )
             case .text: continue
             }
         }
@@ -166,7 +184,8 @@ package struct NewContent {
         // A guarded connection would refuse statements that write. Here they are only prepared.
         let connection = try Connection(path: staged, access: .readOnly)
         for rule in rules {
-            guard let why = try CarryingCheck.fault(of: rule.table, in: connection) else { continue }
+            let rejects = RejectTable(label: "", isDiscarded: true)
+            guard let why = try CarryingCheck.fault(of: rule.table, in: connection, rejects: rejects) else { continue }
             throw refusal(
                 old, "--preserve \(rule.table): rows of \(rule.table) can never be carried over: \(why)", advice)
         }

@@ -30,7 +30,9 @@ package struct ReplacedFile {
         sets = KeptSets(directory: Self.sets(of: path))
     }
 
-    private static func sets(of path: String) -> String { "\(Files.directory(of: path))/.\(Files.name(of: path)).moult" }
+    private static func sets(of path: String) -> String {
+        "\(Files.directory(of: path))/.\(Files.name(of: path)).moult"
+    }
 
     /// Returns the file that a word of a command line names, if it was replaced before; nil for any other word.
     package static func replaced(_ word: String) throws -> ReplacedFile? {
@@ -69,15 +71,22 @@ package struct ReplacedFile {
             let file = try Files.resolved(path)
             throw refusal(
                 "it is a symbolic link to \(target)",
-                "Specify the file itself: \(shellLine(["moult", "replace"] + (newName.map { [file, $0] } ?? ["--undo", file])))")
+                "Specify the file itself: \(shellLine(["moult", "replace"] + (newName.map { [file, $0] } ?? ["--undo", file])))"
+            )
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
         // A file without write permission is not meant to change.
         try Permission.write(path).check("\(name) cannot be replaced")
-        try SoleName.require(path)
         do { try DatabaseHeader.requireNoExcess(at: path) } catch let error as MoultError
             where error.code == .databaseCorrupt
         { throw refusal(error.why ?? error.what, error.now ?? "Restore a backup.") }
+        if let wal = try Sidecars.of(path).wal, wal.facts.size > 0,
+            try facts.size > 0 && !Connection.isWAL(ofFileAt: path)
+        {
+            throw refusal(
+                "it is not in WAL mode, so \(wal.path) belongs to another database",
+                "Stop the programs that use it. \(Files.moveAway(wal.path))")
+        }
         if facts.size == 0, let sidecar = try Sidecars.of(path).paths.first {
             throw refusal(
                 "it is empty, and \(sidecar) may have rows of an earlier database", Files.moveAway(sidecar))
@@ -93,7 +102,8 @@ package struct ReplacedFile {
             return refusal("no such file\(rest)", "To restore its last copy: \(aside)\(shellLine(["cp", copy, name]))")
         }
         guard let newName else { return refusal("no such file", "Specify the file that was replaced.") }
-        return refusal("no such file\(rest)", "To copy a database to this path: \(aside)\(shellLine(["cp", newName, name]))")
+        return refusal(
+            "no such file\(rest)", "To copy a database to this path: \(aside)\(shellLine(["cp", newName, name]))")
     }
 
     /// Throws if the content is not one that SQLite can open: then it can only be set aside, and not kept as a database.
@@ -101,7 +111,7 @@ package struct ReplacedFile {
         let why = (error as? MoultError).map { $0.why ?? $0.what } ?? "\(error)"
         return refusal(
             "SQLite cannot open it: \(why)",
-            "If it is damaged, restore a backup. If it is no database, or encrypted, replace it by hand: "
+            "If it is damaged, restore a backup. If it is not a database, or encrypted, replace it by hand: "
                 + (Files.commandToMoveAway(name)), cause: error)
     }
 
@@ -123,6 +133,7 @@ package struct ReplacedFile {
 
     /// Calls `body` with a new directory for files of this command, while no other command replaces the file.
     func working<R>(wait seconds: Int, stop: () throws -> Void, _ body: (String) throws -> R) throws -> R {
+        try SoleName.require(path)
         let lock = try lock(wait: seconds, stop: stop)
         defer { withExtendedLifetime(lock) {} }
         let result = Result {

@@ -47,7 +47,8 @@ struct DatabaseIntake {
         guard count > 0 else { return }
         throw MoultError(
             .packing, .refused, what: "the database \(name) has rows of a user",
-            why: "\(source) has \(counted(count, "row")) in the table \(ReleaseMarker.rejects), and every store would get them",
+            why:
+                "\(source) has \(counted(count, "row")) in the table \(ReleaseMarker.rejects), and every store would get them",
             now: "Nothing was written. Remove them with: \(RejectTable.removal(from: source))")
     }
 

@@ -6,11 +6,13 @@ package enum CarryingCheck {
     ///
     /// Extensions that only the app has, such as a collation, are not a reason, because they may be available during the
     /// update.
-    package static func fault(of table: String, in connection: Connection) throws -> String? {
+    package static func fault(
+        of table: String, in connection: Connection, rejects: RejectTable = RejectTable(label: "")
+    ) throws -> String? {
         guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return nil }
         do {
             // Rows are carried over without firing triggers, which may need the app's extensions.
-            try connection.with(.triggers, false) { try prepare(layout, connection) }
+            try connection.with(.triggers, false) { try prepare(layout, connection, rejects) }
             return nil
         } catch let error as MoultError {
             if error.code == .selection { return error.why ?? error.what }
@@ -20,11 +22,11 @@ package enum CarryingCheck {
         }
     }
 
-    private static func prepare(_ layout: TableLayout, _ connection: Connection) throws {
+    private static func prepare(_ layout: TableLayout, _ connection: Connection, _ rejects: RejectTable) throws {
         let transfer = try TableTransfer(
             RowRule(table: layout.name), ColumnMap(layout, layout, renamed: [:]), from: layout, connection,
             into: layout,
-            connection, RejectWriter(RejectTable(label: ""), connection))
+            connection, RejectWriter(rejects, connection))
         _ = try connection.statement(transfer.selectSQL())
         let side = try RowSearch.Side(layout, connection)
         _ = try RowSearch(side, in: side, pairs: RowSearch.pairs(layout, layout))
