@@ -223,9 +223,11 @@ SEED ?= 1
 ledger: ledger-packages release
 	scripts/ledger/run .build/release/moult --stories $(STORIES) --seed $(SEED) --save .build/ledger
 
-# Searches for each known failure, and fails if one is gone: see scripts/harness/known-failures.
+# Searches for each known failure, and fails if one is gone: see scripts/harness/known-failures. Then installs 50 releases in each
+# journal mode beside apps that set WAL mode when they connect, and fails if an acknowledged row is lost.
 known: known-packages release
 	scripts/harness/known .build/release/moult
+	for mode in wal delete; do MOULT=$(abspath .build/release/moult) scripts/harness/stress 50 $$mode || exit 1; done
 
 # Installs many releases in a row while readers and writers run, and switches a read-only release again and again.
 load: load-packages

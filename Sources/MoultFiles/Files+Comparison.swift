@@ -6,8 +6,11 @@ extension Files {
     ///
     /// `leased` is a lease that this process has on one of the two. Opening that file would end the lease, so the file is read
     /// through the lease's descriptor. If this process has one of the files open otherwise, the result is false, because
-    /// reading would need a second descriptor, and closing that would drop SQLite's locks.
-    package static func haveSameBytes(_ one: String, _ other: String, leased: WriteLease? = nil) throws -> Bool {
+    /// reading would need a second descriptor, and closing that would drop SQLite's locks. Bytes at the offsets `ignored`, which are
+    /// at the beginning of the files, are not compared.
+    package static func haveSameBytes(
+        _ one: String, _ other: String, leased: WriteLease? = nil, except ignored: [Range<Int>] = []
+    ) throws -> Bool {
         guard let a = try facts(one), let b = try factsThroughLinks(other), a.kind == .file, b.kind == .file,
             a.size == b.size
         else { return false }
@@ -18,12 +21,12 @@ extension Files {
             return try body(Descriptor(path, .read))
         }
         return try reading(one, a) { first in
-            try reading(other, b) { second in try haveSameBytes(first, second, size: a.size) }
+            try reading(other, b) { second in try haveSameBytes(first, second, size: a.size, except: ignored) }
         } == true
     }
 
     private static func haveSameBytes(
-        _ one: borrowing Descriptor, _ other: borrowing Descriptor, size: Int
+        _ one: borrowing Descriptor, _ other: borrowing Descriptor, size: Int, except ignored: [Range<Int>]
     ) throws -> Bool {
         let block = 1 << 18
         return try withUnsafeTemporaryAllocation(byteCount: 2 * block, alignment: 16) { buffer in
@@ -35,6 +38,9 @@ extension Files {
                 let first = UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])
                 let second = UnsafeMutableRawBufferPointer(rebasing: buffer[block..<block + length])
                 let (a, b) = (try fill(first, one, place), try fill(second, other, place))
+                for offset in ignored.joined() where place == 0 && offset < length {
+                    (first[offset], second[offset]) = (0, 0)
+                }
                 guard a == length, b == length, memcmp(start, start + block, length) == 0 else { return false }
                 place += length
             }

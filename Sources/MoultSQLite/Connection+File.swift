@@ -84,6 +84,23 @@ extension Connection {
         try target.close()
     }
 
+    /// Whether nothing is in the database: SQLite reads it as it reads a file of 0 bytes.
+    package var hasNoContent: Bool {
+        get throws {
+            try int("SELECT count(*) FROM sqlite_schema") == 0 && int("PRAGMA user_version") == 0
+                && int("PRAGMA application_id") == 0
+        }
+    }
+
+    /// Cuts a database without content to 0 bytes. The caller has SQLite's exclusive lock on it, in rollback mode.
+    package func truncateEmptyFile() throws {
+        guard try hasNoContent else { return }
+        let file = try file(of: "main")
+        guard let methods = file.pointee.pMethods?.pointee else { return }
+        try check(methods.xTruncate(file, 0), doing: "truncate \(path)")
+        try check(methods.xSync(file, SQLITE_SYNC_NORMAL), doing: "sync \(path)")
+    }
+
     func file(of schema: String) throws -> UnsafeMutablePointer<sqlite3_file> {
         let handle = try handle
         var file: UnsafeMutablePointer<sqlite3_file>?

@@ -33,6 +33,24 @@ extension DatabaseHeader {
         try header.requireNoExcess(Int64(facts.size), path: path)
     }
 
+    /// Returns whether two files without sidecars are databases with the same content: all pages are equal, apart from the fields of
+    /// the header that follow from the journal mode and the number of commits. Also true for two equal files of any kind.
+    package static func haveSameContent(_ one: String, _ other: String) throws -> Bool {
+        try Files.haveSameBytes(one, other, except: [18..<20, 24..<28, 40..<44, 92..<100])
+    }
+
+    /// Puts a private copy of a database, which has no sidecars, into rollback mode. SQLite itself cannot do so if the schema is
+    /// damaged.
+    package static func setRollbackMode(ofCopy path: String) throws {
+        let file = try Descriptor(path, .write)
+        var bytes = [UInt8](repeating: 0, count: 20)
+        let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
+        if count == 20, begins(bytes), bytes[18...] == [2, 2] {
+            try [UInt8](repeating: 1, count: 2).withUnsafeBytes { try file.write($0, at: 18) }
+        }
+        try file.close()
+    }
+
     /// Reads the header through a descriptor, which stays open, and checks that the file's size matches its page count.
     package init(of file: borrowing Descriptor) throws {
         let facts = try file.facts()

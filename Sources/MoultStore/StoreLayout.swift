@@ -5,30 +5,10 @@ internal import MoultFiles
 package struct StoreLayout: Sendable, Equatable {
     /// The store's directory, as an absolute path.
     package let root: String
-    /// The database file of a one-file store, which is next to the store's directory; nil if the databases are in that
-    /// directory.
-    package let onlyFile: String?
 
     package init(root: String) throws {
-        let path = try Files.absolute(root).withoutFinalSlashes
-        self.root = path
-        let name = Files.name(of: path)
-        let isOfOneFile =
-            name.hasBytePrefix(".") && name.hasByteSuffix(Self.ending) && name.utf8.count > Self.ending.utf8.count + 1
-        onlyFile =
-            isOfOneFile
-            ? "\(Files.directory(of: path))/\(Substring(name.utf8.dropFirst().dropLast(Self.ending.utf8.count)))" : nil
+        self.root = try Files.absolute(root).withoutFinalSlashes
     }
-
-    /// Creates the layout for a single database file, whose store is a directory next to the file: `.app.db.moult`.
-    package init(ofFile path: String) throws {
-        let path = try Files.absolute(path)
-        try self.init(root: "\(Files.directory(of: path))/.\(Files.name(of: path))\(Self.ending)")
-    }
-
-    private static let ending = ".moult"
-    /// The name that releases use for the database of a one-file store; the file itself may have any name.
-    package static let onlyDatabase = "database"
 
     package static let settingsName = "moult.json"
 
@@ -70,21 +50,11 @@ package struct StoreLayout: Sendable, Equatable {
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
     /// Returns the path of a file of the store; an absolute path, as for caches in a separate directory, is returned unchanged.
     package func file(_ name: String) -> String {
-        if name.isAbsolutePath { return name }
-        if let onlyFile, name.hasPrefix(Self.onlyDatabase) {
-            // This includes SQLite's sidecars: `-wal`, `-shm`, `-journal`. No other file of that directory belongs to the
-            // store.
-            let rest = name.dropFirst(Self.onlyDatabase.count)
-            if rest.isEmpty || rest.hasPrefix("-") { return onlyFile + rest }
-        }
-        return "\(root)/\(name)"
+        name.isAbsolutePath ? name : "\(root)/\(name)"
     }
-    /// The directory of the store's database files.
-    package var databases: String { onlyFile.map(Files.directory(of:)) ?? root }
     /// Returns the name of a writable file in the manifest; an absolute path for a file outside the store.
     package func name(of file: String) -> String {
-        if file == onlyFile { return Self.onlyDatabase }
-        return file.relative(to: root) ?? file
+        file.relative(to: root) ?? file
     }
     /// Returns the path to which a transaction sets a database aside.
     package func quarantined(_ database: String, path: String, by transaction: String) -> String {

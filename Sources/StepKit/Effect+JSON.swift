@@ -82,7 +82,7 @@ extension Change {
             self = .quarantine(
                 path: try fields.string("path"), why: try fields.string("why"),
                 reason: try fields.word("reason", KeptReason.self) ?? .reset)
-        case "replace": self = .replace(try NewContent(fields))
+        case "replace": self = .replace(try Replacement(fields))
         case "migrate":
             self = .migrate(
                 path: try fields.string("path"), members: try fields.optionalStrings("members") ?? [],

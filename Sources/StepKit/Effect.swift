@@ -51,7 +51,7 @@ public enum Change: Sendable, Equatable {
     /// Creates a missing writable database from the template in the generation.
     case create(path: String, size: Int)
     /// Replaces the content of a writable database, in place. Preserved rows are carried over; other app content is kept.
-    case replace(NewContent)
+    case replace(Replacement)
     /// Migrates a user database to the release's schema, in one transaction.
     case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate] = [])
     /// Restores rows of one table from a set in quarantine. `generations` are those that shipped the set's content and the

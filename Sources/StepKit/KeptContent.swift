@@ -16,7 +16,7 @@ public enum KeptReason: String, Sendable, CaseIterable {
     case foreign
     /// A cache could not be opened, or did not match the release.
     case unfitCache = "unfit-cache"
-    /// An undo after a crash replaced content that an app may have written to.
+    /// An undo replaced the content.
     case undone
     /// The operator restored other content from quarantine.
     case restored

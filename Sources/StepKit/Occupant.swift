@@ -4,7 +4,7 @@ public import MoultBasics
 public enum Occupant: Sendable, Equatable {
     /// No file exists, and none is expected.
     case nothing
-    /// The installed release has a database with app data at the path, but the file is missing.
+    /// The installed or a kept release has a database with app data at the path, but the file is missing.
     case missing(Database)
     /// A link to the installed generation.
     case generationLink
@@ -29,8 +29,10 @@ extension PlanContext {
         let before = installedDatabase(at: path)
         switch try store.look(path) {
         case .nothing:
-            guard let before, before.holdsAppData, database.holdsAppData else { return .nothing }
-            return .missing(before)
+            guard let owner = try owner(at: path), owner.holdsAppData, !policy.takeOver.contains(database.name) else {
+                return .nothing
+            }
+            return .missing(owner)
         case .sealedLink: return .generationLink
         case .link(let target):
             if let before, before.holdsAppData, before.kind != database.kind, !database.kind.isMigrated {
@@ -39,7 +41,6 @@ extension PlanContext {
             return .link(to: target)
         case .directory, .other: return .obstacle
         case .file:
-            if policy.alwaysAdopts { return .foreign }
             guard let before, !before.kind.isSealed else {
                 // A release that does not list the file does not change its owner.
                 if let owner = try owner(at: path), owner.holdsAppData, !database.kind.continues(owner.kind) {
@@ -169,12 +170,16 @@ extension PlanContext {
                 now: "Nothing was changed. Before you apply again, mount that disk, or remove the link: "
                     + shellLine(["rm", store.path(path)]))
         }
+        let isInstalled = isInstalled(at: path)
+        let name = release.databases.first { self.path(of: $0) == path }?.name ?? database.name
         return MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
-            why: "the installed release uses this file; its disk may not be mounted",
-            now:
-                "Restore the file. To start with \(database.kind.freshContent) "
-                + "instead: moult reset \(database.name) --set-user-data-aside")
+            why: "\(isInstalled ? "the installed" : "an earlier") release uses this file; its disk may not be mounted",
+            now: "Nothing was changed. Restore the file. To start with "
+                + (isInstalled
+                    ? "\(database.kind.freshContent) instead: moult reset \(database.name) --set-user-data-aside"
+                    : "the content of release \(release.version) instead: "
+                        + "moult \(purpose == .rollback ? "rollback" : "apply") --take-over \(name)"))
     }
 }
 

@@ -32,8 +32,6 @@ public struct Policy: Sendable, Equatable {
     public var checkTime = CheckTime()
     /// The check that this machine runs on each file of a release, even if the publisher has verified it; nil for none.
     public var verify: Database.Depth?
-    /// Whether every update, not only the first, keeps the existing file unchanged as a generation.
-    public var alwaysAdopts = false
     /// The current time, for checking whether a release has expired.
     public var now: Timestamp
 

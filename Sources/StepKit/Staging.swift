@@ -30,8 +30,8 @@ public enum Staging {
     /// The name of the report on these rows.
     public static let salvageReport = "salvaged.json"
 
-    /// Returns the path of the staged database with the rows to restore.
-    public static func restoredRows(in staging: String) -> String { "\(staging)/restored.db" }
+    /// Returns the path of the copy of a set that is restored, or whose rows are.
+    public static func restored(in staging: String) -> String { "\(staging)/restored.db" }
 
     /// Returns the directory for staged files whose destination is outside the store; nil if the destination is in the store.
     public static func apart(_ path: String, _ staging: String) -> String? {

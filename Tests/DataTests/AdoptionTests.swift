@@ -316,6 +316,32 @@ import Testing
         try expectNotRemovableAsCache("4.0.0", "5.0.0")
     }
 
+    @Test(arguments: [true, false])
+    func `a file at the path of a cache outside the store is kept there`(isDatabase: Bool) throws {
+        let caches = shop.scratch.path("caches")
+        try Files.makeDirectory(caches, mode: 0o755)
+        try Settings.rewrite(StoreLayout(root: shop.store), "cacheRoot", .string(caches))
+        let file = "\(caches)/app.db"
+        if isDatabase {
+            try Shell.must(["sqlite3", file, Self.mine])
+        } else {
+            try Files.writeNew(Array("these are notes".utf8), to: file)
+        }
+        try release("1.0.0", "cache", "CREATE TABLE other(x);")
+        #expect(try shop.plan("1.0.0").status == 2)
+        try shop.install("1.0.0")
+        #expect(try Shell.must(["sqlite3", file, "SELECT count(*) FROM other"]) == "0\n")
+        let sets = try Shop.last(shop.moult("quarantine", "--json"))["quarantine"]?.array ?? []
+        #expect(sets.map { $0["reason"]?.string } == ["foreign"])
+        let kept = try #require(sets.first?["file"]?.string)
+        #expect(kept.hasPrefix("\(caches)/"))
+        if isDatabase {
+            #expect(try Shell.must(["sqlite3", kept, "SELECT * FROM item"]) == "MINE|1\n")
+        } else {
+            #expect(try Files.read(kept, limit: 100) == Array("these are notes".utf8))
+        }
+    }
+
     @Test func `a cache that a release omitted is kept for a later release if its schema matches`() throws {
         try release("1.0.0", "cache", Self.item)
         try shop.install("1.0.0")

@@ -95,6 +95,54 @@ import Testing
         #expect(try Files.facts(shop.path("\(name).db-wal"))?.kind == .file)
     }
 
+    /// The user's file would count as a cache, or be hidden by a link, when its disk is back.
+    @Test(arguments: ["user", "shared"], ["cache", "reference"])
+    func `a missing database is not created as another kind without consent`(old: String, new: String) throws {
+        try shop.pack("1.0.0", [Shipped(name: "app", kind: old, sql: "CREATE TABLE note(t);")])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO note VALUES('DIARY')")
+        try shop.pack("2.0.0", [Shipped(name: "app", kind: new, sql: "CREATE TABLE note(t);")])
+        try Files.rename(shop.path("app.db"), to: shop.scratch.path("unmounted.db"))
+        let before = try shop.tree()
+        for ended in [try shop.plan("2.0.0"), try shop.apply("2.0.0")] {
+            #expect(ended.status == 3 && ended.errors.contains("reset app --set-user-data-aside"), "\(ended)")
+        }
+        #expect(try shop.tree() == before)
+        try Files.rename(shop.scratch.path("unmounted.db"), to: shop.path("app.db"))
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+        try shop.install("2.0.0", "--take-over", "app")
+    }
+
+    @Test(arguments: ["user", "shared", "cache", "reference"])
+    func `a missing database of an earlier release is not created without consent`(kind: String) throws {
+        let food = Shipped.reference("CREATE TABLE food(x);")
+        try shop.pack("1.0.0", [Shipped(name: "app", kind: "user", sql: "CREATE TABLE note(t);"), food])
+        try shop.install("1.0.0")
+        try shop.pack("2.0.0", [food])
+        try shop.install("2.0.0")
+        try Files.rename(shop.path("app.db"), to: shop.scratch.path("unmounted.db"))
+        try shop.pack("3.0.0", [Shipped(name: "app", kind: kind, sql: "CREATE TABLE note(t);"), food])
+        let before = try shop.tree()
+        let ended = try shop.apply("3.0.0")
+        #expect(ended.status == 3 && ended.errors.contains("--take-over app"), "\(ended)")
+        let back = try shop.moult("rollback", "--to", "1.0.0")
+        #expect(back.status == 3 && back.errors.contains("--take-over app"), "\(back)")
+        #expect(try shop.tree() == before)
+        try shop.install("3.0.0", "--take-over", "app")
+        #expect(try shop.read("app.db", "SELECT count(*) FROM note") == "0\n")
+    }
+
+    @Test func `a rollback from a user database to a cache does not create a missing file`() throws {
+        try shop.pack("1.0.0", [Shipped(name: "app", kind: "cache", sql: "CREATE TABLE note(t);")])
+        try shop.install("1.0.0")
+        try shop.pack("2.0.0", [Shipped(name: "app", kind: "user", sql: "CREATE TABLE note(t);")])
+        try shop.install("2.0.0")
+        try Files.rename(shop.path("app.db"), to: shop.scratch.path("unmounted.db"))
+        let before = try shop.tree()
+        #expect(try shop.moult("rollback").status == 3)
+        #expect(try shop.tree() == before)
+    }
+
     @Test func `a database that a release adds is created`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE note(t);")])
         try shop.install("1.0.0")

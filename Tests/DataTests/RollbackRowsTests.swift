@@ -153,7 +153,8 @@ import Testing
         }
         let newer: JSON = ["table": "item", "where": "own = 1", "columns": ["mine": "own"]]
         try install("1.0.0", item("mine", "ONE"))
-        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1), ('APP', 0)")
+        // Because of the view, the whole database is kept.
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1), ('APP', 0); CREATE VIEW v AS SELECT 1")
         try install("2.0.0", item("own", "TWO"), newer)
         try shop.pack("3.0.0", [.shared(item("own", "THREE"), [newer])])
         #expect(try shop.moult("quarantine", "--restore", "app").status == 0)

@@ -76,6 +76,20 @@ import Testing
         #expect(try Lab.read(path) == "5|old|old\n")
     }
 
+    /// Until the first checkpoint, the header of a new database in WAL mode has no text encoding.
+    @Test func `an update refuses another text encoding while all content is in the -wal`() throws {
+        let app = try RunningApp(path, Self.wal + Lab.notes(5, "old"))
+        #expect(try Connection.encoding(ofFileAt: path) == nil)
+        let next = try lab.maker.make(
+            "1.0.0", sequence: 1, [.shared("note", "PRAGMA encoding = 'UTF-16le';" + Lab.notes(3, "new"), more: [])])
+        let before = try ["", "-wal"].map { try Files.read(path + $0, limit: 1 << 20) }
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
+        #expect(error?.outcome == .refused && error?.why?.contains("the file is UTF-8") == true, "\(String(describing: error))")
+        #expect(try ["", "-wal"].map { try Files.read(path + $0, limit: 1 << 20) } == before)
+        #expect(try app.run("SELECT count(*), min(text), max(text) FROM note") == "5|old|old\n")
+        try app.close()
+    }
+
     /// Waits until an update has staged its files and opened the database. From then on, the update only waits for the
     /// lock.
     private func waitForBlocked(_ update: Program) throws {

@@ -171,7 +171,7 @@ import Testing
             "compatible", ["applicationID": 7, "userVersionAtLeast": 5, "userVersionAtMost": 8])
         let text = try store.plan(release("2.0.0", 2, Self.one, more: [compatible])).effects.map(\.text)
         let line =
-            why.map { "thumbs.db and its sidecar files go to quarantine: \($0)" } ?? "its schema matches the release"
+            why.map { "thumbs.db: the content goes to quarantine: \($0)" } ?? "its schema matches the release"
         #expect(text.contains(line), "\(text)")
     }
 

@@ -116,7 +116,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", old, "select count(*) from food"]) == "5\n")
         #expect(try Files.facts("\(old)-wal") == nil)
         let kept = try #require(try store.quarantine().first)
-        #expect(kept.reason == "foreign")
+        #expect(kept.reason == "it existed before the release")
         #expect(try Shell.must(["sqlite3", "\(kept.directory)/food.db", "select count(*) from food"]) == "500\n")
     }
 

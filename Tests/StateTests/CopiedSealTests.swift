@@ -145,4 +145,17 @@ import Testing
             try Shell.must(["sqlite3", "\(original.path)/app.db", "SELECT name FROM item ORDER BY 1"])
                 == "MINE\nSHIPPED2\n")
     }
+
+    @Test func `the error of a recovery that a hard link blocks has the commands that help`() throws {
+        let store = try CopiedStore.make(.interruptedLate, at: scratch.path("interrupted"), releases)
+        try Files.hardLink("\(store.path)/app.db", at: scratch.path("other"))
+        let ended = try store.moult(["recover"])
+        #expect(ended.status == 6 && ended.errors.contains("has more than one hard link"), "\(ended)")
+        let advice = try #require(ended.errors.firstRange(of: "a file of its own: "), "\(ended)").upperBound
+        let end = try #require(ended.errors.firstRange(of: ". Then run: moult recover"), "\(ended)").lowerBound
+        try Shell.must(["sh", "-ec", String(ended.errors[advice..<end])])
+        try store.must("recover")
+        #expect(
+            try Shell.must(["sqlite3", "\(store.path)/app.db", "SELECT name FROM item ORDER BY 1"]) == "MINE\nSHIPPED3\n")
+    }
 }

@@ -53,20 +53,43 @@ def of_table(entries, table):
     return [e for e in entries if e["table"].lower() == table.lower()]
 
 
-def selection(old, table, installed, target):
-    """Returns the entries that select the rows of a table, and whether they come from the installed release."""
+def selection(old, table, installed, target, back):
+    """Returns the entries that select the rows of a table, and whether they come from the installed release. On the way back to
+    an older release, both releases select rows, but an older entry without a condition does not replace newer conditions."""
     mine = of_table(installed, table)
-    if mine:
-        return mine, True
-    return [e for e in of_table(target, table) if compiles(old, table, e)], False
+    others = [e for e in of_table(target, table) if compiles(old, table, e)]
+    if not mine:
+        return others, False
+    return mine + ([e for e in others if e.get("where")] if back else []), True
 
 
-def carry(old, shipped_before, shipped_now, before, target, choose, purpose="update", adopting=False, accept=False):
+def placement(installed, target, table, columns, back):
+    """Returns the entry that places the rows of a table into one with these columns. An older release cannot know the rows of a
+    newer one, so rows do not stop the way back to it, and renamed columns get their old names back."""
+    mine, theirs = of_table(installed, table), of_table(target, table)
+    if not back:
+        return theirs[0] if theirs else None
+    entry = (theirs or mine or [None])[0]
+    if not entry:
+        return None
+    there = {c.lower() for c in columns}
+    listed = {(a.lower(), b.lower()) for a, b in (theirs[0] if theirs else {}).get("columns", {}).items()}
+    renamed = {}
+    for before, after in (mine[0] if mine else {}).get("columns", {}).items():
+        # A name that the older release lists as renamed is from before that release, so another name comes first.
+        known = before.lower() in {a for a, _ in listed}
+        if before.lower() in there and (before.lower(), after.lower()) not in listed and (after not in renamed or not known):
+            renamed[after] = before
+    policy = entry.get("onConflict", "keep-user")
+    return entry | {"onReject": "table", "onConflict": "keep-user" if policy == "fail" else policy, "columns": renamed}
+
+
+def carry(old, shipped_before, shipped_now, before, target, choose, purpose="update", adopting=False, accept=False, back=False):
     """Returns the expected content. `old` is the live content, `shipped_before` and `shipped_now` are shipped contents, `before`
-    and `target` are the entries of the database in the two releases."""
+    and `target` are the entries of the database in the two releases; `back` means that the target is the older one."""
     excluded = set()
     while True:
-        result = attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, excluded)
+        result = attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, back, excluded)
         more = violations(result, choose, adopting) - excluded
         if not more:
             break
@@ -80,7 +103,7 @@ def carry(old, shipped_before, shipped_now, before, target, choose, purpose="upd
     return result
 
 
-def attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, excluded):
+def attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, back, excluded):
     installed = before["preserve"] if before and before["kind"] == "shared" else []
     result = Carried(shipped_now.copy())
     result.excluded = excluded
@@ -91,7 +114,7 @@ def attempt(old, shipped_before, shipped_now, before, target, choose, purpose, a
     new.db.execute("PRAGMA foreign_keys = OFF")
     result.placed, result.unselected = {}, {}
     for table in old.tables:
-        entries, by_installed = selection(old, table, installed, target["preserve"])
+        entries, by_installed = selection(old, table, installed, target["preserve"], back)
         columns = old.columns(table)
         shipped = shipped_before.counted(table) if shipped_before and shipped_before.table_named(table) == table \
             and shipped_before.columns(table) == columns else {}
@@ -104,13 +127,9 @@ def attempt(old, shipped_before, shipped_now, before, target, choose, purpose, a
             rest = list(old.rows(table))
         result.unselected[table] = rest, shipped
         there = new.table_named(table)
-        placing = of_table(target["preserve"], table) if there else []
-        if not placing and chosen and by_installed:
-            if purpose == "rollback" and there:
-                # The older release does not mention the table, so a row that does not fit must not prevent a rollback.
-                placing = [e | {"onReject": choose("a rollback that does not fit", "table", e.get("onReject", "block")), "columns": {}}
-                           for e in entries]
-            else:
+        entry = placement(installed, target["preserve"], table, new.columns(there), back) if there else None
+        if not entry:
+            if chosen and by_installed:
                 if purpose == "update" and target.get("unpreserved") != "keep" and not accept:
                     if any(not shipped.get(row) for row in chosen) or choose("refuse for shipped rows only", True, False):
                         raise Refused("unpreserved")
@@ -119,9 +138,8 @@ def attempt(old, shipped_before, shipped_now, before, target, choose, purpose, a
                     result.keep(table, own, len(chosen), "no longer preserved")
                 elif chosen and choose("keep for shipped rows only", False, True):
                     result.keep(table, 0, len(chosen), "no longer preserved, but shipped")
-                continue
-        if chosen and placing:
-            place(result, old, table, there, columns, chosen, shipped, placing[0], choose, adopting)
+        elif chosen:
+            place(result, old, table, there, columns, chosen, shipped, entry, choose, adopting)
     return result
 
 

@@ -490,7 +490,7 @@ class Switch:
             self.take_up(db, file, shipped)
             return
         moved = carry(file.content, self.oracle.shipped_content(earlier), shipped, earlier, db, self.choose, self.purpose,
-                      accept=self.op.get("accept", False))
+                      accept=self.op.get("accept", False), back=self.state.installed > self.index)
         self.replaced(db, file, moved)
         if moved.keeps:
             reason = "rolled-back" if self.purpose == "rollback" else "replaced"

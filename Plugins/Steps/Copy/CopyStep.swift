@@ -44,13 +44,14 @@ public struct CopyStep: Step {
         let path = context.path(of: database)
         if context.isSetAside(path) { return .create(path: path, size: database.size) }
         switch try context.occupant(of: database) {
-        case .nothing, .missing, .generationLink: return .create(path: path, size: database.size)
+        case .nothing, .generationLink: return .create(path: path, size: database.size)
+        case .missing(let before): throw context.missing(before, at: path)
         case .own, .cache, .claimed, .foreign, .link, .obstacle:
             // The delete step has determined whether the existing cache matches.
             guard let reason = context.displacement(at: path) else {
                 return .keep(why: "its schema matches the release")
             }
-            return .replace(NewContent(database, at: path, reason))
+            return .replace(Replacement(database, at: path, reason))
         }
     }
 
@@ -62,7 +63,7 @@ public struct CopyStep: Step {
             return [effect(.copy, database.name, .create(path: path, size: database.size))]
         }
         try TrustedLink.require(database, context)
-        return [effect(.copy, database.name, .replace(NewContent(database, at: path, reason)))]
+        return [effect(.copy, database.name, .replace(Replacement(database, at: path, reason)))]
     }
 
     private func effectsOfRestore(_ restored: RestoredTable, _ context: PlanContext) throws -> [Effect] {
@@ -144,7 +145,7 @@ public struct CopyStep: Step {
             case .replace(let new): try WritableStaging(context: context).stage(effect.database, as: new.path)
             case .restoreRows:
                 guard let restored = context.plan.restoring else { continue }
-                let waiting = Staging.restoredRows(in: context.staging)
+                let waiting = Staging.restored(in: context.staging)
                 try Files.copy(restored, to: waiting, mode: 0o600)
                 try Files.seal(waiting, mode: 0o600)
             case .migrate(let path, let members, _, _, _):
@@ -156,7 +157,7 @@ public struct CopyStep: Step {
     }
 }
 
-extension NewContent {
+extension Replacement {
     /// The content of a release's database, for the file at a path.
     init(_ database: Database, at path: String, _ reason: KeptReason) {
         self.init(path: path, member: database.member, size: database.size, reason: reason)

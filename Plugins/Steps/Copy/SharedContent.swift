@@ -12,7 +12,7 @@ struct SharedContent {
         if context.isSetAside(database.path) { return .create(path: database.path, size: database.size) }
         switch try context.occupant(of: database) {
         case .nothing, .generationLink: return .create(path: database.path, size: database.size)
-        case .cache: return .replace(NewContent(database, at: database.path, .unfitCache))
+        case .cache: return .replace(Replacement(database, at: database.path, .unfitCache))
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw try context.obstacle(at: database.path, database)
         case .own: return try replace(reason: usual, isOwn: true)
@@ -35,7 +35,7 @@ struct SharedContent {
         if isOwn, facts.digest == database.sha256 {
             return .keep(why: "its content is already from this release")
         }
-        var new = NewContent(database, at: database.path, reason)
+        var new = Replacement(database, at: database.path, reason)
         new.rows = facts.rows
         return .replace(new)
     }

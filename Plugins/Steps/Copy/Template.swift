@@ -17,7 +17,7 @@ enum Template {
         case .obstacle: throw try context.obstacle(at: database.path, database)
         case .own, .foreign, .link, .cache, .claimed:
             if let reason = context.displacement(at: database.path) {
-                return .replace(NewContent(database, at: database.path, reason))
+                return .replace(Replacement(database, at: database.path, reason))
             }
             try TrustedLink.require(database, context)
             return try UserSchema(database: database, context: context).change()

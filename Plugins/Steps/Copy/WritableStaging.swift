@@ -12,7 +12,13 @@ struct WritableStaging {
         guard let database = name.flatMap(context.plan.release.database) else { return }
         let waiting = context.waiting(path)
         if let restored = context.plan.restoring {
-            try Files.copy(restored, to: waiting, mode: 0o644)
+            // Recovery stages the content again, when the copy that the command was given is gone.
+            let kept = Staging.restored(in: context.staging)
+            if restored != kept {
+                try Files.copy(restored, to: kept, mode: 0o600)
+                try Files.seal(kept, mode: 0o600)
+            }
+            try Files.copy(kept, to: waiting, mode: 0o644)
             return try Files.seal(waiting, mode: 0o644)
         }
         let pristine = try pristine(database.member)

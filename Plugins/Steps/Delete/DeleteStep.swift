@@ -49,7 +49,9 @@ public struct DeleteStep: Step {
                             + (database.kind.isDisposable ? "" : " --set-user-data-aside")
                         : "repeat the command. Or restore only the rows of a table: --table TABLE"))
         }
-        let isSetAside = try Files.facts(place)?.kind != .file || !Fitness.canBeRewritten(place)
+        // An empty file may be the rest of a lost database, so it is kept as it is.
+        let facts = try Files.facts(place)
+        let isSetAside = try facts?.kind != .file || facts?.size == 0 || !Fitness.canBeRewritten(place)
         return [
             effect(
                 .delete, database.name,
@@ -114,7 +116,8 @@ public struct DeleteStep: Step {
                     context.installed?.databases.contains { $0.path == path && $0.kind.isSealed } == true
                 if !isChangedLink { throw context.foreignLink(target, at: path, database) }
             case .nothing, .generationLink: try refuseSidecars(path, database, context)
-            case .foreign, .missing, .own, .cache, .claimed: break
+            case .missing(let before): throw context.missing(before, at: path)
+            case .foreign, .own, .cache, .claimed: break
             }
         }
     }

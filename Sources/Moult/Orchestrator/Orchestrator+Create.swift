@@ -13,23 +13,9 @@ extension Orchestrator {
         at root: String, _ settings: Settings, wanting names: [String] = ["product"], wait: Int = 0
     ) throws -> Bool {
         let layout = try StoreLayout(root: root)
-        if let file = layout.onlyFile {
-            throw MoultError(
-                .store, .refused, what: "cannot create a store at \(layout.root)",
-                why: "this name is reserved for the old copies of \(file), which `moult replace` keeps",
-                now: "Choose another name, or replace the file: \(shellLine(["moult", "replace", file])) NEW.db")
-        }
-        return try create(layout, settings, wanting: names, mode: 0o755, wait: wait)
-    }
-
-    /// Creates a store like the other function, but also that of a single file, whose name the other function refuses.
-    @discardableResult
-    static func create(
-        _ layout: StoreLayout, _ settings: Settings, wanting names: [String], mode: UInt32, wait: Int
-    ) throws -> Bool {
         if try isThere(layout, settings, wanting: names) { return false }
         try PathLimit(layout).checkRoot()
-        try Files.ensureDirectories(layout.root, mode: mode)
+        try Files.ensureDirectories(layout.root)
         try Files.ensureDirectory(layout.hidden)
         // Another process may create the same store at this moment.
         let lock = try StoreLock.take(layout, wait: max(wait, patience))

@@ -49,7 +49,7 @@ extension Orchestrator {
             // Users who could not read the database must not be able to read its copy.
             let output = try PinnedDirectory.output(Files.directory(of: file))
             defer { withExtendedLifetime(output) {} }
-            let mode = try set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
+            let mode = try set.record?.owner.map { UInt32($0.mode) } ?? set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
             do {
                 try Files.copy(copy, to: file, mode: mode & 0o777)
                 try Files.syncFile(file)
@@ -70,6 +70,14 @@ extension Orchestrator {
     package func restore(
         _ set: QuarantineShelf.Set, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
+        if let record = set.record, record.isRows {
+            let tables = (record.rows ?? [:]).keys.sorted().map(\.text)
+            let command = ["moult", "quarantine", "--restore", set.id, "--table"] + tables.prefix(1)
+            throw MoultError(
+                .quarantine, .refused, what: "\(set.id) is not a whole database",
+                why: "nothing but rows differed from the release, so only the rows were kept",
+                now: "Restore the rows of each table (\(tables.joined(separator: ", "))): \(shellLine(command))")
+        }
         let database = try writable(set)
         return try locked(wait) { store, recovered in
             try inScratch { scratch in
@@ -91,6 +99,7 @@ extension Orchestrator {
                 let copy = try checkedCopy(set, in: scratch)
                 let name = try existingTable(table, in: copy, set)
                 try requireTable(name, at: layout.file(database.path), set)
+                if set.record?.isRows == true { try addShippedRows(of: name, set, to: copy) }
                 let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
                 let generated = try columnsGeneratedNow(name, layout.file(database.path), in: copy)
                 let result = try execute(in: store, recovered: recovered, { _ in }) {
@@ -122,12 +131,28 @@ extension Orchestrator {
         }
     }
 
+    /// Adds the rows of the release of a set that has only the other rows, so that the copy has the rows of the whole database: a
+    /// row of the app that equals one of these is told from it.
+    private func addShippedRows(of table: String, _ set: QuarantineShelf.Set, to copy: String) throws {
+        let store = snapshot()
+        for name in try shipping(set) where Generation.version(of: name) == set.record?.release {
+            let databases = try store.generation(name).manifest.databases
+            let database =
+                try databases.first { try store.place(of: $0) == set.record?.path }
+                ?? databases.first { $0.name == set.record?.database }
+            guard let database else { continue }
+            return try KeptRows.add(table, shippedIn: "\(layout.generation(name))/\(database.member)", to: copy)
+        }
+    }
+
     /// Returns the table's name as spelled in the set; throws if the set has no such table.
     private func existingTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
         let old = try Connection(path: copy, access: .readWrite)
-        let names = try RowCounts(of: old).tables.keys.sorted().filter { !ReleaseMarker.isOwn($0.text) }
-        let isThere =
-            try RowSelection.hasTable(table, in: old) && !ReleaseMarker.isOwn(table)
+        func isOwn(_ name: String) -> Bool {
+            ReleaseMarker.isOwn(name) || set.record?.isRows == true && SQLName(name) == SQLName(KeptRows.origins)
+        }
+        let names = try RowCounts(of: old).tables.keys.sorted().filter { !isOwn($0.text) }
+        let isThere = try RowSelection.hasTable(table, in: old) && !isOwn(table)
         let isVirtual =
             try old.int(
                 "SELECT count(*) FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%' AND name = ?1 COLLATE NOCASE",
@@ -261,6 +286,7 @@ extension Orchestrator {
         {
             throw damaged(set, file, error.why ?? error.what)
         }
+        try DatabaseHeader.setRollbackMode(ofCopy: whole)
         var validation = Validation(
             name: Files.name(of: file), path: whole, depth: .quick,
             processor: CheckTime().seconds(for: try Files.facts(whole)?.size ?? 0))

@@ -18,15 +18,16 @@ extension Orchestrator {
         /// The file with the salvaged rows; nil if nothing could be read.
         package let salvaged: String?
 
-        /// The command that repeats the salvage; nil if that would find no more rows.
-        package var again: String? {
-            salvage?.mayBeRepeated == true ? "moult reset \(database) --salvage-again" : nil
+        /// Returns the command that repeats the salvage; nil if that would find no more rows.
+        package func again(_ storeWords: [String]) -> String? {
+            salvage?.mayBeRepeated == true
+                ? shellLine(["moult", "reset", database, "--salvage-again"] + storeWords) : nil
         }
 
-        package var json: JSON {
+        package func json(_ storeWords: [String]) -> JSON {
             .compact([
                 "database": .string(database), "path": .string(place), "setAside": .optional(setAside),
-                "salvaged": .optional(salvaged), "salvage": salvage?.json, "again": .optional(again),
+                "salvaged": .optional(salvaged), "salvage": salvage?.json, "again": .optional(again(storeWords)),
             ])
         }
     }
@@ -141,7 +142,11 @@ extension Orchestrator {
             report = try Files.read("\(directory)/\(QuarantineRecord.salvageReport)", limit: 1 << 24).map {
                 try Salvage.Report(json: JSON(parsing: $0, source: directory))
             }
-            if report == nil, try QuarantineRecord(in: directory).map({ !$0.kind.isDisposable }) == true {
+            // Rows are salvaged only if SQLite could not copy the file as a whole.
+            let isSetAside = plan.effects.contains { if case .quarantine = $0.change { true } else { false } }
+            if report == nil, isSetAside,
+                try QuarantineRecord(in: directory).map({ !$0.kind.isDisposable }) == true
+            {
                 report = Salvage.Report()
                 report?.note = "no disk space was left for a report"
                 report?.mayBeRepeated = true

@@ -41,8 +41,6 @@ package struct Status: Sendable {
     }
 
     package let root: String
-    /// The database of a one-file store, as `moult replace` creates it; nil for every other store.
-    package let file: String?
     package let product: String
     package let app: Version?
     package let follow: Policy.Follow
@@ -82,7 +80,7 @@ package struct Status: Sendable {
     package init(of store: StoreSnapshot) throws {
         let (layout, settings) = (store.layout, try store.settings)
         protection = try Validator.available().guardDescription
-        (root, file) = (layout.root, layout.onlyFile)
+        root = layout.root
         (product, app, follow) = (settings.product, settings.app, settings.follow)
         holds = try store.holds
         feed = settings.feed?.url.description

@@ -122,8 +122,8 @@ package struct LineParser {
             rest = rest.dropFirst(taken)
         }
         if let word = rest.first {
-            let store = line.command?.usesStore == true ? StoreLocation.store(named: word) : nil
-            throw errors.tooMany(word, arguments: arguments, store: store)
+            let isStore = line.command?.usesStore == true && StoreLocation.isStore(word)
+            throw errors.tooMany(word, arguments: arguments, store: isStore ? word : nil)
         }
     }
 

@@ -29,13 +29,6 @@ package enum StoreLocation {
         )
     }
 
-    /// Returns the store that a user may mean by a path: the directory itself, or the store of a replaced file.
-    static func store(named path: String) -> String? {
-        if isStore(path) { return path }
-        guard let store = try? StoreLayout(ofFile: path).root, isStore(store) else { return nil }
-        return store
-    }
-
     /// Throws if something other than a directory is at the path. The code that reads the directory reports access errors.
     static func requireDirectory(_ path: String) throws(MoultError) {
         let facts: FileFacts?
@@ -48,7 +41,7 @@ package enum StoreLocation {
 
     /// Returns whether a directory is a store. A store without read permission still counts: the code that reads it reports the
     /// reason.
-    private static func isStore(_ directory: String) -> Bool {
+    static func isStore(_ directory: String) -> Bool {
         access(directory + "/moult.json", F_OK) == 0 || moult_errno() == EACCES
     }
 }

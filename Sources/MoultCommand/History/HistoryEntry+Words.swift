@@ -1,31 +1,16 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
 extension History.Entry {
-    /// Returns the action and its outcome in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`. In the store of a single file,
-    /// the text calls updates replacements of the file.
-    func sentence(of file: String?) -> String { "\(what(of: file)) \(ending)" }
+    /// The action and its outcome in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
+    var sentence: String { "\(what) \(ending)" }
 
-    /// Returns the action: `update 2.0.0 -> 2.1.0`, `replacement of app.db`.
-    func what(of file: String?) -> String {
-        let replacements = ["update": "replacement of", "rollback": "undo of the replacement of"]
-        if let file, let words = replacements[action] { return "\(words) \(Files.name(of: file))" }
+    /// The action: `update 2.0.0 -> 2.1.0`.
+    var what: String {
         let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
         return action + (self.from == to ? "" : " \(from) -> \(Generation.version(of: to))")
-    }
-
-    /// Returns the reason for the outcome; for a replaced file, in words that do not mention releases.
-    func reason(of file: String?) -> String? {
-        file == nil ? reason : reason.map { FileReplacement.rephrasedForFiles($0, new: "the new database") }
-    }
-
-    /// Returns the next step; for a replaced file, in words that do not mention releases.
-    func remedy(of file: String?) -> String? {
-        guard file != nil, let remedy, FileReplacement.isForPublishers(remedy) else { return remedy }
-        return "Correct the new database, or the options of `moult replace`."
     }
 
     /// The outcome and the duration: `done in 1.2 s`.
@@ -43,8 +28,8 @@ extension History.Entry {
     }
 
     /// Returns the numbers of carried, rejected, displaced and kept rows, one line per database: `pantry: 3 rows carried over, 1 kept in
-    /// quarantine`, followed by the names of the sets in quarantine. In the store of a single file, the database has no name.
-    func rowLines(of file: String?) -> [String] {
+    /// quarantine`, followed by the names of the sets in quarantine.
+    var rowLines: [String] {
         var names: [String?] = []
         for fate in rows where !names.contains(fate.database) { names.append(fate.database) }
         let lines = names.compactMap { name -> String? in
@@ -58,8 +43,7 @@ extension History.Entry {
                 part(\.displaced, "displaced, to \(ReleaseMarker.rejects)", of: "shipped row"),
                 part(\.kept, kept.isEmpty ? "kept in the old copy" : "kept in quarantine"),
             ].compactMap(\.self)
-            let of = file == nil ? name.map { "\($0): " } : nil
-            return parts.isEmpty ? nil : (of ?? "") + parts.joined(separator: ", ")
+            return parts.isEmpty ? nil : (name.map { "\($0): " } ?? "") + parts.joined(separator: ", ")
         }
         return lines + (kept.isEmpty ? [] : ["in quarantine: \(kept.joined(separator: ", "))"])
     }

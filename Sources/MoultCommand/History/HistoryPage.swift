@@ -7,22 +7,19 @@ internal import MoultStore
 struct HistoryPage {
     let product: String
     let store: String
-    /// The managed file; nil unless the store manages a single file.
-    let file: String?
     /// The entries, newest first.
     let entries: [History.Entry]
 
     var html: String {
         WholePage(
-            title: "\(name): history", style: Self.style,
-            header: "<h1>\(name)</h1>\n<p class=paths>store <code>\(store)</code></p>\n",
+            title: "\(product): history", style: Self.style,
+            header: "<h1>\(product)</h1>\n<p class=paths>store <code>\(store)</code></p>\n",
             main: entries.isEmpty
                 ? "<p class=note>this store has no history yet</p>\n" : "\(tiles)\(columns)\(legend)\(sections)"
         )
         .html
     }
 
-    private var name: String { file.map(Files.name(of:)) ?? product }
     private var failures: Int { entries.count { $0.isFailure } }
 
     private var tiles: Markup {
@@ -48,7 +45,7 @@ struct HistoryPage {
         let longest = max(1, entries.compactMap(\.milliseconds).max() ?? 1)
         let columns = entries.reversed().enumerated().map { index, entry in
             let share = max(1, (entry.milliseconds ?? 0) * 100 / longest)
-            let words = "\(entry.time): \(entry.sentence(of: file))"
+            let words = "\(entry.time): \(entry.sentence)"
             let style = entry.isFailure ? "removed" : "fine"
             return """
                 <a class=\(style) href="#u\(plain: entries.count - 1 - index)" title="\(words)" aria-label="\(words)">\
@@ -71,11 +68,11 @@ struct HistoryPage {
 
     private func section(_ entry: History.Entry, number: Int) -> Markup {
         let badge: Markup = entry.isFailure ? "<span class=\"badge removed\">\(entry.outcome.rawValue)</span>" : ""
-        let reason: Markup = entry.reason(of: file).map { "<p class=note>\($0)</p>\n" } ?? ""
-        let remedy: Markup = entry.remedy(of: file).map { "<p class=note>\($0)</p>\n" } ?? ""
+        let reason: Markup = entry.reason.map { "<p class=note>\($0)</p>\n" } ?? ""
+        let remedy: Markup = entry.remedy.map { "<p class=note>\($0)</p>\n" } ?? ""
         return """
             <section id=u\(plain: number)>
-            <h2>\(entry.what(of: file).replacing(" -> ", with: " → ")) \(badge)</h2>
+            <h2>\(entry.what.replacing(" -> ", with: " → ")) \(badge)</h2>
             <p class=paths><time>\(entry.time.description)</time>, \(entry.ending)</p>
             \(reason)\(remedy)\(bar(entry))\(table(entry))</section>
 

@@ -33,8 +33,7 @@ struct NagiosLine {
 
     private var release: String? {
         status.map { status in
-            if let file = status.file { return Files.name(of: file) }
-            return status.product + (status.current.map { " \(Generation.version(of: $0.name))" } ?? "")
+            status.product + (status.current.map { " \(Generation.version(of: $0.name))" } ?? "")
         }
     }
 

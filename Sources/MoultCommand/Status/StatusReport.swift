@@ -9,12 +9,8 @@ internal import StepKit
 struct StatusReport: Report {
     let status: Status
     let storeWords: [String]
-    /// The old copies of the file, if the store belongs to a single file.
-    var copies: [Copy] = []
 
     func write(to page: inout Page) {
-        if status.file != nil, status.current != nil { return writeFile(to: &page) }
-        if let file = status.file, status.current == nil { return writeUnreplaced(file, to: &page) }
         page.line("\(status.product + version, .heading)")
         page.table(facts(page.terminal))
         unfinished(&page)
@@ -38,12 +34,6 @@ struct StatusReport: Report {
 
     private var version: String {
         status.current.map { " \(Generation.version(of: $0.name))" } ?? ": nothing is installed"
-    }
-
-    /// Before the first replacement of a file, its store exists only if a command was interrupted.
-    private func writeUnreplaced(_ file: String, to page: inout Page) {
-        page.line("\("\(Files.name(of: file)): not replaced yet", .heading)")
-        unfinished(&page)
     }
 
     private func facts(_ terminal: Terminal) -> Table {
@@ -74,8 +64,8 @@ struct StatusReport: Report {
     }
 
     func attempt(_ entry: History.Entry, _ terminal: Terminal) -> StyledText {
-        let reason = entry.reason(of: status.file).map { ": \($0)" } ?? ""
-        return "\(entry.sentence(of: status.file), entry.outcome.style), \(entry.time.text(for: terminal))\(reason)"
+        let reason = entry.reason.map { ": \($0)" } ?? ""
+        return "\(entry.sentence, entry.outcome.style), \(entry.time.text(for: terminal))\(reason)"
     }
 
     func unfinished(_ page: inout Page) {
@@ -155,18 +145,8 @@ struct StatusReport: Report {
                 lines.append("repair \(file.name) with: \(shellLine(words), .heading)")
                 continue
             }
-            // In the store of a single file, the database has no name.
-            let name = status.file.map(Files.name(of:)) ?? file.name
-            if case .replace? = file.finding?.remedy {
-                lines.append("replace \(name) with: \(shellLine(remedy), .heading)")
-                continue
-            }
-            let first = file.state == .missing ? "restore \(name), or" : "set \(name) aside and"
-            let new =
-                status.file != nil
-                ? "the content of the last replacement or undo"
-                : file.kind.freshContent
-            lines.append("\(first) start with \(new): \(shellLine(remedy + storeWords), .heading)")
+            let first = file.state == .missing ? "restore \(file.name), or" : "set \(file.name) aside and"
+            lines.append("\(first) start with \(file.kind.freshContent): \(shellLine(remedy + storeWords), .heading)")
         }
         for file in status.databases where file.finding?.depth == .nothing {
             guard let permit = file.remedy else { continue }

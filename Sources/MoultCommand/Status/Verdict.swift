@@ -41,7 +41,7 @@ struct Verdict {
             warning.append("\(file.name) is not checked: \(file.finding?.notChecked.joined(separator: "; ") ?? "")")
         }
         if let failure = status.failure {
-            let text = failure.sentence(of: status.file) + (failure.reason.map { ": \($0)" } ?? "")
+            let text = failure.sentence + (failure.reason.map { ": \($0)" } ?? "")
             if failure.outcome == .stuck { critical.append(text) } else { warning.append(text) }
         }
         if status.holds.fault == nil {

@@ -20,10 +20,10 @@ enum CacheVerb {
             must match too if the script sets them. Otherwise a new, empty database replaces FILE.
             """,
             """
-            The new file gets the mode and owner of the old one. Once the new file is in place, the old file is removed with \
-            its -wal, -shm and -journal; if it is not a database, or has only other tables than the script, it is kept with the \
-            suffix .old. If a process has the database open or locked, nothing changes. For a cache that belongs to a \
-            store, use `moult reset`.
+            The new content is written into FILE in one transaction of SQLite, while programs may have FILE open. If FILE has \
+            a table that the script does not create, its old content is kept: see `moult quarantine FILE`. A file that \
+            is no database is kept with the suffix .old. If a process has FILE locked, nothing changes. For a cache that \
+            belongs to a store, use `moult reset`.
             """,
         ],
         arguments: [file], options: [schema], usesStore: false,
@@ -37,7 +37,7 @@ enum CacheVerb {
             .init(.done, "the cache is ready"),
             .init(.changes, "the cache is new and empty: the app must fill it again"),
             .init(.failure(.refused), "the path belongs to a store, or is not a regular file"),
-            .init(.failure(.busy), "a process has FILE open or locked; the message names the process"),
+            .init(.failure(.busy), "a process has FILE locked; the message names the process"),
         ],
         run: run)
 
@@ -61,7 +61,9 @@ enum CacheVerb {
             _ = try Interruption.reporting("stopped before anything was changed") {
                 try DatabaseBuilder(options).build(script: schema, output: template)
             }
-            return try cache.prepare(.init(template: template))
+            return try cache.prepareInPlace(.init(template: template), template: template) {
+                try call.replacement(of: ReplacedFile(file), wait: 30)
+            }
         }
         switch outcome {
         case .ready:

@@ -46,7 +46,7 @@ enum HistoryVerb {
             var all: [History.Entry] = []
             while case let batch = try next(), !batch.isEmpty { all += batch }
             let history = HistoryPage(
-                product: settings.product, store: layout.root, file: layout.onlyFile, entries: all)
+                product: settings.product, store: layout.root, entries: all)
             try call.save(Array(history.html.utf8), asPage: page)
             gathered = all
         }
@@ -60,7 +60,7 @@ enum HistoryVerb {
         } rest: {
             ["torn": .size(reader.torn)]
         } write: {
-            write($0, of: layout.onlyFile, details: details, to: &$1)
+            write($0, details: details, to: &$1)
         }
         if reader.torn > 0, call.output.format == .text {
             call.output.flush()
@@ -75,19 +75,19 @@ enum HistoryVerb {
     /// The number of entries in memory at a time, unless a page draws all of them.
     private static let batch = 500
 
-    private static func write(_ entries: [History.Entry], of file: String?, details: Bool, to page: inout Page) {
-        if entries.isEmpty { page.line("\(file ?? "this store") has no history yet") }
+    private static func write(_ entries: [History.Entry], details: Bool, to page: inout Page) {
+        if entries.isEmpty { page.line("this store has no history yet") }
         // All times have the same width, so that all batches line up.
         var table = Table(.left, .left)
         for entry in entries {
-            let reason = entry.reason(of: file).map { ": \($0)" } ?? ""
+            let reason = entry.reason.map { ": \($0)" } ?? ""
             table.row(
                 "\(page.terminal.isTerminal ? entry.time.local : entry.time.description)",
-                "\(entry.sentence(of: file), entry.outcome.style)\(reason)")
-            for line in entry.rowLines(of: file) { table.row("", "\(line)") }
+                "\(entry.sentence, entry.outcome.style)\(reason)")
+            for line in entry.rowLines { table.row("", "\(line)") }
             if details {
                 for line in entry.partLines { table.row("", "\(line, .dim)") }
-                if let remedy = entry.remedy(of: file) { table.row("", "\(remedy)") }
+                if let remedy = entry.remedy { table.row("", "\(remedy)") }
             }
         }
         page.table(table)

@@ -8,7 +8,8 @@ internal import StepKit
 enum QuarantineVerb {
     static let set = Argument(
         .ofStore("NAME", .quarantine), presence: .optional,
-        "The name of a set, or of a database, which selects its newest set")
+        "The name of a set, or of a database, which selects its newest set; or a file that `moult replace` has replaced")
+    static let member = Argument(.text("SET"), presence: .optional, "A set of that file")
     static let export = Option("export", value: .file(), "Copy the database into a new file")
     static let restore = Option(
         "restore", "Restore the database; the current one goes to quarantine")
@@ -23,12 +24,12 @@ enum QuarantineVerb {
         "quarantine", .operators, "list, export, restore or remove old content of databases",
         discussion: [
             """
-            An update never destroys data that an app or a user wrote. If the new file lacks some of this data, the \
-            complete old database goes to quarantine, with the reason, the release and the number of rows. Only \
-            caches are removed automatically, when they exceed the "quarantineLimit" in moult.json.
+            An update never destroys data that an app or a user wrote. Rows that the new content lacks go to quarantine, \
+            and if anything else differs, the complete old database does, with the reason, the release and the number \
+            of rows. Older sets of rows of a database are collected in one set. Only caches are removed automatically, when they exceed the "quarantineLimit" in moult.json.
             """
         ],
-        arguments: [set], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
+        arguments: [set, member], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
         changesStore: true,
         examples: [
             .init("List the databases in quarantine:", "moult quarantine"),
@@ -48,6 +49,8 @@ enum QuarantineVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         try check(call)
+        if let file = try call.replacedFile(call.value(set)) { return try run(call, on: file) }
+        if let word = call.value(member) { throw call.wrongUsage("unexpected argument \"\(word)\"", why: "only a replaced file has sets of its own") }
         let orchestrator = try call.orchestrator(call.recoveryWatcher)
         if call.has(remove), let days = call.number(olderThan) {
             let report = try orchestrator.removeQuarantined(
@@ -133,7 +136,7 @@ extension QuarantineVerb {
         }
     }
 
-    private static func show(_ set: QuarantineShelf.Set, _ call: Call) {
+    static func show(_ set: QuarantineShelf.Set, _ call: Call) {
         call.output.print(json: ["quarantine": [set.json]]) { page in
             var table = Table(.left, .left)
             func row(_ name: String, _ value: String?) {
@@ -150,12 +153,13 @@ extension QuarantineVerb {
             for (name, rows) in (set.record?.rows ?? [:]).sorted(by: { $0.key < $1.key }) where rows > 0 {
                 row("rows", "\(rows) in table \(name) when the database was set aside")
             }
+            if set.record?.isRows == true { row("kept", "only these rows: nothing else differed from the release") }
             row("files", set.directory)
             page.table(table)
         }
     }
 
-    private static func showRemoved(
+    static func showRemoved(
         _ removed: [QuarantineShelf.Set], staying: [(set: QuarantineShelf.Set, why: String)] = [], _ call: Call
     ) {
         let json: JSON = [

@@ -1,7 +1,5 @@
-internal import Moult
 internal import MoultBasics
 internal import MoultEngine
-internal import MoultPublish
 internal import MoultStore
 internal import StepKit
 
@@ -10,39 +8,38 @@ enum ReplaceVerb {
     static let old = Argument(.file("OLD.db"), "The database to replace")
     static let new = Argument(
         .file("NEW.db"), presence: .optional, "The database with the new content; it is not changed")
-    static let undo = Option(
-        "undo", "Restore the content from before the last replacement")
+    static let undo = Option("undo", "Restore the content from before the last replacement")
+    static let list = Option("list", "List the old contents of OLD.db that are kept")
     static let preserve = Option(
         "preserve", value: .text("TABLE[:WHERE]"), repeats: true, "Carry rows of OLD.db over into the new content"
     )
     static let check = Option(
         "check", value: .text("SQL=VALUE"), repeats: true,
         "Refuse NEW.db unless this query on it returns VALUE; the operator can also be !=, <, <=, > or >=")
-    static let dryRun = Option("dry-run", letter: "n", "Check NEW.db and show the plan; change nothing")
+    static let dryRun = Option("dry-run", letter: "n", "Check NEW.db, and show the changes; change nothing")
+    static let yes = Option("yes", "Do not ask whether OLD.db and NEW.db were swapped")
 
     static let command = Command(
-        "replace", .operators, "replace a database file with another, and keep the old file",
+        "replace", .operators, "replace a database file with another, and keep the old content",
         discussion: [
             """
-            NEW.db is checked first, by SQLite's integrity check and the queries of --check. Then its content \
-            replaces that of OLD.db in one step: after a crash, OLD.db has either the old or the new content. If \
-            programs have OLD.db open, the content is written into the open file in one transaction. Mode and owner \
-            of OLD.db do not change. Other hard links to OLD.db keep the old content.
+            NEW.db is checked first, by SQLite's integrity check and the queries of --check. Then its content is \
+            written into OLD.db in one transaction of SQLite, while programs may have OLD.db open: after a crash, OLD.db \
+            has either the old or the new content. Inode, owner, mode, journal mode and text encoding of OLD.db stay.
             """,
             """
-            The old file is kept in the directory .OLD.db.moult next to it, one copy for each replacement. Each \
-            --undo restores the previous copy; rows written since then go to quarantine: moult quarantine --store \
-            .OLD.db.moult. Copies are never removed automatically; to free the space, remove that directory. It is a \
-            store, so all verbs for stores work on it. The new content has one additional table, moult_release, with \
-            the installed version.
+            The old content is kept in the directory .OLD.db.moult next to the file. Each --undo goes back one \
+            replacement, and keeps the content that it replaces. Old contents are never removed automatically: see \
+            `moult quarantine OLD.db`. If OLD.db and NEW.db seem to be swapped, the command asks; without a terminal it \
+            is refused unless --yes is given.
             """,
         ],
         arguments: [old, new],
-        options: [undo, preserve, check, dryRun, UpdateOptions.checkTimeout, UpdateOptions.wait],
+        options: [undo, list, preserve, check, dryRun, yes, UpdateOptions.checkTimeout, UpdateOptions.wait],
         usesStore: false, changesStore: true,
         examples: [
             .init(
-                "Replace a database, and restore the old one:",
+                "Replace a database, and restore the old content:",
                 "moult replace app.db new.db; moult replace --undo app.db"),
             .init(
                 "Keep rows that users wrote:", "moult replace app.db new.db --preserve notes --preserve 'item:mine = 1'"
@@ -55,124 +52,63 @@ enum ReplaceVerb {
             .init(.done, "OLD.db was replaced or restored"),
             .init(.changes, "with --dry-run: OLD.db can be replaced"),
             .init(.failure(.refused), "NEW.db is damaged, a check failed, or OLD.db cannot be replaced"),
-            .init(.failure(.undone), "failed and undone"),
-            .init(.failure(.busy), "a process has OLD.db locked, or another update is running; try again"),
+            .init(.failure(.busy), "a process has OLD.db locked, or another replacement is running; try again"),
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let old = try call.required(old)
-        if call.value(new) == nil, !call.has(undo) {
-            throw call.wrongUsage("replace needs two files, OLD.db and NEW.db, or --undo and OLD.db")
+        let new = call.value(new)
+        if new == nil, !call.has(undo), !call.has(list) {
+            throw call.wrongUsage("replace needs two files, OLD.db and NEW.db, or OLD.db and --undo or --list")
         }
-        let replacement = try FileReplacement(old, by: call.value(new))
+        if let action = [undo, list].first(where: call.has) {
+            if new != nil {
+                throw call.wrongUsage("--\(action.name) takes no NEW.db", why: "it concerns the kept copies of OLD.db")
+            }
+            let others = [undo, list, preserve, check, yes, dryRun].filter(call.has)
+                .filter { $0.name != action.name && !(action.name == undo.name && $0.name == dryRun.name) }
+            if let other = others.first {
+                throw call.wrongUsage("--\(other.name) cannot be used with --\(action.name)")
+            }
+        }
+        let file = try ReplacedFile(old, by: new)
         // Keeps the directory of the file open.
-        defer { withExtendedLifetime(replacement) {} }
+        defer { withExtendedLifetime(file) {} }
+        if call.has(list) {
+            call.output.print(KeptReport(file: file, sets: try file.sets.all(), next: try file.sets.undoable().last))
+            return .done
+        }
         Interruption.watch()
-        do {
-            switch (call.value(new), call.has(undo)) {
-            case (nil, true): return try restore(call, replacement)
-            case (let new?, false): return try replace(call, replacement, by: new)
-            // A command line with neither NEW.db nor --undo is handled above.
-            case (_, true), (nil, false):
-                throw call.wrongUsage("--undo takes no NEW.db", why: "the old content comes from the kept copy")
-            }
-        } catch let error as MoultError {
-            throw error.naming(
-                store: ["--store", replacement.store], in: Set(Command.all.filter(\.usesStore).map(\.name)))
-        }
-    }
-
-    private static func replace(_ call: Call, _ replacement: FileReplacement, by new: String) throws -> ExitCode {
-        var content = FileReplacement.Content(file: new)
-        content.preserve = call.values(preserve).map { text in
-            guard let colon = text.firstIndex(of: ":") else { return (text, nil) }
-            return (String(text[..<colon]), String(text[text.index(after: colon)...]))
-        }
-        content.checks = try call.values(check).map(call.query)
         let bar = call.progressBar()
         defer { bar.end() }
-        try call.check(replacement.store)
-        let orchestrator = try call.orchestrator(of: replacement, bar)
-        return try replacement.withDraft(
-            of: content, wait: call.wait, orchestrator, isDry: call.has(dryRun)
-        ) { draft in
-            let manifest = try replacement.explaining(content, isPacking: true) {
-                try pack(call, draft.path, in: draft.directory, bar)
-            }
-            var request = UpdateRequest(manifest: manifest)
-            request.checkTime = call.checkTime
-            return try install(call, replacement, content, draft, request, orchestrator, bar)
-        }
-    }
-
-    private static func install(
-        _ call: Call, _ replacement: FileReplacement, _ content: FileReplacement.Content,
-        _ draft: FileReplacement.Draft, _ request: UpdateRequest, _ orchestrator: Orchestrator, _ bar: ProgressBar
-    ) throws -> ExitCode {
-        if call.has(dryRun) {
-            let plan = try replacement.explaining(content) {
-                try replacement.plan(request, of: draft, orchestrator)
-            }
-            bar.end()
-            return try call.show(
-                plan, store: replacement.store,
-                command: ["moult", "replace", replacement.name, content.file] + call.contentWords,
-                in: orchestrator, summary: replacement.summary(of: plan, new: content.file))
-        }
-        let result = try replacement.explaining(content) {
-            try replacement.update(request, of: draft, orchestrator, wait: call.wait)
-        }
+        let replacement = FileReplacement(file, wait: call.wait, isDry: call.has(dryRun), call.watcher(bar))
+        let content = try new.map { try call.content($0) }
+        let result = try content.map { content in
+            try replacement.replace(by: content) { try call.confirm($0, file, content) }
+        } ?? replacement.undo()
         bar.end()
-        var report = ReplaceReport(replacement, result, new: content.file, copies: try replacement.copies())
-        report.copy = try replacement.copyWithoutUndo().map { ($0, try replacement.command(forCopy: $0)) }
-        call.output.print(report)
-        return .done
-    }
-
-    private static func restore(_ call: Call, _ replacement: FileReplacement) throws -> ExitCode {
-        for option in [preserve, check] where !call.values(option).isEmpty {
-            throw call.wrongUsage(
-                "--\(option.name) cannot be used with --undo", why: "the old file is restored unchanged")
-        }
-        try call.check(replacement.store)
-        let bar = call.progressBar()
-        defer { bar.end() }
-        let orchestrator = try call.orchestrator(of: replacement, bar)
-        try replacement.requireUndoable(orchestrator, isDry: call.has(dryRun), wait: call.wait)
-        if call.has(dryRun) {
-            let plan = try orchestrator.planRollback(to: nil, reason: "", force: true, consent: Consent())
-            return try call.show(
-                plan, store: replacement.store, command: ["moult", "replace", "--undo", replacement.name],
-                in: orchestrator, summary: replacement.summary(of: plan, new: nil))
-        }
-        let result = try orchestrator.rollback(to: nil, reason: "", force: true, wait: call.wait)
-        bar.end()
+        let words = ["moult", "replace"] + (new.map { [file.name, $0] + call.contentWords } ?? ["--undo", file.name])
         call.output.print(
             ReplaceReport(
-                replacement, result, new: nil, copies: try replacement.copies(),
-                replacedAt: try replacement.time(of: result.generation)))
-        return .done
-    }
-
-    /// Packs the new content as a release, which the store installs like any other.
-    private static func pack(_ call: Call, _ draft: String, in directory: String, _ bar: ProgressBar) throws -> String {
-        var options = PackOptions()
-        (options.output, options.allowDirty, options.checkTime) = (directory, true, call.checkTime)
-        // The bundle is unpacked immediately, so better compression would waste time.
-        options.level = 1
-        options.warn = { call.output.warn("\($0)") }
-        options.shouldStop = { Interruption.isRequested }
-        let stopped = "stopped before anything was changed"
-        options.progress = {
-            try Interruption.check(stopped)
-            bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
-        }
-        return try Interruption.reporting(stopped) { try Packer(options).pack(draft: draft).manifest }
+                file: file, result: result, new: new, copies: try file.sets.all().count,
+                isUndoable: try !file.sets.undoable().isEmpty, command: call.has(dryRun) ? words : nil))
+        return call.has(dryRun) && result.isChanged ? .changes : .done
     }
 }
 
 extension Call {
+    fileprivate func content(_ new: String) throws -> NewContent {
+        var content = NewContent(file: new)
+        content.preserve = values(ReplaceVerb.preserve).map { text in
+            guard let colon = text.firstIndex(of: ":") else { return (text, nil) }
+            return (String(text[..<colon]), String(text[text.index(after: colon)...]))
+        }
+        content.checks = try values(ReplaceVerb.check).map(query)
+        content.checkTime = CheckTime(fixed: number(UpdateOptions.checkTimeout))
+        return content
+    }
+
     /// The given options --preserve and --check, as words of a command line.
     fileprivate var contentWords: [String] {
         [ReplaceVerb.preserve, ReplaceVerb.check].flatMap { option in
@@ -180,10 +116,8 @@ extension Call {
         }
     }
 
-    fileprivate var checkTime: CheckTime { CheckTime(fixed: number(UpdateOptions.checkTimeout)) }
-
     /// Splits `SQL=VALUE` at the last operator that an expectation may start with.
-    fileprivate func query(_ text: String) throws -> (sql: String, expect: String) {
+    private func query(_ text: String) throws -> (sql: String, expect: Expectation) {
         let signs = ["<=", ">=", "!=", "=", "<", ">"]
         guard let last = text.lastIndex(where: { "<>=".contains($0) }), last > text.startIndex else {
             throw wrongUsage("--check needs SQL=VALUE, not \"\(text)\"")
@@ -194,90 +128,135 @@ extension Call {
         var sql = text[..<(signs.contains(two) ? begin : last)]
         while sql.last == " " { sql.removeLast() }
         let value = text[text.index(after: last)...].drop { $0 == " " }
-        return (String(sql), "\(sign) \(value)")
+        guard let expect = Expectation("\(sign) \(value)") else {
+            throw wrongUsage("--check has no valid value: \"\(text)\"", why: "\(sign) needs a number")
+        }
+        return (String(sql), expect)
     }
 
-    fileprivate func orchestrator(of replacement: FileReplacement, _ bar: ProgressBar) throws -> Orchestrator {
+    fileprivate func watcher(_ bar: ProgressBar) -> Watcher {
         let output = output
-        let watcher = Watcher(
+        return Watcher(
             tell: { event in
                 switch event {
                 case .progress(let progress):
                     bar.show(
                         Progress(progress.what, done: progress.done, of: progress.total > 0 ? progress.total : nil))
-                case .decided: bar.end()
-                case .recovered(let result): output.lines { $0.wrapped(StyledText(result.text)) }
                 case .warning(let text): output.warn(StyledText(text))
-                case .phase, .done, .consumer: break
+                default: break
                 }
             }, shouldStop: { Interruption.isRequested })
-        return try Orchestrator(root: replacement.store, steps: steps, watcher: watcher)
     }
-}
 
-extension Orchestrator.Result {
-    /// Whether the file kept its content.
-    fileprivate var changesNothing: Bool {
-        plan.map { plan in
-            plan.effects.map(\.change.traits).allSatisfy { !$0.isStaged && $0.handling != .setAside }
-        } ?? recovered.isEmpty
+    /// Asks whether to go on although the two files may have been swapped.
+    fileprivate func confirm(_ doubt: String, _ file: ReplacedFile, _ content: NewContent) throws {
+        if has(ReplaceVerb.yes) { return }
+        let what = "the content of \(file.name) may be the new one, and \(content.file) the old one"
+        if StandardInput.isTerminal, output.format == .text, !output.isQuiet {
+            output.warn(StyledText("\(what): \(doubt)"))
+            if try StandardInput.isConfirmed("Replace \(file.name) with \(content.file)? [y/N] ") { return }
+            throw MoultError(
+                .interrupted, what: "\(file.name) was not replaced", why: "the answer was not yes",
+                now: "Nothing was changed.")
+        }
+        let words = ["moult", "replace", "--yes", file.name, content.file] + contentWords
+        throw MoultError(
+            .notReplaceable, .refused, what: "\(file.name) was not replaced: \(what)", why: doubt,
+            now: "If the order is right, run: \(shellLine(words))")
     }
 }
 
 private struct ReplaceReport: Report {
-    private let replacement: FileReplacement
-    private let result: Orchestrator.Result
+    let file: ReplacedFile
+    let result: FileReplacement.Result
     /// The path of the new content; nil if the old content was restored.
-    private let new: String?
-    private let copies: Int
-    /// The time at which the restored content had been replaced.
-    private let replacedAt: Timestamp?
-    /// The old file, if it was not a database, and the command that places it next to the new one.
-    fileprivate var copy: (path: String, command: [String])?
+    let new: String?
+    let copies: Int
+    let isUndoable: Bool
+    /// After a dry run, the command that makes the changes.
+    let command: [String]?
 
-    init(
-        _ replacement: FileReplacement, _ result: Orchestrator.Result, new: String?, copies: Int,
-        replacedAt: Timestamp? = nil
-    ) {
-        (self.replacement, self.result, self.new, self.copies) = (replacement, result, new, copies)
-        self.replacedAt = replacedAt
-    }
-
-    private var undo: [String] { ["moult", "replace", "--undo", replacement.name] }
-    private var storeWords: [String] { ["--store", replacement.store] }
+    private var undo: [String] { ["moult", "replace", "--undo", file.name] }
+    private var time: Timestamp? { result.restored?.record?.time }
 
     func write(to page: inout Page) {
-        let tick = StyledText(page.terminal.symbols.tick, .good)
+        let (name, tick) = (file.name, StyledText(page.terminal.symbols.tick, .good))
+        let state = "its state at \(time.map { "\($0.text(for: page.terminal))" } ?? "an unknown time")"
+        guard result.isChanged else {
+            let content = new.map { "the content of \($0)" } ?? state
+            return page.wrapped("\("=", .dim) \(name) already has \(content): nothing was changed")
+        }
+        if let command {
+            page.wrapped(
+                "\("~", .changed) \(name) gets \(new.map { "the content of \($0)" } ?? state), \(ByteCount(result.size))")
+            writeRows(to: &page)
+            page.wrapped("a complete copy of the present content is kept")
+            page.wrapped("needs \(ByteCount(result.needs)) of free space; \(ByteCount(result.free)) is free")
+            return page.line("apply with: \(shellLine(command), .heading)")
+        }
         if let new {
-            page.wrapped("\(tick) \(replacement.name) now has the content of \(new)")
-            for fate in result.rows { page.wrapped("\(fate.text(keptIn: FileReplacement.copyName))") }
-            if let copy {
-                page.wrapped("the old \(replacement.name) was not a valid database, so --undo cannot restore it")
-                page.line("copy it with: \(shellLine(copy.command), .heading)")
-            } else {
-                page.line("restore the old content with: \(shellLine(undo), .heading)")
-            }
-        } else if result.changesNothing {
-            page.wrapped("\("=", .dim) \(replacement.name) already has its old content: nothing was restored")
+            page.wrapped("\(tick) \(name) now has the content of \(new)")
+            writeRows(to: &page)
+            page.line("restore the old content with: \(shellLine(undo), .heading)")
         } else {
-            let time = replacedAt.map { " at \($0.text(for: page.terminal))" } ?? ""
-            page.wrapped("\(tick) \(replacement.name) is restored to its state\(time), before it was replaced")
-            if !result.kept.isEmpty {
-                page.line(
-                    "the content from before this undo is also kept, in quarantine: \(shellLine(["moult", "quarantine"] + storeWords), .heading)"
-                )
+            page.wrapped("\(tick) \(name) is restored to \(state), before it was replaced")
+            if let kept = result.kept {
+                let words = ["moult", "quarantine", name, kept.id]
+                page.line("the content from before this undo is also kept: \(shellLine(words), .heading)")
+            }
+        }
+    }
+
+    private func writeRows(to page: inout Page) {
+        for fate in result.fates {
+            var fate = fate
+            let displaced = fate.displaced
+            fate.displaced = 0
+            let text = command == nil ? fate.text(keptIn: "the old copy") : fate.plannedText(keptIn: "the old copy")
+            if !text.isEmpty { page.wrapped("\(text)") }
+            if displaced > 0, let new {
+                page.wrapped("\(counted(displaced, "row")) of \(fate.table) in \(new) replaced by rows of \(file.name)")
             }
         }
     }
 
     var json: JSON {
         .compact([
-            "file": .string(replacement.name), "content": .optional(new), "store": .string(replacement.store),
-            "undo": new == nil || copy != nil ? nil : .array(undo.map { .string($0) }),
-            "copy": .optional(copy?.path), "copies": .size(copies),
-            "time": .optional(replacedAt?.description),
-            "rows": result.rows.isEmpty ? nil : .array(result.rows.map(\.json)),
-            "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),
+            "file": .string(file.name), "content": .optional(new), "changed": .bool(result.isChanged),
+            "kept": result.kept.map(\.json), "restored": result.restored.map(\.json),
+            "undo": isUndoable ? .array(undo.map { .string($0) }) : nil, "copies": .size(copies),
+            "rows": result.fates.isEmpty ? nil : .array(result.fates.map(\.json)),
+            "size": result.size > 0 ? .size(result.size) : nil, "needs": .size(result.needs),
+            "free": .size(result.free), "command": command.map { .array($0.map { .string($0) }) },
+        ])
+    }
+}
+
+/// The old contents of a file.
+struct KeptReport: Report {
+    let file: ReplacedFile
+    let sets: [KeptSets.Set]
+    /// The set that the next undo restores.
+    let next: KeptSets.Set?
+
+    func write(to page: inout Page) {
+        guard !sets.isEmpty else { return page.line("no old content of \(file.name) is kept") }
+        var table = Table(.left, .left, .right, .left, .left)
+        table.header("Set", "Kept", "Size", "Why", "")
+        for set in sets {
+            table.row(
+                "\(set.id)", "\(set.since.text(for: page.terminal))", "\("\(ByteCount(set.size))")",
+                "\(set.record?.why ?? "the record cannot be read")", "\(set == next ? "← --undo" : "")")
+        }
+        page.table(table)
+        if next != nil {
+            page.line("restore the marked one with: \(shellLine(["moult", "replace", "--undo", file.name]), .heading)")
+        }
+    }
+
+    var json: JSON {
+        .compact([
+            "file": .string(file.name), "sets": .array(sets.map(\.json)), "next": .optional(next?.id),
         ])
     }
 }

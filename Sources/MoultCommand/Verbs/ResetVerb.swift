@@ -5,7 +5,7 @@ internal import MoultSQLite
 /// `moult reset`: sets aside a database that cannot be loaded, and creates a new one.
 enum ResetVerb {
     static let database = Argument(
-        .ofStore("DATABASE", .databases), "A writable database of the installed release")
+        .ofStore("DATABASE", .databases), "A writable database of the installed release, or a file that `moult replace` has replaced")
     static let userData = Option(
         "set-user-data-aside", "Allow a database with user data to be set aside")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown in the quarantine and in the history")
@@ -49,6 +49,7 @@ enum ResetVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let name = try call.required(database)
+        if let file = try call.replacedFile(name) { return try run(call, on: file) }
         let why = call.value(reason) ?? "reset by the operator"
         let aside = call.has(userData)
         let store = try call.store()
@@ -79,15 +80,15 @@ enum ResetVerb {
     }
 
     private static func show(_ reset: Orchestrator.Reset, _ done: String, _ call: Call) {
-        call.output.print(json: reset.json) { page in
+        call.output.print(json: reset.json(call.storeWords)) { page in
             page.line("\("~", .changed) \(done)")
             if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
-            writeSalvage(of: reset, to: &page)
+            writeSalvage(of: reset, call.storeWords, to: &page)
         }
     }
 }
 
-private func writeSalvage(of reset: Orchestrator.Reset, to page: inout Page) {
+private func writeSalvage(of reset: Orchestrator.Reset, _ storeWords: [String], to page: inout Page) {
     guard let salvage = reset.salvage else { return }
     if let file = reset.salvaged {
         page.line("  \(counted(salvage.rows, "row")) salvaged to \(file)")
@@ -105,5 +106,5 @@ private func writeSalvage(of reset: Orchestrator.Reset, to page: inout Page) {
             page.line("  table \(table.name): \(table.why ?? "it is damaged")")
         }
     }
-    if let again = reset.again { page.line("  Free some space, then salvage the old files: \(again)") }
+    if let again = reset.again(storeWords) { page.line("  Remove the cause, then salvage the old files: \(again)") }
 }

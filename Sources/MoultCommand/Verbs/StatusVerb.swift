@@ -5,6 +5,8 @@ internal import MoultStore
 
 /// `moult status`: shows the installed release, and whether it is healthy.
 enum StatusVerb {
+    static let file = Argument(
+        .file(), presence: .optional, "A file that `moult replace` has replaced, instead of a store")
     static let prometheus = Option("prometheus", "Print metrics for the Prometheus node exporter")
     static let output = Option(
         "output", letter: "o", value: .file(),
@@ -29,7 +31,7 @@ enum StatusVerb {
             moult.json, a reader still uses an older release.
             """,
         ],
-        options: [prometheus, output, nagios],
+        arguments: [file], options: [prometheus, output, nagios],
         examples: [
             .init("Check the store in this directory:", "moult status"),
             .init("Print the status as JSON:", "moult status --json --store /var/lib/app"),
@@ -49,6 +51,12 @@ enum StatusVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
+        if let word = call.value(file) {
+            guard let file = try call.replacedFile(word) else { throw try call.notReplaced(word) }
+            try call.refuse([prometheus, output, nagios], with: file)
+            try show(file, call)
+            return .done
+        }
         let forms = [Option.json, prometheus, nagios].filter { call.has($0) }
         guard forms.count <= 1 else {
             let names = forms.map { "--\($0.name)" }.joined(separator: " and ")
@@ -64,8 +72,7 @@ enum StatusVerb {
             throw call.wrongUsage("--output needs --prometheus", why: "only metrics are written to a file")
         }
         let status = try Status(of: call.snapshot())
-        call.output.print(
-            StatusReport(status: status, storeWords: call.storeWords, copies: try StatusReport.copies(in: status)))
+        call.output.print(StatusReport(status: status, storeWords: call.storeWords))
         return .done
     }
 

@@ -4,7 +4,7 @@ internal import MoultStore
 /// `moult verify`: checks a store against its records.
 enum VerifyVerb {
     static let names = Argument(
-        .ofStore("NAME", .databases), presence: .repeated, "The databases to check (default: all)")
+        .ofStore("NAME", .databases), presence: .repeated, "The databases to check (default: all), or a file that `moult replace` has replaced")
     static let deep = Option(
         "deep", "Read every page: run SQLite's integrity_check, and compare digests of read-only databases")
 
@@ -36,6 +36,9 @@ enum VerifyVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
+        if call.values(names).count == 1, let file = try call.replacedFile(call.values(names).first) {
+            return try verify(file, call)
+        }
         let store = try call.snapshot()
         let settings = try store.settings
         let report = VerifyReport(

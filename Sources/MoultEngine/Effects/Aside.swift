@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
@@ -93,10 +94,15 @@ final class Aside: WritableEffect {
             }
             return lease
         } catch let error as MoultError where error.code != .inUse && error.outcome != .busy {
+            let isOwn = try Files.facts(place)?.owner == geteuid()
             throw MoultError(
                 .inUse, .busy, what: "\(place) cannot be moved to quarantine",
                 why: "this user cannot tell whether a process has it open: \(error.why ?? error.what)",
-                now: "Nothing was changed. Run the command as the owner of the file, or as root.", cause: error)
+                now: "Nothing was changed. "
+                    + (isOwn && Files.isDenied(error)
+                        ? "Give yourself access to the file: \(shellLine(["chmod", "u+rw", place]))"
+                        : "Run the command as the owner of the file, or as root."),
+                cause: error)
         }
     }
 

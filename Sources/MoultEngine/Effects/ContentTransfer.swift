@@ -126,9 +126,11 @@ struct ContentTransfer {
 
     /// Leaves all old content behind. The rows are counted for information, if they can be read.
     private func leave(_ live: Connection, _ displacement: Displacement?) throws {
-        guard try live.int("PRAGMA page_count") > 0 else { return }
         do {
-            displacement?.keepAll(rows: try AppContent.rowCounts(of: live, ignoring: ReleaseMarker.tables))
+            let rows = try AppContent.rowCounts(of: live, ignoring: ReleaseMarker.tables)
+            // A copy of an empty file has one page, and nothing to keep.
+            if try live.int("PRAGMA page_count") == 1, try live.int("SELECT count(*) FROM sqlite_schema") == 0 { return }
+            displacement?.keepAll(rows: rows)
         } catch let error as MoultError where error.code == .databaseCorrupt { displacement?.keepAll(rows: nil) }
     }
 
@@ -152,12 +154,16 @@ struct ContentTransfer {
             displacement?.prove(fates.all, hasContentLeft: true)
         case .shipped(let path):
             let pristine = try Connection(path: path, access: .immutable)
-            var isLeft = false
+            var (isLeft, isRows) = (false, false)
             do {
+                // Content that is left behind for another reason than a missing rule is kept as a whole.
+                let kept = try fates.keepsAny ? nil : displacement?.rows.map { try KeptRows(at: $0, like: live) }
                 let content = try AppContent(
                     of: live, against: pristine,
                     selected: rules.reduce(into: [:]) { $0[SQLName($1.table)] = $1.conditions },
-                    ignoring: ReleaseMarker.tables)
+                    ignoring: ReleaseMarker.tables, keeping: kept)
+                try kept?.close()
+                isRows = content.isKeptAsRows
                 for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) {
                     fates.add(table.text) { $0.kept += rows }
                 }
@@ -167,7 +173,7 @@ struct ContentTransfer {
                 isLeft = true
             }
             try pristine.close()
-            displacement?.prove(fates.all, hasContentLeft: isLeft)
+            displacement?.prove(fates.all, hasContentLeft: isLeft, isRows: isRows)
         }
     }
 

@@ -21,6 +21,9 @@ final class LockedDatabase {
     /// The file that the connections have open.
     private let file: FileFacts?
     private var isWritten = false
+    private var isTolerant = false
+    /// Whether the tables of the database cannot be listed; known after `tolerateDamage`.
+    private(set) var hasDamagedSchema = false
 
     private enum Lock {
         /// The backup holds the write lock of a database in WAL mode.
@@ -77,11 +80,6 @@ final class LockedDatabase {
     private static let pagesOfPiece: Int32 = 100
     private static let timeForPieces = Duration.seconds(2)
 
-    /// Throws if new content has another text encoding: an open connection keeps the encoding of the first schema that it read.
-    func requireEncoding(of new: Connection) throws {
-        try Self.requireSameEncoding(path, encoding(), new.header().encoding?.description)
-    }
-
     /// Throws if both encodings are known and differ.
     static func requireSameEncoding(_ path: String, _ old: String?, _ new: String?) throws {
         guard let old, let new, old != new else { return }
@@ -91,18 +89,6 @@ final class LockedDatabase {
                 "the text encoding of the file is \(old), that of the release is \(new), and open connections would fail",
             now: "Nothing was changed. Convert the new database to \(old): "
                 + "(echo \"PRAGMA encoding = '\(old)';\"; sqlite3 NEW.db .dump) | sqlite3 CONVERTED.db")
-    }
-
-    /// Returns the text encoding; nil if nothing was created in the database yet.
-    private func encoding() throws -> String? {
-        guard case .wal? = lock else { return try writer.fileSize() > 0 ? writer.header().encoding?.description : nil }
-        // The first pages may be in the -wal only, and a connection keeps the encoding that it has read.
-        let fresh = try Connection(path: path, access: .readWrite, busyTimeout: Self.turn)
-        try fresh.set(.noCheckpointOnClose, true)
-        let name = try fresh.int("PRAGMA page_count") == 0 ? nil : fresh.scalar("PRAGMA encoding")
-        try fresh.close()
-        if case .text(let name)? = name { return name }
-        return nil
     }
 
     // MARK: the lock
@@ -207,11 +193,22 @@ final class LockedDatabase {
         }
     }
 
+    /// The schema version of the locked content. A backup increases it.
+    var schemaVersion: Int64 {
+        get throws {
+            if case .wal? = lock { return try reader.int("PRAGMA schema_version") }
+            return try writer.int("PRAGMA schema_version")
+        }
+    }
+
+    /// The connection that may read the locked content, until `backup` is called.
+    var lockedReader: Connection { if case .wal? = lock { reader } else { writer } }
+
     /// Copies the locked content into a private file.
     func copyLockedContent(to copy: String) throws {
         let target = try Connection(path: copy, access: .readWriteCreate)
         try target.execute("PRAGMA synchronous = OFF")
-        if case .wal? = lock { try reader.backup(to: target) } else { try writer.backup(to: target) }
+        try lockedReader.backup(to: target)
         try target.close()
     }
 
@@ -233,6 +230,31 @@ final class LockedDatabase {
     }
 
     func endFailedCommit(_ error: any Error) throws { try writer.endFailedCommit(error) }
+
+    /// Ends an attempt that has failed after its pages were written, or even in its commit. The `-wal` would stay as large as the new
+    /// content.
+    func endFailedWrite(_ error: any Error, isCommitting: Bool) throws {
+        if isCommitting { try endFailedCommit(error) } else { try checkpoint() }
+    }
+
+    /// Cuts the file of a database without content to 0 bytes, if the journal mode allows it.
+    func truncateEmptyFile() throws { if case .exclusive? = lock { try writer.truncateEmptyFile() } }
+
+    /// Makes connections that only copy pages and take locks accept a damaged schema.
+    func tolerateDamage() throws {
+        isTolerant = true
+        for connection in [writer, reader] where try !Self.tolerateDamage(connection) { hasDamagedSchema = true }
+    }
+
+    /// Returns whether the schema is sound.
+    private static func tolerateDamage(_ connection: Connection) throws -> Bool {
+        try connection.execute("PRAGMA writable_schema = ON")
+        // The first statement that loads a damaged schema reports it, and later ones do not.
+        do { _ = try connection.scalar("PRAGMA main.journal_mode") } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return false }
+        return true
+    }
 
     func close() throws {
         lock = nil

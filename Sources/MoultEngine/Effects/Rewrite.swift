@@ -51,7 +51,7 @@ final class Rewrite: WritableEffect {
     }
 
     static func schemaVersion(_ connection: Connection) throws -> UInt64 {
-        UInt64(truncatingIfNeeded: try connection.int("PRAGMA schema_version"))
+        UInt64(bitPattern: try connection.int("PRAGMA schema_version"))
     }
 
     var facts: [String: UInt64] {
@@ -69,13 +69,13 @@ final class Rewrite: WritableEffect {
         let live = try self.live ?? LockedDatabase(place)
         self.live = live
         try live.naming { try live.copyContent(to: copy, patience: .seconds(patience)) }
-        try prepareStagedFile(like: live)
-        if isRepaged { try Files.copy(waiting, to: repaged, mode: 0o600) }
         let old = try openCopy(copy)
+        try prepareStagedFile(like: live, old)
+        if isRepaged { try Files.copy(waiting, to: repaged, mode: 0o600) }
         try carry(from: old)
         try old.close()
         // Under the lock, only the name has to be synced.
-        if displacement?.isKept == true { try Files.syncFile(copy) }
+        if let displacement, displacement.isKept { try Files.syncFile(displacement.kept(of: copy)) }
     }
 
     /// The copy of a staged file that has another page size than the template.
@@ -86,13 +86,13 @@ final class Rewrite: WritableEffect {
     /// Removes the files that an earlier attempt left.
     private func discard() throws {
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
-        for path in [copy, repaged] { try ([""] + SidecarSuffixes.all).forEach { try Files.remove(path + $0) } }
+        for path in [copy, repaged] + (displacement?.rows.map { [$0] } ?? []) { try ([""] + SidecarSuffixes.all).forEach { try Files.remove(path + $0) } }
     }
 
     /// Gives the staged file the page size of a file in WAL mode, which SQLite cannot change.
-    private func prepareStagedFile(like live: LockedDatabase) throws {
+    private func prepareStagedFile(like live: LockedDatabase, _ old: Connection) throws {
         let staged = try Connection(path: waiting, access: .readWrite)
-        try live.requireEncoding(of: staged)
+        try requireSameEncoding(old, staged)
         marker = nil
         if try staged.int(ReleaseMarker.isThere) == 1 { marker = try staged.query(ReleaseMarker.row).first }
         isRepaged = false
@@ -110,10 +110,16 @@ final class Rewrite: WritableEffect {
         try staged.close()
     }
 
+    /// Throws if the new content has another text encoding than a copy of the old: an open connection keeps the encoding of the
+    /// first schema that it read. A database in WAL mode may have its first pages, and so its encoding, only in the -wal.
+    private func requireSameEncoding(_ old: Connection, _ new: Connection) throws {
+        try LockedDatabase.requireSameEncoding(
+            place, old.header().encoding?.description, new.header().encoding?.description)
+    }
+
     private func carry(from old: Connection) throws {
         let source = try self.source ?? openSource()
         self.source = source
-        before = try Self.schemaVersion(old)
         carried = nil
         do {
             carried = try source.transaction(.immediate) { try transfer.run(from: old, to: source, displacement) }
@@ -153,6 +159,7 @@ final class Rewrite: WritableEffect {
         guard let live else { return }
         try SoleName.require(place)
         try live.requirePlace()
+        before = UInt64(bitPattern: try live.schemaVersion)
         if try live.hasChanged() { try carryAgain(live) }
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
         guard let source else { return }
@@ -164,13 +171,12 @@ final class Rewrite: WritableEffect {
     /// Carries over what apps have changed since the copy was made.
     private func carryAgain(_ live: LockedDatabase) throws {
         guard let source else { return }
-        try live.requireEncoding(of: source)
         let present = "\(copy).present"
         try Files.remove(present)
         try live.copyLockedContent(to: present)
         let (before, now, first) = (try openCopy(copy), try openCopy(present), try openCopy(pristine))
+        try requireSameEncoding(now, source)
         if try update(source, from: before, to: now, first) {
-            self.before = try Self.schemaVersion(now)
         } else {
             try restore(source, from: first)
             try carry(from: now)

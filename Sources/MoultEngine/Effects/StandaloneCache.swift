@@ -93,6 +93,30 @@ package struct StandaloneCache {
     private var oldName: String { ".\(Files.name(of: path)).moult-old" }
     private func old(_ inode: UInt64, _ suffix: String) -> String { "\(directory)/\(oldName)-\(inode)\(suffix)" }
 
+    /// Checks the cache like `prepare`, but for a file that SQLite can open gives it the content of the template in place. Its other
+    /// content is kept if it has a table that the app does not expect.
+    package func prepareInPlace(
+        _ expected: Expected, template: String, _ replacement: () throws -> FileReplacement
+    ) throws -> Outcome {
+        _ = try Files.resolvedForOpening(directory)
+        try refuseOthers()
+        let isThere = try (Files.facts(path)?.size ?? 0) > 0
+        guard isThere, try DatabaseHeader.begins(Files.beginning(of: path, count: 16)), let why = try fault(expected) else {
+            return try prepare(expected)
+        }
+        let known = Set(expected.shape.tables.map { SQLName($0.name) })
+        do {
+            let result = try replacement().recreate(from: template) {
+                try fault(expected)
+            } isExpendable: { connection in
+                known.isSuperset(of: try SchemaShape(of: connection).tables.map { SQLName($0.name) })
+            }
+            return result.isChanged ? .recreated(why, kept: result.kept?.file) : .ready
+        } catch let error as MoultError
+            where error.code == .notReplaceable && (error.cause as? MoultError)?.code == .databaseCorrupt
+        { return try prepare(expected) }
+    }
+
     package func prepare(_ expected: Expected) throws -> Outcome {
         // Another user's link must not choose the directory whose files are replaced.
         _ = try Files.resolvedForOpening(directory)
@@ -178,8 +202,8 @@ package struct StandaloneCache {
         return kept
     }
 
-    /// Returns whether the file may be something other than this cache, given by mistake: it is not a database, or has tables and
-    /// none of those that the app expects.
+    /// Returns whether the file may be something other than this cache, given by mistake: it is not a database, or has a table that the
+    /// app does not expect.
     private func isOtherFile(_ expected: Expected) throws -> Bool {
         guard let size = try Files.facts(path)?.size, size > 0 else { return false }
         guard try DatabaseHeader.begins(Files.beginning(of: path, count: 16)) else { return true }
@@ -191,7 +215,7 @@ package struct StandaloneCache {
             // With and without the `-wal`, which may belong to another file.
             found = try tables(Connection(path: path, access: .immutable)).union(NonInvasiveReader.into(path, tables))
         } catch let error as MoultError where error.code == .databaseCorrupt || error.outcome == .busy { return false }
-        return !found.isEmpty && found.isDisjoint(with: expected.shape.tables.map { SQLName($0.name) })
+        return !found.isSubset(of: expected.shape.tables.map { SQLName($0.name) })
     }
 
     /// Gives the old file a second name, with which it outlives the exchange.

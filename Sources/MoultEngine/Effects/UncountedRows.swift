@@ -7,7 +7,6 @@ extension Plan {
     /// Returns the plan with a warning for each database whose rows the plan does not count because that would take long.
     package func warningOfUncountedRows(in layout: StoreLayout) throws -> Plan {
         var plan = self
-        if layout.onlyFile != nil { return plan }
         let advice =
             purpose == .rollback
             ? "the rollback itself counts them, and keeps those that do not fit in quarantine"

@@ -24,12 +24,13 @@ extension WritableEffects {
         return Rewrite(
             effect, place: place(new.path), waiting: transaction.waiting(new.path),
             copy: Staging.held(new.path, in: transaction.directory), template: try template(new),
-            transfer: try transfer(effect, new), displacement: try displacement(effect, place(new.path)),
+            transfer: try transfer(effect, new),
+            displacement: try displacement(effect, place(new.path), rows: rows(effect, new.path)),
             patience: transaction.patience, isDone: { [unowned self] in try isReplaced(effect, new) })
     }
 
     /// Returns the release's file of a database: staged, or in the generation that the update makes current.
-    private func template(_ new: NewContent) throws -> String {
+    private func template(_ new: Replacement) throws -> String {
         let staged = "\(transaction.generation)/\(new.member)"
         if try Files.facts(staged) != nil { return staged }
         return "\(transaction.layout.generation(plan.to.generation))/\(new.member)"
@@ -67,7 +68,7 @@ extension WritableEffects {
         return RowRestore(
             effect, place: place(path), table: table,
             rule: source.flatMap { rule(of: table, from: $0.database, $0.sequence, to: database) },
-            source: Staging.restoredRows(in: transaction.directory),
+            source: Staging.restored(in: transaction.directory),
             shipped: zip(generations, origins).map { ($1.file, $0 == plan.to.generation) },
             patience: transaction.patience)
     }
@@ -107,8 +108,14 @@ extension WritableEffects {
     }
 
     /// Creates the gate for old content.
-    private func displacement(_ effect: Effect, _ place: String) throws -> Displacement {
-        Displacement(place: place, directory: try shelf(effect, place), record: try record(effect, place))
+    private func displacement(_ effect: Effect, _ place: String, rows: String? = nil) throws -> Displacement {
+        Displacement(place: place, directory: try shelf(effect, place), record: try record(effect, place), rows: rows)
+    }
+
+    /// Returns the path for rows that an update leaves behind; nil if the whole content must be kept, because an undo restores it.
+    private func rows(_ effect: Effect, _ path: String) -> String? {
+        let isUpdated = effect.database.flatMap(release.database)?.kind.isReplaced ?? false
+        return isUpdated ? Staging.held("\(path).rows", in: transaction.directory) : nil
     }
 
     private func shelf(_ effect: Effect, _ path: String) throws -> String {
@@ -141,7 +148,7 @@ extension WritableEffects {
     }
 
     /// Returns the transfer of the old content that new content replaces.
-    func transfer(_ effect: Effect, _ new: NewContent) throws -> ContentTransfer {
+    func transfer(_ effect: Effect, _ new: Replacement) throws -> ContentTransfer {
         guard let database = effect.database.flatMap(release.database) else {
             throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
         }
@@ -188,7 +195,7 @@ extension WritableEffects {
     }
 }
 
-extension NewContent {
+extension Replacement {
     /// Whether nothing of the old content is carried over, not even the records of rejected rows.
     fileprivate func carriesNothing(into database: Database) -> Bool {
         !database.kind.isReplaced || [.reset, .restored, .unfitCache].contains(reason)
@@ -196,7 +203,7 @@ extension NewContent {
 }
 
 extension Plan {
-    fileprivate func whyDisplaced(_ new: NewContent) -> String? {
+    fileprivate func whyDisplaced(_ new: Replacement) -> String? {
         if new.reason == .rolledBack { return "rolled back to \(to.version)" }
         for case .displace(new.path, let why, _) in effects.map(\.change) { return why }
         return nil

@@ -36,8 +36,8 @@ final class WritableEffects {
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
         isHeld = true
-        for effect in effects where !(effect is Aside) {
-            try requireOpenable(effect.place)
+        for effect in effects {
+            if !(effect is Aside) { try requireOpenable(effect.place) }
             try SoleName.require(effect.place)
         }
         for effect in effects { try ifFree(effect) { try effect.examine() } }
@@ -60,10 +60,14 @@ final class WritableEffects {
         }
     }
 
-    /// Whether the update may leave the content of a database as it is: not if the operator asked for a new one.
+    /// Whether the effect only replaces the content of a cache that does not match the release.
     private func isCache(_ effect: any WritableEffect) -> Bool {
-        guard plan.purpose != .reset, let name = effect.effect.database else { return false }
-        return release.database(name)?.kind.isDisposable ?? false
+        guard let name = effect.effect.database, release.database(name)?.kind.isDisposable == true else { return false }
+        return switch effect.effect.change {
+        case .replace(let new): new.reason == .unfitCache
+        case .quarantine(_, _, let reason): reason == .unfitCache
+        default: false
+        }
     }
 
     func isPostponed(_ database: String?) -> Bool { postponed.contains { $0.database == database } }
@@ -165,7 +169,7 @@ final class WritableEffects {
 
     /// Returns whether the database has the new content. Before the decision nothing is replaced, whatever a file's marker says: a
     /// file that is taken over may have had the same content before.
-    func isReplaced(_ effect: Effect, _ new: NewContent) throws -> Bool {
+    func isReplaced(_ effect: Effect, _ new: Replacement) throws -> Bool {
         let place = place(new.path)
         guard let database = effect.database.flatMap(release.database), let decided,
             try Files.factsThroughLinks(place) != nil, try isDatabase(place)

@@ -14,21 +14,25 @@ final class Displacement {
     /// The path of the file while the database is held; the record has the path at which apps know the database.
     private let place: String
     private var record: QuarantineRecord
+    /// Where the rows that are left behind are collected; nil if the whole content is kept in any case.
+    let rows: String?
     /// Whether the complete content must be kept.
     private(set) var isKept = false
     /// The fate of the rows, by table.
     private(set) var fates: [RowFate] = []
 
-    init(place: String, directory: String, record: QuarantineRecord) {
-        (self.place, self.directory, self.record) = (place, directory, record)
+    init(place: String, directory: String, record: QuarantineRecord, rows: String? = nil) {
+        (self.place, self.directory, self.record, self.rows) = (place, directory, record, rows)
     }
 
     // MARK: proving
 
-    /// Sets the fate of the rows. `hasContentLeft` means that some of the old content is neither shipped nor in the new content.
-    func prove(_ fates: [RowFate], hasContentLeft: Bool) {
+    /// Sets the fate of the rows. `hasContentLeft` means that some of the old content is neither shipped nor in the new content;
+    /// `isRows`, that all of this is in `rows`.
+    func prove(_ fates: [RowFate], hasContentLeft: Bool, isRows: Bool = false) {
         self.fates = fates.filter { !$0.isEmpty }
         isKept = hasContentLeft
+        record.isRows = isRows
         record.rows = Dictionary(fates.filter { $0.kept > 0 }.map { (SQLName($0.table), $0.kept) }) { $0 + $1 }
     }
 
@@ -37,8 +41,12 @@ final class Displacement {
 
     // MARK: keeping
 
-    /// Moves into quarantine a copy that was made while the database was held.
+    /// The file to keep, if `copy` has the whole content.
+    func kept(of copy: String) -> String { record.isRows ? rows ?? copy : copy }
+
+    /// Moves into quarantine a copy that was made while the database was held, or only its rows that are left behind.
     func keep(copy: String) throws {
+        let copy = kept(of: copy)
         try begin(Files.factsThroughLinks(place), has: { try NonInvasiveReader.has(copy, allOf: $0) })
         try Files.seal(copy, mode: 0o600)
         try Files.rename(copy, to: file)

@@ -41,6 +41,7 @@ package struct Removable {
             guard try Files.facts(set)?.kind == .directory, !unfinished.contains(where: { name.hasPrefix("\($0)-") })
             else { continue }
             try Files.remove(Files.staged("\(set)/\(QuarantineRecord.fileName)"))
+            try Files.remove("\(set)/\(QuarantineRecord.stagedRows)")
             if try Files.isEmpty(set) { try Files.removeTree(set) }
         }
     }

@@ -24,7 +24,7 @@ enum SoleName {
         return MoultError(
             .severalNames, .refused, what: "\(place) has other names",
             why: "the file has more than one hard link, and a program that uses another name could lose rows",
-            now: "Nothing was changed. Stop the programs that use the file, then give the database a file of its own: "
+            now: "Stop the programs that use the file, then give the database a file of its own: "
                 + commands.joined(separator: " && "))
     }
 
@@ -32,7 +32,7 @@ enum SoleName {
         MoultError(
             .severalNames, .refused, what: "\(place) is mounted as a single file",
             why: "a program that uses the file under its other name could lose rows",
-            now: "Nothing was changed. Mount the directory that contains \(file) instead of the file.")
+            now: "Mount the directory that contains \(file) instead of the file.")
     }
 }
 

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 package import MoultStore
 internal import StepKit
 
@@ -72,6 +73,7 @@ package struct CrashRecovery {
                 from: state.plan?.from, to: state.plan?.to,
                 finished: ending == .finished ? state.plan : nil)
             if let plan = state.plan {
+                try rollBackJournals(of: plan)
                 if ending != .finished { try Displacement.removeNeedlessSets(transaction, plan) }
                 // This comes before the history, because an update counts as over once the history has it.
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
@@ -134,6 +136,24 @@ package struct CrashRecovery {
         } catch let error as MoultError where !isAttempted && [.interrupted, .stuck].contains(error.code) {
             throw error
         } catch { throw stuck(plan, error, isForward: isForward) }
+    }
+
+    /// Opens the databases that the update wrote to, so that SQLite rolls back a transaction that a crash interrupted. Until then, the
+    /// file alone is a mixture, and a reader without write permission cannot open it.
+    private func rollBackJournals(of plan: Plan) throws {
+        for traits in plan.effects.map(\.change.traits) where traits.handling == .written {
+            for place in traits.paths.map(layout.file) where try Sidecars.of(place).journal != nil {
+                do {
+                    let connection = try Connection(path: place, access: .readWrite, busyTimeout: 0)
+                    _ = try connection.int("PRAGMA schema_version")
+                    try connection.close()
+                } catch let error as MoultError {
+                    // A process that has the database open does this itself; damage is reported by the code that reads it.
+                    let others: [ResultCode] = [.busy, .locked, .corrupt, .notADatabase]
+                    guard let code = error.sqlite?.resultCode, others.contains(code.primary) else { throw error }
+                }
+            }
+        }
     }
 
     /// Notifies the steps that are not built in that an update ended without a decision, as if no crash had occurred.
@@ -214,7 +234,6 @@ package struct CrashRecovery {
             follow: .match, allowDowngrade: true, moultVersion: moultVersion,
             cacheRoot: try store.settings.cacheRoot)
         policy.checkTime.fixed = plan.request.checkTimeout
-        policy.alwaysAdopts = layout.onlyFile != nil && plan.purpose == .update
         var context = PlanContext(
             purpose: plan.purpose, only: plan.reset?.database, release: release, generation: plan.to.generation,
             installed: installed,
@@ -222,6 +241,8 @@ package struct CrashRecovery {
             resources: plan.manifestPath.map(Files.directory(of:)) ?? directory, policy: policy,
             store: RecordingView(store: StoreSnapshot(layout)))
         context.planned = plan.effects
+        let restored = Staging.restored(in: transaction.directory)
+        if plan.purpose == .reset, try Files.facts(restored) != nil { context.restoring = restored }
         let performer = Performer(
             transaction: transaction, plan: plan, decided: decided, installed: installed, release: release)
         return Applier(
@@ -269,10 +290,11 @@ package struct CrashRecovery {
     }
 
     private func stuck(_ plan: Plan, _ error: any Error, isForward: Bool) -> MoultError {
-        // Only advice about the system applies here. Any other advice is for starting an update, which would lead back to this
-        // error.
-        let isSystems = Files.isDenied(error) || (error as? MoultError)?.cause is Errno
-        let remedy = isSystems ? (error as? MoultError)?.now : nil
+        // Only advice about the system or the file's names applies here. Any other advice is for starting an update, which would
+        // lead back to this error.
+        let cause = error as? MoultError
+        let isApplicable = Files.isDenied(error) || cause?.cause is Errno || cause?.code == .severalNames
+        let remedy = isApplicable ? cause?.now : nil
         return MoultError(
             .stuck, .stuck,
             what: "the unfinished \(plan.title) in \(layout.root) cannot be \(isForward ? "finished" : "undone")",

@@ -131,7 +131,7 @@ package final class Performer {
         let place = layout.file(path)
         let target = StoreLayout.link(to: member)
         if try Files.target(ofLink: place) != target { try replaceFile(path, with: target) }
-        try Files.syncDirectory(layout.databases)
+        try Files.syncDirectory(layout.root)
     }
 
     private func undoLink(_ path: String, _ member: String) throws {
@@ -141,13 +141,13 @@ package final class Performer {
         } else if try Files.target(ofLink: place) == StoreLayout.link(to: member) {
             try Files.remove(place)
         }
-        try Files.syncDirectory(layout.databases)
+        try Files.syncDirectory(layout.root)
     }
 
     private func unlink(_ path: String) throws {
         // Only a symlink is removed, because a regular file at this path may be a writable database.
         if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
-        try Files.syncDirectory(layout.databases)
+        try Files.syncDirectory(layout.root)
     }
 
     private func relink(_ path: String) throws {
@@ -155,7 +155,7 @@ package final class Performer {
         if try Files.facts(layout.file(path)).map({ $0.kind == .file }) ?? true {
             try replaceFile(path, with: StoreLayout.link(to: before.member))
         }
-        try Files.syncDirectory(layout.databases)
+        try Files.syncDirectory(layout.root)
     }
 
     /// Replaces the file at the path of a database with a symlink. A regular file is kept.

@@ -12,7 +12,7 @@ struct RecoveryReach {
     private var places: [String] = []
 
     /// Whether recovery only changes files in the directory of the store.
-    var isContained: Bool { programs.isEmpty && places.isEmpty && layout.onlyFile == nil }
+    var isContained: Bool { programs.isEmpty && places.isEmpty }
 
     init(_ plan: Plan, _ transaction: Transaction, steps: StepSet, consumers: [Consumer]) throws {
         layout = transaction.layout

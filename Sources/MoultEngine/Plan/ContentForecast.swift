@@ -72,7 +72,7 @@ package struct ContentForecast {
         return file
     }
 
-    private func count(_ effect: Effect, _ new: NewContent, _ plan: Plan, _ file: String) throws -> [RowFate] {
+    private func count(_ effect: Effect, _ new: Replacement, _ plan: Plan, _ file: String) throws -> [RowFate] {
         let transaction = Transaction(layout: layout, id: plan.id)
         let effects = WritableEffects(
             transaction: transaction, plan: plan, decided: nil, installed: installed, release: release)

@@ -34,7 +34,7 @@ enum DiskSpace {
     private static func canClean(_ store: StoreSnapshot) -> Bool {
         // If the generations cannot be examined, the error does without this advice.
         let report = try? Collector(layout: store.layout, settings: store.settings).collect(keep: 1, dry: true)
-        return report?.removed.isEmpty == false && store.layout.onlyFile == nil
+        return report?.removed.isEmpty == false
     }
 
     /// Returns the space that a change of a database in place needs, apart from its staged file.

@@ -134,23 +134,15 @@ package struct Plan: Sendable, Equatable {
     /// The action's name in the history.
     package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }
 
-    /// A short description: `update to 2.0.0`, or `replacement of app.db` in the store of a single database file.
+    /// A short description: `update to 2.0.0`.
     package var title: String {
         if let reset { return "\(verb) of \(reset.database)" }
-        guard let file else { return "\(verb) to \(to.version)" }
-        return (purpose == .rollback ? "undo of the replacement of " : "replacement of ") + file
+        return "\(verb) to \(to.version)"
     }
 
     /// The state that an undone update leaves: `1.0.0 is unchanged`.
     package var stateAfterUndo: String {
-        if let file { return "\(file) is unchanged" }
-        return from.map { "\($0.version) is unchanged" } ?? "nothing is installed"
-    }
-
-    /// The file name, in the store of a single database file; its users do not know about releases.
-    private var file: String? {
-        // This does not fail, because the store's path in a plan is absolute.
-        (try? StoreLayout(root: store))?.onlyFile.map(Files.name(of:))
+        from.map { "\($0.version) is unchanged" } ?? "nothing is installed"
     }
 
     /// The paths at which writable files are created, or get new content.

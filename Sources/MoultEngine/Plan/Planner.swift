@@ -161,7 +161,6 @@ package struct Planner {
         policy.checkTime = request.checkTime
         policy.checkTime.fixed = request.checkTime.fixed ?? settings.checkTimeout
         policy.verify = settings.verify
-        policy.alwaysAdopts = layout.onlyFile != nil
         return policy
     }
 
@@ -206,12 +205,9 @@ package struct Planner {
         prepared.plan.warnings += choice.skipped
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
-        // In the store of a single file, each replacement is a new version, so a hold would have no effect.
-        if layout.onlyFile == nil {
-            prepared.plan.hold = Hold(
-                release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
-            prepared.plan.replacedHold = before
-        }
+        prepared.plan.hold = Hold(
+            release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
+        prepared.plan.replacedHold = before
         prepared.plan.request.force = force
         return prepared
     }

@@ -12,9 +12,11 @@ struct DatabaseIntake {
     func take(_ database: Database, to file: String) throws {
         switch database.source ?? .file(database.member) {
         case .file(let name):
-            try take(name.isAbsolutePath ? name : "\(directory)/\(name)", to: file) { done, total in
+            let source = name.isAbsolutePath ? name : "\(directory)/\(name)"
+            try take(source, to: file) { done, total in
                 try options.progress(PackProgress(what: "copy \(database.name)", done: done, total: total))
             }
+            try requireNoRejects(database.name, file, source: source)
         case .script(let script, let define, let analyze, let from):
             var build = BuildOptions()
             build.defines = options.defines.merging(define) { $1 }
@@ -34,6 +36,19 @@ struct DatabaseIntake {
                     now: "Commit or stash them, or use --allow-dirty.")
             }
         }
+    }
+
+    /// Throws if a database has rows that an update rejected: every store would get the rows of one user. `source` is the file that the
+    /// publisher can change.
+    private func requireNoRejects(_ name: String, _ file: String, source: String) throws {
+        let connection = try Connection.openGuarded(path: file, access: .readOnly, deadline: 3600)
+        let count = try RejectTable(label: "").count(in: connection)
+        try connection.close()
+        guard count > 0 else { return }
+        throw MoultError(
+            .packing, .refused, what: "the database \(name) has rows of a user",
+            why: "\(source) has \(counted(count, "row")) in the table \(ReleaseMarker.rejects), and every store would get them",
+            now: "Nothing was written. Remove them with: \(RejectTable.removal(from: source))")
     }
 
     private func take(_ source: String, to file: String, copied: (Int, Int) throws -> Void) throws {

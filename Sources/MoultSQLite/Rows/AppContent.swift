@@ -21,19 +21,23 @@ package struct AppContent: Equatable, Sendable {
     /// Columns that the original table lacks, by table.
     package private(set) var columns: [SQLName: [SQLName]] = [:]
 
+    /// Whether nothing but rows differs, and all of these rows were kept.
+    package private(set) var isKeptAsRows = false
+
     package var isEmpty: Bool { rows.isEmpty && tables.isEmpty && items.isEmpty && columns.isEmpty }
 
-    /// `selected` contains the conditions of the rules, by table.
+    /// `selected` contains the conditions of the rules, by table. The rows that are neither selected nor in the original database are
+    /// added to `kept`.
     package init(
         of live: Connection, against pristine: Connection, selected: [SQLName: [String?]] = [:],
-        ignoring: Set<String> = []
+        ignoring: Set<String> = [], keeping kept: KeptRows? = nil
     ) throws {
         for (table, conditions) in selected { try Selection.check(conditions, of: table.text) }
         try live.reading {
             try pristine.reading {
                 try live.with(.doubleQuotedStringsInDML, false) {
                     try live.namingAppExtensions("compare \(live.path) with what it was made from") {
-                        try compare(live, pristine, selected, ignoring)
+                        try compare(live, pristine, selected, ignoring, kept)
                     }
                 }
             }
@@ -57,8 +61,11 @@ package struct AppContent: Equatable, Sendable {
     }
 
     private mutating func compare(
-        _ live: Connection, _ pristine: Connection, _ selected: [SQLName: [String?]], _ ignoring: Set<String>
+        _ live: Connection, _ pristine: Connection, _ selected: [SQLName: [String?]], _ ignoring: Set<String>,
+        _ kept: KeptRows?
     ) throws {
+        // Content that cannot be kept as rows.
+        var hasMore = kept == nil
         let (now, was) = (
             try TableKinds(of: live, ignoring: ignoring), try TableKinds(of: pristine, ignoring: ignoring)
         )
@@ -70,13 +77,15 @@ package struct AppContent: Equatable, Sendable {
                 continue
             }
             do {
-                try compare(
+                let isKept = try compare(
                     RowSearch.Side(layout, live, roots), RowSearch.Side(before, pristine, earlierRoots),
-                    selected[table])
+                    selected[table], kept)
+                if !isKept { hasMore = true }
             } catch  where Connection.needsApp(error) || layout.hasReplacedName {
                 // Only the app can compare such rows, or no statement can name a column. All of them count as changed, and are kept.
                 let count = try live.rowCount(layout.name)
                 if count > 0 { rows[SQLName(layout.name)] = count }
+                hasMore = true
             }
         }
         for table in now.virtual {
@@ -86,6 +95,7 @@ package struct AppContent: Equatable, Sendable {
                 tables[name] = count
             } else if count > 0 {
                 rows[name] = count
+                hasMore = true
             }
         }
         // Such a table cannot be compared, so it counts as the app's own, even if a release has it.
@@ -94,11 +104,14 @@ package struct AppContent: Equatable, Sendable {
         // A new virtual table with its own content is already in `tables`.
         items = Set(try Self.definitions(of: live, now).subtracting(shipped).map(\.key))
             .filter { $0.kind != "table" || tables[$0.name] == nil }.sorted()
+        let isSame = try hasMore || Self.schema(of: live, ignoring) == Self.schema(of: pristine, ignoring)
+        isKeptAsRows = !hasMore && isSame && !rows.isEmpty && tables.isEmpty && items.isEmpty && columns.isEmpty
     }
 
+    /// Returns whether all rows that differ were kept.
     private mutating func compare(
-        _ live: RowSearch.Side, _ pristine: RowSearch.Side, _ conditions: [String?]?
-    ) throws {
+        _ live: RowSearch.Side, _ pristine: RowSearch.Side, _ conditions: [String?]?, _ kept: KeptRows?
+    ) throws -> Bool {
         let layout = live.layout
         let generated = Set(pristine.layout.generated.map { SQLName($0) })
         let added = (layout.columns.map(\.name) + layout.generated).filter {
@@ -107,12 +120,45 @@ package struct AppContent: Equatable, Sendable {
         if !added.isEmpty { columns[SQLName(layout.name)] = added.map { SQLName($0) } }
         // A condition without text selects every row.
         let conditions = conditions ?? []
-        if conditions.contains(nil) { return }
+        if conditions.contains(nil) { return true }
         let search = try RowSearch(live, in: pristine, pairs: RowSearch.pairs(layout, pristine.layout))
         let isSelected = try SelectedRows(conditions, live)
-        var count = 0
-        try search.forEachUnmatched { row, _, _ in if try !isSelected.contains(row) { count += 1 } }
+        let moved = try kept == nil ? [] : Self.rowsThatMayHaveMoved(pristine, live)
+        let kept = KeptRows.canKeep(layout) ? kept : nil
+        var (count, isKept) = (0, true)
+        try search.forEachUnmatched { row, _, _ in
+            if try isSelected.contains(row) { return }
+            count += 1
+            if let kept { try kept.add(row, of: layout) } else { isKept = false }
+            // Among the kept rows alone, a shipped row would pass for one of the app.
+            if !moved.isEmpty, try moved.contains(KeyDigest(of: row, layout.values)) { isKept = false }
+        }
         if count > 0 { rows[SQLName(layout.name)] = count }
+        return isKept
+    }
+
+    /// Returns the digests of the original rows that are not at their place any more: without a declared rowid, VACUUM may have
+    /// moved them.
+    private static func rowsThatMayHaveMoved(
+        _ pristine: RowSearch.Side, _ live: RowSearch.Side
+    ) throws -> Set<KeyDigest> {
+        guard live.layout.rowIDColumn == nil, !live.layout.isWithoutRowID else { return [] }
+        var found: Set<KeyDigest> = []
+        let search = try RowSearch(pristine, in: live, pairs: RowSearch.pairs(pristine.layout, live.layout))
+        try search.forEachUnmatched { row, _, _ in
+            found.insert(try KeyDigest(of: row, pristine.layout.values))
+        }
+        return found
+    }
+
+    /// Returns the pragmas that an app can set, and all definitions but those of ignored tables.
+    private static func schema(of connection: Connection, _ ignoring: Set<String>) throws -> [[UInt8]] {
+        let ignored = Set(ignoring.map { SQLName($0) })
+        let pragmas = try ["user_version", "application_id"].map { "\(try connection.int("PRAGMA main.\($0)"))" }
+        let definitions = try connection.query(
+            "SELECT tbl_name, type, name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name"
+        ).filter { !SQLName($0[0].textOrEmpty).isInternal && !ignored.contains(SQLName($0[0].textOrEmpty)) }
+        return (pragmas + definitions.flatMap { $0.map(\.textOrEmpty) }).map { Array($0.utf8) }
     }
 
     private struct Definition: Hashable {

@@ -6,18 +6,31 @@ package struct RejectTable: Sendable {
     /// The value in the first column of new records.
     package let label: String
     /// Whether the same transfer may run again. If so, no second record is written for a row that already has one.
-    package let isRepeatable: Bool
+    package private(set) var isRepeatable: Bool
+    /// Whether the records last only as long as the connection, because the caller keeps the complete old content.
+    package let isDiscarded: Bool
 
-    package init(name: String = rejectedTable, label: String, isRepeatable: Bool = false) {
+    package init(
+        name: String = rejectedTable, label: String, isRepeatable: Bool = false, isDiscarded: Bool = false
+    ) {
         (self.name, self.label, self.isRepeatable) = (name, label, isRepeatable)
+        self.isDiscarded = isDiscarded
     }
+
+    var repeatable: RejectTable {
+        var table = self
+        table.isRepeatable = true
+        return table
+    }
+
+    private var schema: String { isDiscarded ? "temp" : "main" }
 
     static let columns = ["release", "table", "reason", "row"]
 
     var createSQL: String {
-        "CREATE TABLE IF NOT EXISTS main.\(quoteIdentifier(name))(release TEXT, \"table\" TEXT, reason TEXT, row TEXT)"
+        "CREATE TABLE IF NOT EXISTS \(schema).\(quoteIdentifier(name))(release TEXT, \"table\" TEXT, reason TEXT, row TEXT)"
     }
-    var insertSQL: String { "INSERT INTO main.\(quoteIdentifier(name))(\(columnsSQL)) VALUES(?1, ?2, ?3, ?4)" }
+    var insertSQL: String { "INSERT INTO \(schema).\(quoteIdentifier(name))(\(columnsSQL)) VALUES(?1, ?2, ?3, ?4)" }
     func selectSQL(in connection: Connection) throws -> String {
         "SELECT \(columnsSQL) FROM \(try TableRows(name, in: connection).sql)"
     }
@@ -29,6 +42,18 @@ package struct RejectTable: Sendable {
         if more.isEmpty { return 0 }
         let values = more.map { "\(quoteIdentifier($0)) IS NOT NULL" }.joined(separator: " OR ")
         return Int(try connection.int("\(layout.rows.countSQL) WHERE \(values)"))
+    }
+
+    /// Returns the number of records in a database; 0 if it has no such table, or an app's own table with this name.
+    package func count(in connection: Connection) throws -> Int {
+        guard let layout = try TableLayout.of(SQLName(name), in: connection), try missingColumn(in: connection) == nil
+        else { return 0 }
+        return Int(try connection.int(layout.rows.countSQL))
+    }
+
+    /// Returns the command that removes the table from a database file.
+    package static func removal(from file: String) -> String {
+        shellLine(["sqlite3", file, "DROP TABLE \(rejectedTable)"])
     }
 
     /// Returns a column that an existing table with this name lacks, which shows that the table is an app's own; otherwise nil.
@@ -142,7 +167,7 @@ final class RejectWriter {
     }
 
     private static func isThere(_ table: RejectTable, _ connection: Connection) throws -> Bool {
-        guard try TableLayout.of(SQLName(table.name), in: connection) != nil else { return false }
+        guard !table.isDiscarded, try TableLayout.of(SQLName(table.name), in: connection) != nil else { return false }
         if let missing = try table.missingColumn(in: connection) {
             throw MoultError(
                 .selection, .refused, what: "cannot carry over the rows of \(connection.path)",

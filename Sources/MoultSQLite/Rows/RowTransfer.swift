@@ -10,8 +10,8 @@ import MoultBasics
 /// otherwise. If no key identifies a carried row, because the table has none or the keys have a NULL, and the row equals a row
 /// of the new content, it is matched with that row instead of being inserted.
 package struct RowTransfer {
-    let rules: [RowRule]
-    let rejects: RejectTable
+    package let rules: [RowRule]
+    package let rejects: RejectTable
     /// Databases with shipped rows. An old row that equals one of these is left out.
     let shipped: [Connection]
     /// The one of them that belongs to the release of the new database, if any.

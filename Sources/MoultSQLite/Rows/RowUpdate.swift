@@ -71,8 +71,7 @@ package struct RowUpdate {
             rules.append(rule)
         }
         guard rules.reduce(0, { $0 + ($1.rowIDs?.count ?? 0) }) <= Self.maxRows else { return nil }
-        let rejects = RejectTable(name: transfer.rejects.name, label: transfer.rejects.label, isRepeatable: true)
-        let added = try RowTransfer(rules: rules, rejects: rejects).run(from: live, to: new)
+        let added = try RowTransfer(rules: rules, rejects: transfer.rejects.repeatable).run(from: live, to: new)
         guard added.allSatisfy(\.isPlain) else { return nil }
         try SearchIndexes.rebuild(in: new, dependingOn: shrunk)
         return try outcomes.map { try count($0, live) }

@@ -88,6 +88,8 @@ struct TableLayout {
 
     /// The table's name in SQL.
     var sql: String { "main.\(quoteIdentifier(name))" }
+    /// The columns of a row that `RowSearch` reads: the rowid comes first.
+    var values: Range<Int32> { 1..<Int32(columns.count + 1) }
     /// The names of the stored columns in SQL.
     var columnsSQL: [String] { columns.map { quoteIdentifier($0.name) } }
 

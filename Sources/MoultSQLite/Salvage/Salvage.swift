@@ -26,6 +26,7 @@ package enum Salvage {
             (report.tables.reduce(0) { $0 + (known.contains($1.name) ? $1.rows : 0) }, report.rows)
         }
         var best = Report()
+        var mayBeRepeated = false
         for (number, prepare) in ways(path, template).enumerated() {
             let copy = "\(scratch)/copy-\(number).db"
             let found = "\(scratch)/found-\(number).db"
@@ -48,12 +49,15 @@ package enum Salvage {
                 if isExternalFailure(error) {
                     // The other methods are not tried: one that needs less space may also find less.
                     best.note = why
-                    best.mayBeRepeated = true
+                    mayBeRepeated = true
                     break
                 }
+                // The fault of a disk may concern only the copy, or only a sidecar.
+                if isInputFailure(error) { mayBeRepeated = true }
                 if best.note == nil { best.note = why }
             }
         }
+        best.mayBeRepeated = mayBeRepeated
         if best.rows == 0 { try Files.remove(target) }
         return best
     }
@@ -64,6 +68,12 @@ package enum Salvage {
         if error is TargetFailure || error.sqlite?.resultCode.primary == .full { return true }
         let code = ((error as? MoultError)?.cause as? Errno)?.code
         return code.map { [ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM].contains($0) } ?? false
+    }
+
+    /// Returns whether a disk could not be read or written, which says nothing about the rows.
+    private static func isInputFailure(_ error: any Error) -> Bool {
+        if let code = error.sqlite?.resultCode.primary { return code == .ioError || code == .cannotOpen }
+        return ((error as? MoultError)?.cause as? Errno)?.code == EIO
     }
 
     /// Removes a copy as soon as possible, because each copy is as large as the database.

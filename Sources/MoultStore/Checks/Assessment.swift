@@ -21,8 +21,6 @@ package struct Assessment {
     package enum Remedy: Sendable {
         /// Installing the release again, which has all that is needed.
         case apply
-        /// In the store of a single file, which has no releases: replacing that file.
-        case replace(String)
         /// A reset, which needs no release and no network. Only the operator may request the reset of a database with user data,
         /// because it sets the existing file aside.
         case reset
@@ -35,7 +33,6 @@ package struct Assessment {
         package func command(for database: Database) -> [String]? {
             switch self {
             case .apply: ["moult", "apply"]
-            case .replace(let file): ["moult", "replace", file, "NEW.db"]
             case .reset: Self.resetCommand(for: database)
             case .migrate: nil
             case .permit(let command): command
@@ -138,12 +135,6 @@ package struct Assessment {
 
     /// Checks a database that apps write to, without changing anything.
     package func finding(of database: Database, _ depth: Depth) throws -> Finding {
-        var found = try finding(ofWritable: database, depth)
-        if case .apply? = found.remedy, let file = store.layout.onlyFile { found.remedy = .replace(file) }
-        return found
-    }
-
-    private func finding(ofWritable database: Database, _ depth: Depth) throws -> Finding {
         let place = try store.place(of: database)
         let own = generation.path(database.member)
         if case .damaged(let why)? = try seal?.entry(database.member)?.standing(of: own) {

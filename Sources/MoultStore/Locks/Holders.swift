@@ -226,7 +226,7 @@ package struct Holders: Sendable {
     /// Returns whether the path, as the kernel reports it, is that of a deleted file of the store. SQLite also deletes its own
     /// temporary and lock files, but they are elsewhere.
     private static func isGone(_ path: String, _ layout: StoreLayout) -> Bool {
-        path.isBelow(layout.databases) && path.hasSuffix(" (deleted)")
+        path.isBelow(layout.root) && path.hasSuffix(" (deleted)")
     }
 }
 

@@ -8,11 +8,13 @@ package struct QuarantineRecord: Sendable, Equatable {
     /// The database with the rows of a damaged one, the report about them, and the directory for reading them again.
     package static let (salvaged, salvageReport) = (Staging.salvagedRows, Staging.salvageReport)
     package static let salvageScratch = "salvage.tmp"
+    /// The database of a set while rows of another set are added.
+    package static let stagedRows = "rows.new"
 
     /// Returns the name that a set gives to the file of a path. A set has files of moult, which use some names.
     package static func keptName(of path: String) -> String {
         let name = Files.name(of: path)
-        let own = [fileName, Files.name(of: Files.staged(fileName)), salvaged, salvageReport, salvageScratch]
+        let own = [fileName, Files.name(of: Files.staged(fileName)), salvaged, salvageReport, salvageScratch, stagedRows]
         return own.contains(name) ? "kept-\(name)" : name
     }
 
@@ -44,9 +46,15 @@ package struct QuarantineRecord: Sendable, Equatable {
     package var owner: Owner?
     /// The number of the set in its quarantine, which gives the order of the sets even if the clock is set back; nil in records
     /// of older versions.
-    package private(set) var number: Int?
+    package var number: Int?
+    /// In the set of an undo, the number of the set that was restored.
+    package var restored: Int?
     /// For each table, the number of rows that the new content does not have; nil if the rows were not counted.
     package var rows: [SQLName: Int]?
+    /// Whether the set has only the rows that the new content does not have, because nothing else differed.
+    package var isRows = false
+    /// Whether the replacement of a single file that keeps this set has not ended.
+    package var isPending = false
 
     /// Returns the record of a file that recovery found at the path of a database: the old database, or one that another program
     /// has put there.
@@ -63,13 +71,14 @@ package struct QuarantineRecord: Sendable, Equatable {
         .compact([
             "quarantine": 1, "database": .string(database), "kind": .string(kind.rawValue), "path": .string(path),
             "why": .string(why), "reason": .string(reason.rawValue), "time": .string(time.description),
-            "release": .string(release), "number": number.map { .size($0) },
+            "release": .string(release), "number": number.map { .size($0) }, "restored": restored.map { .size($0) },
             "owner": owner.map {
                 ["uid": .size($0.user), "gid": .size($0.group), "mode": .string("0" + String($0.mode, radix: 8))]
             },
             "rows": rows.map { rows in
                 .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
             },
+            "rowsOnly": isRows ? true : nil, "pending": isPending ? true : nil,
         ])
     }
 
@@ -103,6 +112,9 @@ package struct QuarantineRecord: Sendable, Equatable {
             rows = Dictionary(counts.map { (SQLName($0.name), Self.count($0.value) ?? 0) }) { first, _ in first }
         }
         number = json["number"].flatMap(Self.count)
+        isRows = json["rowsOnly"]?.bool ?? false
+        isPending = json["pending"]?.bool ?? false
+        restored = json["restored"].flatMap(Self.count)
     }
 
     /// Returns a count that a set can have, so that sums of counts cannot overflow; nil for any other value. A database has at

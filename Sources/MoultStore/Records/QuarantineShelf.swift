@@ -47,7 +47,7 @@ package struct QuarantineShelf {
                 "rows": record?.rows.map { rows in
                     .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
                 },
-                "directory": .string(directory), "file": .optional(file),
+                "rowsOnly": record?.isRows == true ? true : nil, "directory": .string(directory), "file": .optional(file),
             ])
         }
 
@@ -62,12 +62,14 @@ package struct QuarantineShelf {
                     ? "a file that was at the path of a database is"
                     : record?.reason == .changed
                         ? "the read-only file, which a program had changed, is" : "the old database is"
-            return "\(what): \(kept) in quarantine"
-                + (rows == 0
+            let isRows = record?.isRows ?? false
+            let lost = "\(counted(rows, "row")) that the new content does not have"
+            return "\(what): \(isRows ? "\(lost) \(rows == 1 ? "is" : "are")" : kept) in quarantine"
+                + (rows == 0 || isRows
                     ? ""
                     : record?.reason == .migrated
                         ? ", with the old values of \(counted(rows, "row"))"
-                        : ", with \(counted(rows, "row")) that the new content does not have")
+                        : ", with \(lost)")
                 + "; see it with: \(shellLine(["moult", "quarantine"] + storeWords))"
         }
     }
@@ -76,7 +78,7 @@ package struct QuarantineShelf {
     package func sets() throws -> [Set] {
         return try roots.flatMap { root in
             try Files.list(root).filter { !CacheTag.isTag($0) && !$0.hasPrefix(".") }.compactMap {
-                try set("\(root)/\($0)")
+                try Self.set("\(root)/\($0)")
             }
         }.sorted { $0.age < $1.age }
     }
@@ -91,12 +93,13 @@ package struct QuarantineShelf {
         try sets().filter { Files.name(of: $0.directory).hasPrefix("\(transaction)-") }
     }
 
-    private func set(_ directory: String) throws -> Set? {
+    /// Returns the set in a directory; nil if the path has no directory.
+    package static func set(_ directory: String) throws -> Set? {
         guard let facts = try Files.facts(directory), facts.kind == .directory else { return nil }
         let record = try QuarantineRecord(in: directory)
         let hasMainFile = try record.map { try Files.facts("\(directory)/\($0.keptName)") != nil } ?? true
         return Set(
-            directory: directory, record: record, size: try Self.size(of: directory), hasMainFile: hasMainFile,
+            directory: directory, record: record, size: try size(of: directory), hasMainFile: hasMainFile,
             since: record?.time ?? Timestamp(seconds: facts.modified.seconds), nanoseconds: facts.modified.nanoseconds)
     }
 

@@ -17,7 +17,7 @@ struct StepGrants {
         closed =
             own.map { ($0, "moult's own files") }
             + [(Files.directory(of: Custody.trustedStores), "the list of trusted stores")]
-        guarded = [(layout.settings, "the settings"), (layout.root, "the store"), (layout.databases, "the databases")]
+        guarded = [(layout.settings, "the settings"), (layout.root, "the store")]
         guarded += closed
         guarded += settings.steps.compactMap(\.executable).map { ($0, "the program of a step") }
         guarded += settings.consumers.flatMap { consumer in

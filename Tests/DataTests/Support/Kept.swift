@@ -55,6 +55,11 @@ extension Shop {
     /// Runs SQL on a copy of a kept file from before moult.
     func foreign(_ file: String, _ sql: String) throws -> String { try keptForeign(file).sql(file, sql) }
 
+    /// Puts a journal beside a database that SQLite would discard, so that the file is set aside as it is. Every row stays readable.
+    func addInvalidJournal(_ name: String) throws {
+        try Files.replace(path("\(name)-journal"), with: Array(repeating: UInt8(ascii: "x"), count: 9000))
+    }
+
     /// Returns the databases in the store that contain a text in a value, to show that a row is not lost. Text in freed
     /// pages does not count.
     func databases(with text: String) throws -> [String] {

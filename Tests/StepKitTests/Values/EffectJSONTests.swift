@@ -29,12 +29,12 @@ import Testing
             #"{"do":"quarantine","path":"thumbs.db","why":"not a database","reason":"unfit-cache"}"#
         ),
         (
-            .replace(NewContent(path: "pantry.db", member: "p.db", size: 7, reason: .rolledBack)),
+            .replace(Replacement(path: "pantry.db", member: "p.db", size: 7, reason: .rolledBack)),
             #"{"do":"replace","path":"pantry.db","member":"p.db","size":7,"reason":"rolled-back"}"#
         ),
         (
             .replace(
-                NewContent(
+                Replacement(
                     path: "p", member: "p", size: 7, reason: .replaced,
                     rows: [RowFate(table: "item", carried: 3, kept: 1)])),
             #"{"do":"replace","path":"p","member":"p","size":7,"reason":"replaced","rows":[{"table":"item","carried":3,"rejected":0,"kept":1}]}"#

@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 /// The content that replaces that of a writable database, in place.
-public struct NewContent: Sendable, Equatable {
+public struct Replacement: Sendable, Equatable {
     /// The path of the database.
     public var path: String
     /// The release's file with the content.

@@ -1,0 +1,227 @@
+internal import MoultBasics
+internal import MoultEngine
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+
+// The verbs of stores for a file that `moult replace` has replaced.
+
+extension Call {
+    /// Returns the file that an argument names, if `moult replace` has replaced it, and no store is given.
+    func replacedFile(_ word: String?) throws -> ReplacedFile? {
+        guard let word, !has(.store) else { return nil }
+        return try ReplacedFile.replaced(word)
+    }
+
+    /// The error for a file that was not replaced.
+    func notReplaced(_ word: String) throws -> MoultError {
+        if StoreLocation.isStore(word) {
+            return UsageErrors(verb: command.name).tooMany(word, arguments: [], store: word)
+        }
+        return MoultError(
+            .notReplaceable, .refused, what: "\(word) is not a file that `moult replace` has replaced",
+            why: "no old content of it is kept", now: "For a store, use --store DIR.")
+    }
+
+    func replacement(of file: ReplacedFile, isDry: Bool = false, wait: Int? = nil) -> FileReplacement {
+        let output = output
+        let watcher = Watcher(
+            tell: { if case .warning(let text) = $0 { output.warn(StyledText(text)) } },
+            shouldStop: { Interruption.isRequested })
+        return FileReplacement(file, wait: wait ?? self.wait, isDry: isDry, watcher)
+    }
+
+    /// Throws if an option was given that concerns only stores.
+    func refuse(_ options: [Option], with file: ReplacedFile) throws {
+        guard let option = options.first(where: has) else { return }
+        throw wrongUsage(
+            "--\(option.name) cannot be used with \(file.name)", why: "the option is for stores, and \(file.name) has none")
+    }
+}
+
+// MARK: status and verify
+
+extension StatusVerb {
+    static func show(_ file: ReplacedFile, _ call: Call) throws {
+        let fitness = try Fitness.of(file.path, pages: .none) { _ in nil }
+        call.output.print(
+            FileStatus(
+                check: FileCheck(file.path, fitness),
+                kept: KeptReport(file: file, sets: try file.sets.all(), next: try file.sets.undoable().last)))
+    }
+}
+
+extension VerifyVerb {
+    /// Checks a file and its kept copies. Returns whether a fault was found.
+    static func verify(_ file: ReplacedFile, _ call: Call) throws -> ExitCode {
+        let pages: Fitness.Pages = call.has(deep) ? .full : .quick
+        var checks: [FileCheck] = []
+        // A copy may be as damaged as the file was.
+        for path in try [file.path] + file.sets.all().compactMap(\.file) {
+            let isEmpty = try path != file.path && Files.facts(path)?.size == 0
+            checks.append(
+                FileCheck(path, try isEmpty ? .fits(notChecked: []) : Fitness.of(path, pages: pages) { _ in nil }))
+        }
+        let report = FileChecks(checks: checks)
+        call.output.print(report, evenIfQuiet: !report.isSound)
+        if report.isSound { return .done }
+        return .failure(checks.contains { $0.fault != nil } ? .failed : .busy)
+    }
+}
+
+struct FileCheck {
+    let path: String
+    let fault: String?
+    let notChecked: [String]
+    var isSound: Bool { fault == nil && !isUnknown }
+    private let isUnknown: Bool
+
+    init(_ path: String, _ fitness: Fitness) {
+        self.path = path
+        switch fitness {
+        case .fits(let parts): (fault, notChecked, isUnknown) = (nil, parts, false)
+        case .missing: (fault, notChecked, isUnknown) = ("no such file", [], false)
+        case .unfit(let why): (fault, notChecked, isUnknown) = (why, [], false)
+        case .unknown(let error): (fault, notChecked, isUnknown) = (nil, [error.why ?? error.what], true)
+        }
+    }
+
+    var words: String { fault ?? (isUnknown ? "not checked: \(notChecked.joined(separator: "; "))" : "opens") }
+    var json: JSON {
+        .compact([
+            "path": .string(path), "fault": .optional(fault), "sound": .bool(isSound),
+            "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
+        ])
+    }
+}
+
+private struct FileChecks: Report {
+    let checks: [FileCheck]
+    var isSound: Bool { checks.allSatisfy(\.isSound) }
+
+    func write(to page: inout Page) {
+        for check in checks {
+            let symbols = page.terminal.symbols
+            let mark: StyledText = check.isSound ? "\(symbols.tick, .good)" : "\(symbols.cross, .bad)"
+            page.wrapped("\(mark) \(check.path): \(check.isSound ? "sound" : check.words)")
+            for part in check.isSound ? check.notChecked : [] { page.wrapped("  not checked: \(part)") }
+        }
+    }
+
+    var json: JSON { ["sound": .bool(isSound), "files": .array(checks.map(\.json))] }
+}
+
+private struct FileStatus: Report {
+    let check: FileCheck
+    let kept: KeptReport
+
+    func write(to page: inout Page) {
+        page.wrapped("\(kept.file.name): \(check.words, check.isSound ? nil : .bad)")
+        if check.fault != nil {
+            let words = ["moult", "reset", "--set-user-data-aside", kept.file.name]
+            page.line("set it aside, and restore the content from before the last replacement: \(shellLine(words))")
+        }
+        kept.write(to: &page)
+    }
+
+    var json: JSON { kept.json.setting("check", to: check.json) }
+}
+
+// MARK: quarantine and reset
+
+extension QuarantineVerb {
+    static func run(_ call: Call, on file: ReplacedFile) throws -> ExitCode {
+        try call.refuse([table], with: file)
+        let sets = try file.sets.all()
+        let chosen = try call.value(member).map { name in
+            guard let set = sets.first(where: { $0.id == name || "\($0.number)" == name }) else {
+                throw MoultError(
+                    .quarantine, .refused, what: "no old content of \(file.name) is named \"\(name)\"",
+                    why: "kept are \(sets.map(\.id).joined(separator: ", "))",
+                    now: "To list them: \(shellLine(["moult", "quarantine", file.name]))")
+            }
+            return set
+        }
+        if call.has(remove) { return try remove(chosen, of: sets, file, call) }
+        guard let action = [export, restore].first(where: call.has) else {
+            if let chosen {
+                show(chosen, call)
+            } else {
+                call.output.print(KeptReport(file: file, sets: sets, next: try file.sets.undoable().last))
+            }
+            return .done
+        }
+        guard let set = chosen, let path = set.file else {
+            throw call.wrongUsage("--\(action.name) needs a SET of \(file.name)")
+        }
+        if let target = call.value(export) {
+            try OutputFile.requireDirectory(of: target)
+            guard try Files.facts(target) == nil, try Sidecars.of(target).isEmpty else {
+                throw MoultError(
+                    .quarantine, .refused, what: "\(target), or a sidecar of it, exists",
+                    why: "an export never overwrites a file", now: "Choose another file name.")
+            }
+            try Files.copy(path, to: target, mode: 0o600)
+            try Files.syncFile(target)
+            call.output.print(json: ["set": .string(set.id), "file": .string(target)]) {
+                $0.line("\(set.id) was copied to \(target)")
+            }
+            return .done
+        }
+        Interruption.watch()
+        let result = try call.replacement(of: file).restore(set)
+        call.output.print(
+            json: ["set": .string(set.id), "kept": .array(result.kept.map { [$0.json] } ?? [])]
+        ) { page in
+            page.line(
+                result.isChanged ? "\(file.name) was restored from \(set.id)" : "\(file.name) already has this content")
+            if let kept = result.kept { page.line("  the replaced content is in \(kept.directory)") }
+        }
+        return .done
+    }
+
+    private static func remove(
+        _ chosen: KeptSets.Set?, of sets: [KeptSets.Set], _ file: ReplacedFile, _ call: Call
+    ) throws -> ExitCode {
+        if let days = call.number(olderThan) {
+            let limit = Timestamp.now.seconds - days * 86_400
+            let old = (chosen.map { [$0] } ?? sets).filter { $0.since.seconds <= limit }
+            // All of them may have data of users.
+            let removed = call.has(userData) ? old : []
+            try call.replacement(of: file).remove(removed)
+            showRemoved(removed, staying: call.has(userData) ? [] : old.map { ($0, "it contains user data") }, call)
+            return .done
+        }
+        guard let set = chosen else { throw call.wrongUsage("--remove needs a SET of \(file.name)") }
+        try call.replacement(of: file).remove([set])
+        showRemoved([set], call)
+        return .done
+    }
+}
+
+extension ResetVerb {
+    static func run(_ call: Call, on file: ReplacedFile) throws -> ExitCode {
+        try call.refuse([again], with: file)
+        if !call.has(userData), !call.has(dryRun) {
+            let words = ["moult", "reset", "--\(userData.name)", file.name]
+            throw MoultError(
+                .notReplaceable, .refused, what: "\(file.name) was not reset", why: "it may have data of users",
+                now: "To keep it aside, and restore the content from before the last replacement: \(shellLine(words))")
+        }
+        Interruption.watch()
+        let result = try call.replacement(of: file, isDry: call.has(dryRun))
+            .reset(why: call.value(reason) ?? "reset by the operator")
+        let set = result.restored?.id ?? ""
+        call.output.print(
+            json: .compact([
+                "file": .string(file.name), "changed": .bool(result.isChanged), "restored": .string(set),
+                "setAside": .optional(result.kept?.directory),
+            ])
+        ) { page in
+            guard result.isChanged else { return page.line("\(file.name) already has the content of \(set)") }
+            page.line("\("~", .changed) \(file.name) \(call.has(dryRun) ? "gets" : "has") the content of \(set)")
+            if let kept = result.kept { page.line("  the content that it had is in \(kept.directory)") }
+        }
+        return call.has(dryRun) && result.isChanged ? .changes : .done
+    }
+}
