@@ -45,7 +45,7 @@ import Testing
                 #expect(try content() == "\(words[1])\n")
             } else if step == "nothing" {
                 #expect(try refusal("moult replace --undo app.db").contains("nothing to undo"))
-                let status: Shell.Ended = try scratch.run("moult status -s .app.db.moult")
+                let status: Shell.Ended = try scratch.run("moult status app.db")
                 #expect(!status.output.contains("--undo"), "\(status)")
             } else {
                 try scratch.must("moult replace -q app.db \(step)")
@@ -79,29 +79,114 @@ import Testing
             #expect(try content() == word)
         }
         #expect(try refusal("moult replace --undo app.db").contains("nothing to undo"))
-        // The content that the undo replaced is in quarantine.
-        let sets = try JSON(parsing: scratch.must("moult quarantine --json -s .app.db.moult"), source: "quarantine")
-        #expect(sets["quarantine"]?.array?.count == 3, "\(sets)")
-        #expect(sets["quarantine"]?.array?.allSatisfy { $0["reason"]?.string == "rolled-back" } == true, "\(sets)")
-        // Each set has one file and its record.
-        #expect(try scratch.must("ls .app.db.moult/.moult/quarantine/*/* | wc -l") == "6\n")
-        try scratch.must("moult quarantine -s .app.db.moult --restore database")
-        #expect(try content().hasPrefix("new1\nmine1"))
-        // An undo also works if the record of the last replacement is lost.
-        try scratch.must("rm .app.db.moult/.moult/feed/seen.json")
+        // The content that each undo replaced is kept, too. A set has one file and its record.
+        let sets = try JSON(parsing: scratch.must("moult quarantine --json app.db"), source: "quarantine")["quarantine"]?.array
+        let reasons = sets?.map { $0["reason"]?.string }
+        #expect(reasons == Array(repeating: "replaced", count: 3) + Array(repeating: "undone", count: 3), "\(reasons ?? [])")
+        #expect(try scratch.must("ls .app.db.moult/*/* | wc -l") == "12\n")
+        try scratch.must("moult quarantine app.db 0005-undone --restore")
+        #expect(try content() == "new2\nmine2\n")
         // The next undo goes back one more replacement.
-        try scratch.must("moult replace app.db new3.db")
+        try scratch.must("moult replace --yes app.db new3.db")
         #expect(try content() == "new3\n")
-        try scratch.must("moult replace --undo app.db")
-        #expect(try content().hasPrefix("new1\nmine1"))
-        // An undo also works if the file was removed.
-        try scratch.must("moult replace app.db new2.db && rm app.db")
+        for word in ["new2\nmine2\n", "old\n"] {
+            try scratch.must("moult replace --undo app.db")
+            #expect(try content() == word)
+        }
+        // If the file was removed, the error has the command that copies the last one.
+        try scratch.must("moult replace --yes app.db new2.db && rm app.db")
         for line in ["moult replace app.db new3.db", "moult replace --undo app.db"] {
             let advice = try #require(refusal(line).split(separator: ": ").last)
             try scratch.must("\(advice)")
-            #expect(try content().hasPrefix("new1\nmine1"))
+            #expect(try content() == "old\n")
             try scratch.must("rm app.db")
         }
+    }
+
+    @Test func `the same content is kept once`() throws {
+        for _ in 1...3 {
+            try scratch.must("moult replace -q --yes app.db new1.db && moult replace -q --undo app.db")
+            #expect(try content() == "old\n")
+        }
+        // Each undo has a set of its own, which shares the file.
+        #expect(try scratch.must("ls .app.db.moult | wc -l") == "4\n")
+        #expect(try scratch.must("ls -i .app.db.moult/*/app.db | cut -d. -f1 | sort -u | wc -l") == "2\n")
+        try scratch.must("moult replace -q --yes app.db new1.db")
+        let again = try scratch.must("moult replace app.db new1.db")
+        #expect(again == "= app.db already has the content of new1.db: nothing was changed\n")
+        #expect(try scratch.must("ls .app.db.moult | wc -l") == "4\n")
+    }
+
+    @Test(arguments: ["delete", "wal"]) func `after a replacement the file equals the new one, table for table`(mode: String) throws {
+        try scratch.must("sqlite3 app.db 'PRAGMA journal_mode = \(mode)' > mode")
+        try scratch.must(
+            "sqlite3 new1.db 'CREATE TABLE moult_release(a, b); INSERT INTO moult_release VALUES(1, 2); CREATE TABLE moult_rejected(own)'")
+        let before = try scratch.must("stat -c '%i %u %a' app.db")
+        try scratch.must("moult replace app.db new1.db --preserve note")
+        #expect(try scratch.must("sqlite3 app.db .dump") == scratch.must("sqlite3 new1.db .dump"))
+        #expect(try scratch.must("sqlite3 app.db 'PRAGMA journal_mode'") == "\(mode)\n")
+        #expect(try scratch.must("stat -c '%i %u %a' app.db") == before)
+    }
+
+    @Test func `a file of 0 bytes comes back from an undo with 0 bytes`() throws {
+        try scratch.must(": > empty.db; moult replace empty.db new1.db")
+        #expect(try content("empty.db") == "new1\n")
+        try scratch.must("moult replace --undo empty.db")
+        #expect(try scratch.must("stat -c %s empty.db") == "0\n")
+        try scratch.must("moult quarantine empty.db 0002-undone --restore")
+        #expect(try content("empty.db") == "new1\n")
+    }
+
+    /// These rows belong to the users of another file.
+    @Test func `a new file with rows in moult_rejected is refused, and the suggested command removes them`() throws {
+        try scratch.must(
+            "sqlite3 new1.db 'CREATE TABLE moult_rejected(release, \"table\", reason, row); INSERT INTO moult_rejected VALUES(1, 2, 3, 4)'")
+        for line in ["moult replace app.db new1.db", "moult replace --dry-run app.db new1.db"] {
+            let text = try refusal(line)
+            #expect(text.contains("new1.db has 1 row of other users in the table moult_rejected"), "\(text)")
+        }
+        let pack: Shell.Ended = try scratch.run(
+            "moult pack new1.db --product org.example.test --version 1.0.0 -o out")
+        #expect(pack.status == 3 && pack.errors.contains("1 row in the table moult_rejected"), "\(pack)")
+        let command = try #require(pack.errors.split(separator: "Remove them with: ").last)
+        try scratch.must("\(command)")
+        try scratch.must("moult replace app.db new1.db")
+        #expect(try content() == "new1\n")
+    }
+
+    @Test func `if the arguments seem to be swapped, replace is refused without a terminal`() throws {
+        let holder = try App(opens: scratch.path("new1.db"), "SELECT * FROM t")
+        let open = try refusal("moult replace app.db new1.db")
+        #expect(open.contains("a program has new1.db open, and none has app.db open"), "\(open)")
+        holder.quit()
+        try scratch.must("moult replace app.db new1.db")
+        let replaced = try refusal("moult replace new2.db app.db")
+        #expect(replaced.contains("app.db itself was replaced before"), "\(replaced)")
+        try scratch.must("cp app.db older.db; touch -d '2 days ago' older.db; sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\"")
+        let older = try refusal("moult replace app.db older.db")
+        #expect(older.contains("older.db is older than app.db, and app.db has all its rows"), "\(older)")
+        let advice = try #require(older.split(separator: "If the order is right, run: ").last)
+        try scratch.must("\(advice)")
+        #expect(try content() == "new1\n")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "mounts a file system")) func `a full disk is refused before anything changes`() throws {
+        try scratch.must("mkdir disk && mount -t tmpfs -o size=700k tmpfs disk && cp app.db disk")
+        defer { _ = try? scratch.run("umount disk") as Shell.Ended }
+        for number in 1...3 {
+            try scratch.must("sqlite3 new\(number).db 'CREATE TABLE large AS SELECT randomblob(60000)'")
+        }
+        var statuses: Set<Int32> = []
+        for number in 1...9 {
+            let ended: Shell.Ended = try scratch.run("moult replace --yes disk/app.db new\(number % 3 + 1).db")
+            statuses.insert(ended.status)
+            #expect([0, 3].contains(ended.status), "\(ended)")
+            if ended.status == 3 {
+                #expect(ended.errors.contains("not enough space for replacing disk/app.db"), "\(ended)")
+                #expect(!ended.errors.contains("work."), "\(ended)")
+            }
+        }
+        #expect(statuses == [0, 3])
     }
 
     @Test func `--preserve carries over the named rows`() throws {
@@ -143,19 +228,21 @@ import Testing
             "moult replace app.db new1.db --check 'SELECT count(*) FROM t=1' --check 'SELECT x FROM t!=old'")
     }
 
-    /// The copy is complete, but `--undo` does not restore a file that is not a database.
-    @Test func `if the old file is not a database, replace suggests a copy instead of an undo`() throws {
-        try scratch.must("echo hello > text.db; cp text.db before")
-        let text: String = try scratch.must("moult replace text.db new1.db")
-        #expect(!text.contains("moult replace --undo"))
-        let lines = text.split(separator: "\n").map(String.init)
-        #expect(
-            lines.dropLast().last == "the old text.db was not a valid database, so --undo cannot restore it", "\(text)")
-        let command = try #require(
-            lines.last?.firstRange(of: "copy it with: ").map { String(lines[lines.count - 1][$0.upperBound...]) })
-        try scratch.must("\(command) && cmp text.db.old before")
-        let again: String = try scratch.must("echo hello > other.db; moult replace other.db new1.db --json")
-        #expect(again.contains("\"copy\":\"") && !again.contains("\"undo\""), "\(again)")
+    @Test(arguments: ["printf hello > app.db", "head -c 8192 /dev/urandom > app.db", "echo > app.db"])
+    func `a file that is no database is refused`(line: String) throws {
+        try scratch.must(line)
+        let text = try refusal("moult replace app.db new1.db")
+        #expect(text.contains("SQLite cannot open it: "), "\(text)")
+    }
+
+    @Test func `a damaged database is replaced, and an undo restores it as it was`() throws {
+        try scratch.must(
+            "sqlite3 app.db \"CREATE TABLE large AS SELECT hex(randomblob(30000))\"; printf '%600s' x | dd of=app.db bs=1 seek=30000 conv=notrunc status=none; cp app.db before")
+        try scratch.must("moult replace app.db new1.db")
+        #expect(try content() == "new1\n")
+        try scratch.must("moult replace --undo app.db")
+        // The header has the number of commits.
+        #expect(try scratch.must("tail -c +101 app.db | sha256sum") == scratch.must("tail -c +101 before | sha256sum"))
     }
 
     @Test func `a file that cannot be replaced is refused, and the suggested command works`() throws {
@@ -251,8 +338,9 @@ import Testing
     @Test func `replace prints its result as JSON`() throws {
         let json = try JSON(parsing: scratch.must("moult replace --json app.db new1.db"), source: "replace")
         #expect(json["undo"]?.array?.compactMap(\.string) == ["moult", "replace", "--undo", "app.db"])
-        #expect(json["copies"] == 1 && json["content"] == "new1.db")
-        #expect(try JSON(parsing: scratch.must("moult replace --json --undo app.db"), source: "replace")["undo"] == nil)
+        #expect(json["copies"] == 1 && json["content"] == "new1.db" && json["kept"]?["id"] == "0001-replaced")
+        let undone = try JSON(parsing: scratch.must("moult replace --json --undo app.db"), source: "replace")
+        #expect(undone["undo"] == nil && undone["restored"]?["id"] == "0001-replaced")
     }
 
     /// Programs open the file one after the other for a moment, so the file is never unused for long, and the error
@@ -280,7 +368,7 @@ import Testing
         try scratch.must("sqlite3 app.db \"ALTER TABLE note ADD COLUMN extra; INSERT INTO note VALUES (1, 'a', 'b')\"")
         let plan: Shell.Ended = try scratch.run("moult replace --dry-run app.db new1.db --preserve note")
         #expect(plan.output.contains("app.db gets the content of new1.db, "), "\(plan)")
-        #expect(plan.output.contains("a complete copy of the old content is kept\n"), "\(plan)")
+        #expect(plan.output.contains("a complete copy of the present content is kept\n"), "\(plan)")
         let text = try scratch.must("moult replace app.db new1.db --preserve note")
         #expect(
             text.contains(
@@ -288,12 +376,11 @@ import Testing
             ),
             "\(text)")
         let time = try #require(
-            JSON(parsing: scratch.must("moult replace --undo app.db --json"), source: "undo")["time"]?.string)
+            JSON(parsing: scratch.must("moult replace --undo app.db --json"), source: "undo")["restored"]?["time"]?.string)
         #expect(try #require(Timestamp(time)).seconds > Timestamp.now.seconds - 60)
         try scratch.must("moult replace app.db new2.db && sqlite3 app.db \"INSERT INTO note VALUES (7, 'mine')\"")
         let undo: Shell.Ended = try scratch.run("moult replace --undo --dry-run app.db")
-        #expect(undo.output.contains("app.db is restored to its state at 20"), "\(undo)")
-        #expect(undo.output.contains("changes made since then go to quarantine\n"), "\(undo)")
+        #expect(undo.output.contains("app.db gets its state at 20"), "\(undo)")
         for shown in [plan.output, undo.output] {
             for word in ["release", "delete", "generation", "1.0.0"] { #expect(!shown.contains(word), "\(shown)") }
         }
@@ -301,62 +388,29 @@ import Testing
         #expect(done.hasPrefix("✓ app.db is restored to its state at 20"), "\(done)")
     }
 
-    @Test func `status and history of a replaced file show the file and times`() throws {
+    @Test func `status, verify, quarantine and reset take a replaced file`() throws {
         try scratch.must("moult replace app.db new1.db && moult replace app.db new2.db")
-        let replaced = try scratch.must("moult status -s .app.db.moult; moult history -s .app.db.moult")
-        #expect(replaced.hasPrefix("app.db: replaced at 20"))
-        #expect(replaced.contains("  content  sound on 20"), "\(replaced)")
-        #expect(replaced.contains("replacement of app.db done in "))
-        #expect(replaced.contains("\nOld copies, each from before a replacement:\n  20"))
-        let undo = try #require(
-            replaced.split(separator: "restore the newest with: ").last?.split(separator: "\n").first)
+        let status = try scratch.must("moult status app.db")
+        #expect(status.hasPrefix("app.db: opens\n") && status.contains("0002-replaced  20"), "\(status)")
+        #expect(try scratch.must("moult verify --deep app.db").hasPrefix("✓ \(scratch.path("app.db")): sound\n"))
+        let undo = try #require(status.split(separator: "with: ").last)
         try scratch.must("\(undo)")
         #expect(try content() == "new1\n")
-        try scratch.must("moult replace --undo app.db")
-        let undone = try scratch.must("moult status -s .app.db.moult; moult history -s .app.db.moult")
-        #expect(
-            undone.hasPrefix("app.db: as it was at 20") && undone.contains("\nno older copy is kept\n"), "\(undone)")
-        #expect(undone.contains("undo of the replacement of app.db done in "))
-        let line = try scratch.must("moult status --nagios -s .app.db.moult")
-        #expect(line.hasPrefix("MOULT OK - app.db |"), "\(line)")
-        let words = ["local.replace", "release", "generation", "rollback", "update", "1.0.0", "adopted"]
-        for text in [replaced, undone] {
-            for word in words { #expect(!text.contains(word), "\(word) in \(text)") }
-        }
-    }
-
-    @Test func `errors of replace and verify name files, not releases`() throws {
-        try scratch.must("moult replace -q app.db new1.db")
-        _ = try scratch.must("! moult replace app.db new1.db --check 'SELECT 1=2'")
-        let history: String = try scratch.must("moult history -v -s .app.db.moult")
-        #expect(
-            history.contains("the new database does not pass --check: SELECT 1 returns 1, expected = 2"), "\(history)")
-        #expect(history.contains("Correct the new database, or the options of `moult replace`."), "\(history)")
-        #expect(!history.contains("golden") && !history.contains("release"), "\(history)")
-        try scratch.must("head -c 5000 /dev/urandom > app.db")
-        let status: String = try scratch.run("moult status -s .app.db.moult").output
-        let remedy = "set app.db aside and start with the content of the last replacement or undo: "
-        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix(remedy) }, "\(status)")
-        // After this command, the undo works.
-        try scratch.must(
-            "! moult replace --undo app.db && \(line.dropFirst(remedy.count)) && moult replace --undo app.db")
+        try scratch.must("moult quarantine app.db 3 --export later.db")
+        #expect(try content("later.db") == "new2\n")
+        #expect(try refusal("moult quarantine app.db 9 --export x.db").contains("no old content of app.db is named \"9\""))
+        try scratch.must("head -c 5000 /dev/zero | dd of=app.db bs=1 seek=100 conv=notrunc status=none")
+        let damaged = try scratch.must("moult status app.db")
+        let remedy = try #require(damaged.split(separator: "before the last replacement: ").last?.split(separator: "\n").first)
+        #expect(try scratch.run("moult verify app.db").status == 1)
+        try scratch.must("\(remedy)")
         #expect(try content() == "old\n")
-    }
-
-    @Test func `a file with a table that has a reserved name is refused`() throws {
-        for (number, sql) in [
-            "CREATE TABLE moult_release(a)", "CREATE VIEW Moult_Release AS SELECT 1",
-            "CREATE TABLE moult_rejected(a, b)",
-        ].enumerated() {
-            try scratch.must("sqlite3 own\(number).db \"\(sql)\"")
-            let text = try refusal("moult replace app.db own\(number).db")
-            #expect(text.contains("own\(number).db has a "), "\(text)")
-            #expect(text.contains("Rename the table or view."), "\(text)")
-            #expect(!text.contains("SQLITE"), "\(text)")
-        }
-        // A database that `moult replace` has changed may be the new file of another replacement.
-        try scratch.must("moult replace app.db new1.db && cp app.db copy.db && moult replace new2.db copy.db")
-        #expect(try content("new2.db") == "new1\n")
+        #expect(try refusal("moult replace --undo app.db").contains("it already has its old content"))
+        try scratch.must("moult quarantine app.db 4 --remove && moult quarantine app.db --remove --older-than 0")
+        #expect(try scratch.must("ls .app.db.moult | wc -l") == "3\n")
+        try scratch.must("moult quarantine app.db --remove --older-than 0 --user-data")
+        #expect(try !scratch.must("ls -A").contains(".app.db.moult"))
+        #expect(try scratch.run("moult status app.db").status == 3)
     }
 
     @Test func `replace does not touch files with similar names`() throws {

@@ -52,7 +52,7 @@ import Testing
         try Shell.must([moult, "replace", "-q", old, new])
         try run(Self.own, on: old)
         try Shell.must([moult, "replace", "--undo", old])
-        let kept = try Shell.must(["grep", "-rl", "user data", shop.scratch.path(".old.db.moult/.moult/quarantine")])
+        let kept = try Shell.must(["grep", "-rl", "user data", shop.scratch.path(".old.db.moult")])
         #expect(!kept.isEmpty)
     }
 

@@ -100,11 +100,10 @@ struct RacedOutputTests {
         var count = 0
         while count < 30, ContinuousClock.now < end {
             count += 1
-            // The link must be absent at first, and there when the old file gets a name in the store.
-            let ended = try run(command, delaying: "linkat:delay_enter=400000")
-            // moult's own links lead to the current generation.
+            // The link must be absent at first, and there when the file is opened.
+            let ended = try run(command, delaying: "mkdirat:delay_enter=400000")
             let links = try scratch.must(
-                "find open/.app.db.moult -type l ! -name current -user 65534 2>/dev/null || test ! -e open/.app.db.moult"
+                "find open/.app.db.moult -type l -user 65534 2>/dev/null || test ! -e open/.app.db.moult"
             )
             try #require(links == "", "run \(count): \(ended)")
             try #require(try Tree(victim) == before, "run \(count): \(ended)")

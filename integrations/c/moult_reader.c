@@ -664,14 +664,7 @@ static char *uri_of(const char *path, const char *parameters) {
 
 /* Returns the path of a writable database. */
 static char *writable_path(const moult_lease *lease, const char *kind, const char *file, const char *cache_root) {
-    static const char ending[] = ".moult", only[] = "database";
-    const char *name = strrchr(lease->store, '/') + 1;
-    size_t directory = (size_t)(name - lease->store), length = strlen(name), end = sizeof ending - 1, skip = sizeof only - 1;
     if (cache_root && !strcmp(kind, "cache")) return text_of("%s/%s", cache_root, file);
-    /* The store `.app.db.moult` has one database, the file app.db next to the store, which releases call `database`. */
-    int is_of_one_file = name[0] == '.' && length > end + 1 && !strcmp(name + length - end, ending);
-    if (is_of_one_file && !strncmp(file, only, skip) && (!file[skip] || file[skip] == '-'))
-        return text_of("%.*s%.*s%s", (int)directory, lease->store, (int)(length - end - 1), name + 1, file + skip);
     return text_of("%s/%s", !strcmp(lease->store, "/") ? "" : lease->store, file);
 }
 

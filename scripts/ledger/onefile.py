@@ -27,8 +27,7 @@ def story(seed, number):
         elif kind == "replace":
             op |= replacement(rng)
         elif kind in ("kill", "full"):
-            op |= {"at": int(rng.choice([rng.randint(1, 60), rng.randint(1, 260)])), "then": rng.choice(["again", "recover"]),
-                   "cmd": {"op": "undo"} if rng.random() < 0.4 else {"op": "replace"} | replacement(rng)}
+            op |= {"at": int(rng.choice([rng.randint(1, 60), rng.randint(1, 260)])), "cmd": {"op": "undo"} if rng.random() < 0.4 else {"op": "replace"} | replacement(rng)}
             op |= {"write": rng.randint(1, 3)} if rng.random() < 0.4 else {}
             op |= {"torn": True} if kind == "kill" and rng.random() < 0.2 else {}
         elif kind == "mode":
@@ -73,7 +72,7 @@ class FileWorld(World):
         super().__init__(story, catalogue, options, directory)
         self.file = os.path.join(directory, "app.db")
         self.store = os.path.join(directory, ".app.db.moult")
-        self.copies, self.at, self.rows = [], None, set()
+        self.copies, self.rows = [], set()
         # The copies of replacements that were undone: another undo does not go back to them.
         self.undone = set()
 
@@ -87,7 +86,7 @@ class FileWorld(World):
     def words(self, op):
         if op["op"] == "undo":
             return ["replace", "-q", "--undo", self.file]
-        return ["replace", "-q", self.file, self.new(op["new"])] + (["--preserve", op["preserve"]] if op["preserve"] else [])
+        return ["replace", "-q", "--yes", self.file, self.new(op["new"])] + (["--preserve", op["preserve"]] if op["preserve"] else [])
 
     def new(self, number):
         """Makes a new file with different prices, and sometimes with an additional column for the rows of the app."""
@@ -125,35 +124,39 @@ class FileWorld(World):
 
     def before(self):
         """Returns the number of the copy that an undo restores; None if no copy is older."""
-        older = [n for n in range(len(self.copies) if self.at is None else self.at) if n not in self.undone]
+        older = [n for n in range(len(self.copies)) if n not in self.undone]
         return older[-1] if older else None
 
+    def sets(self):
+        """Returns the kept sets, oldest first: the reason, the record, and the path of the content."""
+        found = []
+        for name in sorted(os.listdir(self.store) if os.path.isdir(self.store) else []):
+            if name[0].isdigit():
+                with open(os.path.join(self.store, name, "set.json")) as record:
+                    found.append((json.load(record) | {"begun": name.endswith(".begun")}, os.path.join(self.store, name, "app.db")))
+        return found
+
     def found(self):
-        """Returns the copies on the disk, and the number of the copy that is in the file; None instead of the number if the
-        file has a replacement."""
-        generations = os.path.join(self.store, ".moult", "generations")
-        names = os.listdir(generations) if os.path.isdir(generations) else []
-        copies = sorted((name for name in names if name.startswith("0+adopted")), key=lambda name: int((name.split(".") + ["1"])[1]))
-        current = os.path.join(self.store, ".moult", "current")
-        now = os.path.basename(os.readlink(current)) if os.path.islink(current) else None
-        return ([snapshot(os.path.join(generations, name, "database")) for name in copies], copies.index(now) if now in copies else None)
+        """Returns the contents from before replacements, and the numbers of those to which no undo goes back any more."""
+        copies, numbers, undone = [], [], set()
+        for record, path in self.sets():
+            if record["reason"] == "replaced":
+                numbers.append(record["number"])
+                copies.append(snapshot(path))
+            elif not record["begun"]:
+                undone.update(n for n, number in enumerate(numbers) if number >= record["restored"])
+        return copies, undone
 
     def everywhere(self):
-        kept = set()
-        quarantine = os.path.join(self.store, ".moult", "quarantine")
-        for name in os.listdir(quarantine) if os.path.isdir(quarantine) else []:
-            with open(os.path.join(quarantine, name, "set.json")) as record:
-                json.load(record)
-            kept |= numbered(snapshot(os.path.join(quarantine, name, "app.db")))
-        return kept | numbered(self.content).union(*map(numbered, self.copies))
+        return numbered(self.content).union(*(numbered(snapshot(path)) for _, path in self.sets()))
 
-    def settled(self, op, ended, exits, contents, copies, at):
-        """Compares everything that a command leaves. `contents`, `copies` and `at` are the allowed results; None allows any
+    def settled(self, op, ended, exits, contents, copies, undone=None):
+        """Compares everything that a command leaves. `contents`, `copies` and `undone` are the allowed results; None allows any
         result."""
         found = []
         if ended and ended.status not in exits:
             found.append(("exit", f"exit {ended.status}, expected {sorted(exits)}: {ended.err.strip()[:300]}"))
-        now, (there, current) = snapshot(self.file), self.found()
+        now, (there, gone) = snapshot(self.file), self.found()
         if contents is not None and now not in contents:
             found.append(("rows", f"the file has {now}, expected {contents}"))
         if not isinstance(now, dict):
@@ -162,21 +165,18 @@ class FileWorld(World):
             found.append(("adopted", f"the copies are {there}, but were {self.copies}"))
         if copies is not None and there not in copies:
             found.append(("adopted", f"the copies are {there}, expected {copies}"))
-        if at is not None and current not in at:
-            found.append(("version", f"copy {current} is in the file, expected {at}"))
-        self.content, self.copies, self.at = now, there, current
-        if current is not None:
-            self.undone.update(range(current, len(there)))
+        if undone is not None and gone not in undone:
+            found.append(("version", f"the copies {gone} are undone, expected {undone}"))
+        self.content, self.copies, self.undone = now, there, gone
         lost = self.rows - self.everywhere()
         if lost:
             found.append(("lost", f"lost rows: {sorted(lost)}"))
         if os.stat(self.file).st_mode & 0o777 != 0o640:
             found.append(("owner", f"the mode is {os.stat(self.file).st_mode & 0o777:o}"))
-        left = os.listdir(os.path.join(self.store, ".moult", "transactions")) if os.path.isdir(os.path.join(self.store, ".moult")) else []
         extra = [n for n in os.listdir(self.directory) if n not in ("out", "err", "strike", "app.db", ".app.db.moult") and not n.startswith(("new", "app.db-"))]
-        extra += [n for n in (os.listdir(self.store) if os.path.isdir(self.store) else []) if n not in (".moult", "moult.json")]
-        if left or extra:
-            found.append(("left", f"left over: {left + extra}"))
+        extra += [n for n in (os.listdir(self.store) if os.path.isdir(self.store) else []) if not n[0].isdigit()]
+        if extra:
+            found.append(("left", f"left over: {extra}"))
         self.counts["rows kept in their databases"] += len(numbered(self.content)) if isinstance(now, dict) else 0
         self.judge(found, op)
 
@@ -226,17 +226,31 @@ class FileWorld(World):
         self.open[self.file] = connection
         self.log.append('(echo "SELECT count(*) FROM price;"; sleep 60) | sqlite3 "$W/app.db" & sleep 0.3')
 
+    def kept(self, old, new):
+        """Returns the lists of copies that a replacement may leave. Content that the next undo would restore anyway is not kept again, and
+        the same content does not replace itself."""
+        same = new == old or self.before() is not None and self.copies[self.before()] == old
+        return [self.copies + [old]] + ([self.copies] if same else [])
+
     def do_replace(self, op):
         new, old = self.carried(op), self.content
+        copies = self.kept(old, new)
         ended = self.command(*self.words(op))
-        self.settled(op, ended, {0}, [new], [self.copies + [old]], [None])
+        self.settled(op, ended, {0}, [new], copies, [self.undone])
+
+    def target(self):
+        """Returns the number of the copy that an undo restores: one with other content."""
+        older = [n for n in range(len(self.copies)) if n not in self.undone and self.copies[n] != self.content]
+        return older[-1] if older else None
 
     def do_undo(self, op):
-        target = self.before()
+        target, before = self.target(), self.before()
         ended = self.command(*self.words({"op": "undo"}))
-        if target is None:
-            return self.settled(op, ended, {3}, [self.content], [self.copies], [self.at])
-        self.settled(op, ended, {0}, [self.copies[target]], [self.copies], [target])
+        if before is None:
+            return self.settled(op, ended, {3}, [self.content], [self.copies], [self.undone])
+        # Equal rows may be in different pages, so the newest copy may have been restored although it has the same rows.
+        ends = [self.copies[n] for n in {target, before} if n is not None]
+        self.settled(op, ended, {0} if target == before else {0, 3}, ends, [self.copies])
 
     def do_refused(self, op):
         new = os.path.join(self.directory, "new.db")
@@ -250,7 +264,7 @@ class FileWorld(World):
         if op["how"] == "missing":
             os.remove(new)
         ended = self.command("replace", "-q", self.file, new, *check)
-        self.settled(op, ended, {1, 3}, [self.content], [self.copies], [self.at])
+        self.settled(op, ended, {1, 3}, [self.content], [self.copies], [self.undone])
 
     def do_kill(self, op):
         return self.strike(op, ["-a", "torn" if op.get("torn") else "kill"])
@@ -262,54 +276,40 @@ class FileWorld(World):
         if self.options.tools.strike is None or self.open:
             return False
         command, report, old = op["cmd"], os.path.join(self.directory, "strike"), self.content
-        target = self.before() if command["op"] == "undo" else None
-        if command["op"] == "undo" and target is None:
+        target = self.target() if command["op"] == "undo" else None
+        if command["op"] == "undo" and (target is None or target != self.before()):
             return False
         new = self.carried(command) if command["op"] == "replace" else self.copies[target]
-        copies = [self.copies + [old]] if command["op"] == "replace" else [self.copies]
+        copies = self.kept(old, new) if command["op"] == "replace" else [self.copies]
         # If the command was complete before the kill, the file has the new content; otherwise it has the old content, and
         # there may be a copy of it.
         self.command(*self.words(command), before=[self.options.tools.strike, "-o", report, *how, "-n", str(op["at"]), "--"])
         if not struck(report)["struck"]:
             self.counts["strikes that missed"] += 1
-            return self.settled(op, None, None, [new], copies, [target])
+            return self.settled(op, None, None, [new], copies)
         self.counts["strikes"] += 1
         now = snapshot(self.file)
         if now not in (old, new):
             raise Failed([("rows", f"after the strike the file has {now}, expected {old} or {new}")], op)
         self.content = now
+        is_over = self.found()[1] != self.undone
         wrote = "write" in op
         if wrote:
             self.do_write({"op": "write", "seed": op["seed"], "n": op["write"]})
             self.counts["rows written before recovery"] += op["write"]
-        transactions = os.path.join(self.store, ".moult", "transactions")
-        is_over = not (os.path.isdir(transactions) and os.listdir(transactions)) and self.found()[1] == target and now == new
-        if op["then"] == "recover":
-            # If the store has no settings yet, the command had not started anything that could be completed.
-            ended = self.command("recover", "-q", "--store", self.store) if os.path.exists(os.path.join(self.store, "moult.json")) else None
-            shutil.rmtree(self.store) if ended is None and os.path.isdir(self.store) else None
-            self.tidy()
-            return self.settled(op, ended, {0}, None if wrote else [old, new], None, None)
+        if is_over:
+            # The undo is recorded, and the same command goes back one more step.
+            self.copies, self.undone = self.found()
+            return self.do_undo({"op": "undo"})
         ended = self.command(*self.words(command))
-        if command["op"] == "replace":
-            # However often the replacement was started, it happened only once, unless the app has written to the new content.
-            return self.settled(op, ended, {0}, None if wrote else [new], None if wrote else copies, [None])
-        further = target - 1 if is_over and target else target
-        exits = {0, 3} if is_over else {0}
-        self.settled(op, ended, exits, None if wrote else [self.copies[target], self.copies[further]], copies, [target, further])
-
-    def tidy(self):
-        """Removes the work directory of a killed command, as the next replacement does; `recover` may leave it."""
-        for name in os.listdir(self.store) if os.path.isdir(self.store) else []:
-            if name.startswith("release"):
-                shutil.rmtree(os.path.join(self.store, name))
+        # However often the command was started, it had its effect only once, unless the app has written in between.
+        self.settled(op, ended, {0}, None if wrote else [new], None if wrote else copies + [self.copies + [old]])
 
     def end(self):
         self.close_all()
-        while self.before() is not None:
+        while self.target() is not None:
             self.do_undo({"op": "undo"})
-        if os.path.isdir(self.store):
-            ended = self.command("status", "--json", "--store", self.store)
-            faults = [one for one in json.loads(ended.out)["databases"] if one["state"] not in ("living", "sound")] if ended.status == 0 else [ended.err]
-            self.judge([("status", f"{faults}")] if faults else [], {"op": "end"})
+        if self.copies:
+            ended = self.command("verify", self.file)
+            self.judge([("status", ended.err)] if ended.status else [], {"op": "end"})
         self.counts["stories"] += 1

@@ -27,6 +27,7 @@ class Kept:
     def __init__(self, database, kind, path, release, reasons, file, rows=None, earlier=None):
         self.database, self.kind, self.path, self.release = database, kind, path, release
         self.reasons, self.file, self.rows, self.earlier = reasons, file, rows or {}, earlier
+        self.is_rows = False    # whether it has only the rows that are left behind
 
 
 class State:
@@ -277,6 +278,8 @@ class Switch:
 
     def refuse_stuck(self):
         """Applies rules 8 and 9: files that must not be taken from a user, and files that must not be recreated."""
+        if any(name not in self.target.databases for name in self.op.get("take", ())):
+            raise Refused("no database to take over")
         if not self.before:
             return
         for db in self.target.databases.values():

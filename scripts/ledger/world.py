@@ -1078,7 +1078,8 @@ class World:
         found, new = [], {n: d for n, d in there.sets.items() if n not in self.state.sets}
         limited = "quarantineLimit" in self.story.get("settings", {})
         found += [("quarantine", f"the set {n} is missing") for n, kept in self.state.sets.items()
-                  if n not in there.sets and n not in outcome.removed and not (limited and kept.kind == "cache")]
+                  if n not in there.sets and n not in outcome.removed and not (limited and kept.kind == "cache")
+                  and not self.is_collected(kept, outcome, n)]
         found += [("quarantine", f"the set {n} should have been removed") for n in outcome.removed if n in there.sets]
         outcome.matched, outcome.gone_at_once, outcome.dropped = {}, [], []
         for kept in outcome.kept:
@@ -1113,6 +1114,8 @@ class World:
                 found.append(("quarantine", f"{name} does not have the unchanged damaged file"))
         elif copy.content is None:
             found.append(("quarantine", f"{name}: {copy.fault}"))
+        elif record.get("rowsOnly"):
+            found += [("quarantine", f"{name}: {text}") for text in row_faults(copy.content, kept)]
         else:
             found += [("quarantine", f"{name}: {text}") for _, text in copy.content.differences(kept.file.content)]
             if sorted(copy.content.rejected) != sorted(kept.file.content.rejected):
@@ -1222,10 +1225,9 @@ class World:
             self.counts[f"loose: {outcome.loose}"] += 1
             if ended.status in (REFUSED, BUSY, 1) and not self.struck:
                 return
-        elif self.beside and self.beside.app:
-            for name, kept in outcome.matched.items():
-                if kept.file.content is None:
-                    continue
+        for name, kept in getattr(outcome, "matched", {}).items():
+            kept.is_rows = bool(record_in(there.sets[name]).get("rowsOnly"))
+            if kept.file.content is not None and (kept.is_rows or self.beside and self.beside.app):
                 kept.file = kept.file.but(content=self.read_set(there.sets[name], kept.path)[1].content)
         refused = ended.status == REFUSED
         self.counts["refused" if refused else "busy" if ended.status == BUSY else "commands that were done"] += 1
@@ -1256,7 +1258,13 @@ class World:
             if path not in state.files:
                 del self.copies[path]
         state.opened = self.state.opened
-        gone = [state.sets.pop(n) for n in list(state.sets) if n not in there.sets]
+        gone = [state.sets.pop(n) for n in list(state.sets) if n not in there.sets and not self.is_collected(state.sets[n], outcome, n)]
+        for name in [n for n in state.sets if n not in there.sets]:
+            # Its rows are in another set now.
+            database = state.sets.pop(name).database
+            for other, kept in state.sets.items():
+                if kept.is_rows and kept.database == database and other in there.sets:
+                    kept.file = kept.file.but(content=self.read_set(there.sets[other], kept.path)[1].content)
         self.state = state
         for kept in gone:
             self.removed(kept)
@@ -1270,6 +1278,11 @@ class World:
             elif outcome.loose or self.struck:
                 state.highest = max(state.highest, state.installed)
 
+    def is_collected(self, kept, outcome, name):
+        """Returns whether the rows of a missing set may be in an older set of the database: only the newest sets stay separate."""
+        return kept.is_rows and name not in outcome.removed and sum(
+            k.is_rows and k.database == kept.database for k in self.state.sets.values()) >= 16
+
     def is_left(self, path, damaged):
         """Returns whether a damaged file is unchanged, apart from SQLite's header."""
         return damaged.readable and rest(self.full(path), damaged.rest[0]) == damaged.rest
@@ -1280,6 +1293,7 @@ class World:
                 record, copy = self.read_set(directory, record_in(directory).get("path", name.split("-", 2)[-1] + ".db"))
                 state.sets[name] = Kept(record.get("database"), record.get("kind"), os.path.basename(record.get("path", "")), record.get("release"),
                                          {record.get("reason")}, copy)
+                state.sets[name].is_rows = bool(record.get("rowsOnly"))
         old = state.files
         state.files = {}
         for path, file in there.files.items():
@@ -1426,6 +1440,20 @@ def rejected_faults(content, wanted, expected):
             elif not says(told[name], exactly):
                 found.append(("values", f"moult_rejected has {told[name]!r} for {name} = {shown(exactly)} of {table}"))
     found += [("rejected", f"not expected in moult_rejected: {line(columns, raw)}") for raw in new]
+    return found
+
+
+def row_faults(content, kept):
+    """Compares a set that has only rows with the old content, of which it must have the rows that are left behind."""
+    found = []
+    for table in content.tables:
+        rows, old = collections.Counter(content.rows(table)), collections.Counter(kept.file.content.rows(table))
+        least, most = kept.rows.get(table, (0, 0))
+        if rows - old:
+            found.append(f"{table} has rows that were not in the old content: {list(rows - old)[:3]}")
+        if table != BESIDE.table and not least <= sum(rows.values()) <= most:
+            found.append(f"{table} has {sum(rows.values())} rows, expected {least} to {most}")
+    found += [f"{table} is missing, with {least} rows" for table, (least, _) in kept.rows.items() if least and table not in content.tables]
     return found
 
 

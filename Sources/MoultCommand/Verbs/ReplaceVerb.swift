@@ -256,7 +256,7 @@ struct KeptReport: Report {
 
     var json: JSON {
         .compact([
-            "file": .string(file.name), "sets": .array(sets.map(\.json)), "next": .optional(next?.id),
+            "file": .string(file.name), "quarantine": .array(sets.map(\.json)), "next": .optional(next?.id),
         ])
     }
 }

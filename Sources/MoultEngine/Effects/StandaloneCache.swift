@@ -102,6 +102,7 @@ package struct StandaloneCache {
         try refuseOthers()
         let isThere = try (Files.facts(path)?.size ?? 0) > 0
         guard isThere, try DatabaseHeader.begins(Files.beginning(of: path, count: 16)), let why = try fault(expected) else {
+            try replacement().clean()
             return try prepare(expected)
         }
         let known = Set(expected.shape.tables.map { SQLName($0.name) })

@@ -7,7 +7,7 @@ internal import StepKit
 /// The old contents of a file that `moult replace` has replaced, in the directory `.app.db.moult` next to the file.
 ///
 /// Each set is a directory whose name has a number and the reason, such as `0002-replaced`, with one file and its record. The
-/// directory gets its name when it is complete. Nothing removes a set but the command that made it and then changed nothing, and
+/// directory gets its name when it is complete, with the ending `.begun` until the file has the new content. Nothing removes a set but the command that made it and then changed nothing, and
 /// the operator.
 package struct KeptSets: Sendable {
     package typealias Set = QuarantineShelf.Set
@@ -24,6 +24,9 @@ package struct KeptSets: Sendable {
             .sorted { $0.number < $1.number }
     }
 
+    /// Returns whether the directory has nothing but sets.
+    func hasOnlySets() throws -> Bool { try !Files.isEmpty(directory) && Files.list(directory).allSatisfy { Self.number(of: $0) != nil } }
+
     /// Returns the sets that `--undo` restores, oldest first: those of replacements that were not undone. The set of an interrupted
     /// undo does not count, because it is not known whether the undo took effect.
     package func undoable() throws -> [Set] {
@@ -32,7 +35,7 @@ package struct KeptSets: Sendable {
             guard let record = set.record, set.hasMainFile else { continue }
             switch record.reason {
             case .replaced: sets.append(set)
-            case .undone where !record.isPending:
+            case .undone where !set.isBegun:
                 if let restored = record.restored { sets.removeAll { $0.number >= restored } }
             default: continue
             }
@@ -51,7 +54,7 @@ package struct KeptSets: Sendable {
     private func equivalent(of copy: String, _ record: QuarantineRecord) throws -> Set? {
         let set = try record.reason == .replaced ? undoable().last : all().last
         guard let set, set.record?.reason == record.reason, set.record?.restored == record.restored,
-            record.reason == .replaced || set.record?.isPending == true
+            record.reason == .replaced || set.isBegun
         else { return nil }
         return try Self.has(set, copy) ? set : nil
     }
@@ -61,7 +64,6 @@ package struct KeptSets: Sendable {
     func keep(_ copy: String, _ record: QuarantineRecord, in work: String) throws -> (set: Set, isNew: Bool) {
         if let set = try equivalent(of: copy, record) { return (set, false) }
         var record = record
-        record.isPending = true
         let twin = try all().first { try Self.has($0, copy) }?.file
         let staged = "\(work)/set"
         try Files.makeDirectory(staged, mode: 0o700)
@@ -78,20 +80,22 @@ package struct KeptSets: Sendable {
             try record.write(to: staged)
             let digits = "\(number)"
             let name = String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
-            let place = "\(directory)/\(name)-\(record.reason.rawValue)"
+            let place = "\(directory)/\(name)-\(record.reason.rawValue)\(Self.begun)"
             guard try Files.renameIfFree(staged, to: place) else { continue }
             try Files.syncDirectory(directory)
             try Files.syncDirectory(Files.directory(of: directory))
-            guard let set = try QuarantineShelf.set(place) else { throw Self.vanished(place) }
-            return (set, true)
+            return (try Self.set(place), true)
         }
     }
 
     /// Records that the command that made the set has replaced the content.
-    func complete(_ set: Set) throws {
-        guard var record = set.record, record.isPending else { return }
-        record.isPending = false
-        try record.write(to: set.directory)
+    @discardableResult
+    func complete(_ set: Set) throws -> Set {
+        guard set.isBegun else { return set }
+        let place = String(set.directory.dropLast(Self.begun.count))
+        try Files.rename(set.directory, to: place)
+        try Files.syncDirectory(directory)
+        return try Self.set(place)
     }
 
     /// Removes a set: one that the operator names, or one with content that is still in place, because the command that made it has
@@ -101,11 +105,14 @@ package struct KeptSets: Sendable {
         try Files.syncDirectory(directory)
     }
 
-    private static func vanished(_ place: String) -> MoultError {
-        MoultError(
+    private static func set(_ place: String) throws -> Set {
+        if let set = try QuarantineShelf.set(place) { return set }
+        throw MoultError(
             .quarantine, .failed, what: "\(place) is missing", why: "another process removed it",
             now: "Nothing was changed. Try again.")
     }
+
+    fileprivate static let begun = ".begun"
 
     fileprivate static func number(of name: String) -> Int? {
         let parts = name.split(separator: "-", maxSplits: 1)
@@ -119,4 +126,6 @@ package struct KeptSets: Sendable {
 extension QuarantineShelf.Set {
     /// The number of a set of a replaced file.
     package var number: Int { KeptSets.number(of: id) ?? 0 }
+    /// Whether the command that made the set may have been interrupted before the file got the new content.
+    var isBegun: Bool { id.hasSuffix(KeptSets.begun) }
 }

@@ -56,7 +56,9 @@ package struct FileReplacement {
                     return result
                 }
                 if isDry { return result }
-                if let doubt { try consent(doubt) }
+                // A repeated command was allowed before.
+                let isRepeated = try file.sets.all().last?.isBegun ?? false
+                if let doubt, !isRepeated { try consent(doubt) }
                 try space.requireRest()
                 let record = record(.replaced, why: "\(new.file) replaced it")
                 result.kept = try write(rewrite, record, in: work)
@@ -139,6 +141,12 @@ package struct FileReplacement {
         }
     }
 
+    /// Removes the files that a killed command left.
+    package func clean() throws {
+        guard try Files.facts(file.sets.directory) != nil, try !file.sets.hasOnlySets() else { return }
+        _ = try working { _ in Result() }
+    }
+
     /// Removes sets, while no other command replaces the file.
     package func remove(_ sets: [KeptSets.Set]) throws {
         _ = try working { _ in
@@ -151,7 +159,7 @@ package struct FileReplacement {
     /// changed nothing has the present content, and is passed over.
     private func target(_ copy: String) throws -> (set: KeptSets.Set, isDone: Bool) {
         let (all, sets) = (try file.sets.all(), try file.sets.undoable())
-        if let pending = all.last, let record = pending.record, record.reason == .undone, record.isPending,
+        if let pending = all.last, let record = pending.record, record.reason == .undone, pending.isBegun,
             let set = sets.first(where: { $0.number == record.restored })
         {
             guard try KeptSets.has(set, copy) else { return (set, false) }
@@ -173,8 +181,7 @@ package struct FileReplacement {
             keep: { kept = try file.sets.keep($0, record, in: work) },
             giveUp: { if let kept, kept.isNew { try file.sets.remove(kept.set) } },
             isExpendable: isExpendable)
-        if let kept { try file.sets.complete(kept.set) }
-        return kept?.set
+        return try kept.map { try file.sets.complete($0.set) }
     }
 
     private func record(_ reason: KeptReason, why: String) -> QuarantineRecord {

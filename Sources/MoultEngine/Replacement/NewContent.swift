@@ -192,7 +192,7 @@ package struct NewContent {
         if try !OpenFiles.holders(of: [file]).isEmpty, try OpenFiles.holders(of: [old.path]).isEmpty {
             return "a program has \(file) open, and none has \(old.name) open"
         }
-        if try ReplacedFile.replaced(file) != nil { return "\(file) itself was replaced before" }
+        if try ReplacedFile.wasReplaced(file) { return "\(file) itself was replaced before" }
         guard let new = try Files.factsThroughLinks(file), let present = try Files.facts(old.path),
             new.modified < present.modified, try Files.facts(copy)?.size != 0
         else { return nil }

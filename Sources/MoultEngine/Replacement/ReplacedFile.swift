@@ -39,6 +39,13 @@ package struct ReplacedFile {
         return try file.sets.all().isEmpty ? nil : file
     }
 
+    /// Returns whether a file was replaced before. The old contents of another user's file cannot be listed.
+    static func wasReplaced(_ path: String) throws -> Bool {
+        do { return try !KeptSets(directory: sets(of: Files.absolute(path))).all().isEmpty } catch
+            where Files.isDenied(error)
+        { return true }
+    }
+
     // MARK: refusals
 
     package func refusal(_ why: String, _ now: String, cause: (any Error)? = nil) -> MoultError {

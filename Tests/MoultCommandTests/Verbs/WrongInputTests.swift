@@ -171,12 +171,6 @@ import Testing
               Edit that file, or use another directory.
             """),
         Case(
-            "the store of one file", "moult init .app.db.moult --product org.example.test", 3,
-            """
-            cannot create a store at {dir}/.app.db.moult: this name is reserved for the old copies of {dir}/app.db, which `moult replace` keeps
-              Choose another name, or replace the file: moult replace {dir}/app.db NEW.db
-            """),
-        Case(
             "a database instead of a release", "sqlite3 a.db 'CREATE TABLE t(x)'", "moult apply a.db", 1,
             """
             {dir}/a.db is a database, not the manifest of a release

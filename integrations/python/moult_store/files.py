@@ -17,6 +17,7 @@ def replace(
     *,
     preserve: Iterable[str] = (),
     checks: Iterable[str] = (),
+    yes: bool = False,
     wait: int = 0,
     timeout: Optional[float] = None,
     command: Optional[Path] = None,
@@ -24,11 +25,13 @@ def replace(
     """Replaces the content of the database file `old` with that of `new`, and keeps a copy for `undo_replace`.
 
     `preserve` names tables whose rows are carried over, as TABLE or TABLE:WHERE; `checks` are queries on `new` with
-    their expected answers, as SQL=VALUE or SQL>=VALUE.
+    their expected answers, as SQL=VALUE or SQL>=VALUE. If the two files seem to be swapped, this raises an error
+    unless `yes` is true.
     """
     words = [
         *repeated("--preserve", preserve),
         *repeated("--check", checks),
+        *(["--yes"] if yes else []),
         *option("--wait", wait),
         os.path.abspath(old),
         os.path.abspath(new),

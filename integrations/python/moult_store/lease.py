@@ -88,10 +88,6 @@ class Lease:
         return Database(one.name, "main" if is_main else one.alias, one.kind, path, one.group)
 
     def _writable(self, file: str, root: Optional[str]) -> str:
-        only = _ONE_FILE.fullmatch(os.path.basename(self.directory))
-        if not root and only and re.fullmatch("database(-.*)?", file):
-            # The store `.app.db.moult` has one database, the file app.db next to it, which releases call `database`.
-            root, file = os.path.dirname(self.directory), only[1] + file[len("database") :]
         return f"{root or self.directory}/{file}"
 
     def close(self) -> None:
@@ -104,10 +100,6 @@ class Lease:
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         self.close()
-
-
-#: The name of the store of a single file.
-_ONE_FILE = re.compile(r"\.(.+)\.moult", re.DOTALL)
 
 
 _KINDS = ("reference", "shared", "user", "cache")

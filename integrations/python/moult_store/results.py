@@ -149,11 +149,9 @@ class Replacement:
     """The result of `replace` or `undo_replace`."""
 
     file: str
-    #: The directory with the old copies.
-    store: str
     copies: int
     json: Object = field(repr=False)
 
     @staticmethod
     def read(answer: Object) -> Replacement:
-        return Replacement(answer["file"], answer["store"], answer["copies"], answer)
+        return Replacement(answer["file"], answer["copies"], answer)

@@ -10,7 +10,7 @@ import tarfile
 import pytest
 from conftest import pack
 
-from moult_store import MoultError, Store, replace
+from moult_store import MoultError, Store
 
 
 def test_databases_in_another_encoding_without_a_user_database(place, moult):
@@ -71,18 +71,6 @@ def test_members_in_a_directory_of_the_archive(place, moult):
 
 def described(content):
     return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def test_the_store_of_a_replaced_file(place):
-    for name, number in [("app.db", 1), ("new.db", 2)]:
-        with contextlib.closing(sqlite3.connect(place / name)) as database:
-            database.execute("CREATE TABLE t (x)")
-            database.execute("INSERT INTO t VALUES (?)", [number])
-            database.commit()
-    replace(place / "app.db", place / "new.db")
-    store = Store(place / ".app.db.moult")
-    assert store.connection.execute("SELECT x FROM database.t").fetchone() == (2,)
-    assert store.lease().databases[0].path == str(place / "app.db")
 
 
 def test_databases_in_wal_mode(store, releases):
