@@ -874,7 +874,8 @@ class World:
         """Returns the file whose whole content a set can replace; None if that is not certain."""
         db = self.release(self.state.installed).at(kept.path)
         present = self.state.files.get(kept.path)
-        is_certain = db and present and db["name"] == kept.database and db["kind"] in ("user", "shared") and kept.file.content is not None
+        is_certain = db and present and db["name"] == kept.database and db["kind"] in ("user", "shared") and kept.file.content is not None \
+            and not kept.is_rows
         return present if is_certain and present.content is not None and not present.link else None
 
     def export(self, op, chosen, kept):
