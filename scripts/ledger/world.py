@@ -161,7 +161,7 @@ class World:
         self.counts["operations"] += 1
         name = op["op"]
         self.log.append(f"# {json.dumps(op)}")
-        self.ranges, self.wrote_meanwhile = [], False
+        self.ranges, self.wrote_meanwhile, done = [], False, None
         self.beside = Beside(self, op["beside"]) if "beside" in op else None
         try:
             done = getattr(self, "do_" + name)(op)
