@@ -161,7 +161,7 @@ class World:
         self.counts["operations"] += 1
         name = op["op"]
         self.log.append(f"# {json.dumps(op)}")
-        self.ranges, self.wrote_meanwhile = [], False
+        self.ranges, self.wrote_meanwhile, done = [], False, None
         self.beside = Beside(self, op["beside"]) if "beside" in op else None
         try:
             done = getattr(self, "do_" + name)(op)
@@ -874,7 +874,8 @@ class World:
         """Returns the file whose whole content a set can replace; None if that is not certain."""
         db = self.release(self.state.installed).at(kept.path)
         present = self.state.files.get(kept.path)
-        is_certain = db and present and db["name"] == kept.database and db["kind"] in ("user", "shared") and kept.file.content is not None
+        is_certain = db and present and db["name"] == kept.database and db["kind"] in ("user", "shared") and kept.file.content is not None \
+            and not kept.is_rows
         return present if is_certain and present.content is not None and not present.link else None
 
     def export(self, op, chosen, kept):

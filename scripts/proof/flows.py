@@ -110,11 +110,13 @@ def rolled_forward(world):
     world.must("apply", "-q", world.manifest("plain-2.0.0"))
 
 
-def broken(world):
-    install("cache-1.0.0")(world)
-    for suffix, content in (("", b"not a database,  " * 900), ("-journal", b"of another file" * 60), ("-wal", b"left" * 99)):
-        with open(os.path.join(world.store, "thumbs.db" + suffix), "wb") as out:
-            out.write(content)
+def unreadable(name):
+    """Returns a function that writes a file that SQLite cannot open, with sidecars."""
+    def write_files(world):
+        for suffix, content in (("", b"not a database,  " * 900), ("-journal", b"of another file" * 60), ("-wal", b"left" * 99)):
+            with open(os.path.join(world.store, name + suffix), "wb") as out:
+                out.write(content)
+    return write_files
 
 
 NOTES = ["INSERT INTO note(text) VALUES('rye'), ('bread')"]
@@ -310,9 +312,12 @@ FLOWS = [
     Flow("chain of two releases", following("chain", "chain-1.0.0"), ["apply"],
          {"version": ("1.0.0", "3.0.0"), FOOD: ([("1.0.0",)], [("3.0.0",)])},
          between=[["apply", "--feed", "{feed half}"]], varies=True),
-    Flow("cache reset", broken, ["reset", "thumbs"],
+    Flow("cache reset", then(install("cache-1.0.0"), unreadable("thumbs.db")), ["reset", "thumbs"],
          {"version": ("1.0.0",) * 2, "thumbs.db: SELECT count(*) FROM thumb": (None, [(0,)])}, readable=False,
          repeats=False),
+    Flow("first install over a file that is no database", unreadable("pantry.db"), ["apply", "{shared-1.0.0}"],
+         {"version": (None, "1.0.0"), "kept": ([], [FOREIGN]), FOODS: (None, [(1, "1.0.0 1"), (5, "1.0.0 5"), (6, "1.0.0 6")])},
+         readable=False),
     *(over_file(kind, wal) for kind in ("shared", "sealed") for wal in (False, True)),
     *(taken(kind, wal) for kind in ("shared", "reference") for wal in (False, True)),
     *(left(wal) for wal in (False, True)),

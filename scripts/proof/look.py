@@ -2,7 +2,7 @@
 import collections, hashlib, json, os, re, sqlite3, stat
 
 from harness import rows
-from harness.files import digest, opened
+from harness.files import SIDECARS, digest, opened
 
 # The names of transactions, with which the names of sets in quarantine begin.
 UPDATE = re.compile(r"\d{14}-[0-9a-f]{8}")
@@ -37,8 +37,8 @@ def names(store):
 
 
 def content(path):
-    """Returns the health and a digest of schema and rows, or a digest of the file if it is not a database; also the journal
-    mode."""
+    """Returns the health and a digest of schema and rows, or digests of the file and its sidecars if it is not a database; also the
+    journal mode."""
     with opened(path) as connection:
         try:
             connection.text_factory = bytes
@@ -49,7 +49,7 @@ def content(path):
             rows = [(sql, sorted(connection.execute(f"SELECT * FROM \"{name.decode()}\"").fetchall(), key=repr))
                     for name, sql in tables]
         except sqlite3.DatabaseError:
-            return "no database: " + digest(path), None
+            return "no database: " + " ".join(digest(path + suffix) if os.path.isfile(path + suffix) else "-" for suffix in ("",) + SIDECARS), None
     return f"{health} {version} " + hashlib.sha256(repr(rows).encode()).hexdigest(), mode
 
 
