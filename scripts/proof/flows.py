@@ -315,7 +315,7 @@ FLOWS = [
     Flow("cache reset", then(install("cache-1.0.0"), unreadable("thumbs.db")), ["reset", "thumbs"],
          {"version": ("1.0.0",) * 2, "thumbs.db: SELECT count(*) FROM thumb": (None, [(0,)])}, readable=False,
          repeats=False),
-    Flow("first install over a file that is no database", unreadable("pantry.db"), ["apply", "{shared-1.0.0}"],
+    Flow("first install over a file that SQLite cannot open", unreadable("pantry.db"), ["apply", "{shared-1.0.0}"],
          {"version": (None, "1.0.0"), "kept": ([], [FOREIGN]), FOODS: (None, [(1, "1.0.0 1"), (5, "1.0.0 5"), (6, "1.0.0 6")])},
          readable=False),
     *(over_file(kind, wal) for kind in ("shared", "sealed") for wal in (False, True)),
