@@ -63,17 +63,20 @@ package enum Fitness: Sendable {
     /// Returns whether SQLite can open the file and accepts its sidecars, so that a transaction can replace its content, and a
     /// copy that SQLite makes has all of the old content. The check changes nothing.
     ///
-    /// A file that is damaged, or whose sidecars SQLite would discard, is kept exactly as it is, for salvage.
-    package static func canBeRewritten(_ place: String) throws -> Bool {
+    /// A file that is damaged, or whose sidecars SQLite would discard, is kept exactly as it is, for salvage. Without `checkingPages`,
+    /// damage outside the schema does not count: rows of sound tables may be carried over.
+    package static func canBeRewritten(_ place: String, checkingPages: Bool = true) throws -> Bool {
         guard try Files.isReadable(place), try Files.isWritable(place) else { return false }
         let sidecars = try Sidecars.of(place)
-        guard try sidecars.paths.allSatisfy(Files.isReadable) else { return false }
+        // A sidecar that a program of another user has just created says nothing about the file.
+        guard try sidecars.paths.allSatisfy(Files.isReadable) else { return true }
         do {
             // When SQLite first opens an empty file, it deletes the sidecars.
             if try Files.factsThroughLinks(place)?.size == 0 { return sidecars.isEmpty }
             guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
             let tables = try NonInvasiveReader.into(place) { connection -> Set<String>? in
                 let tables = try tableNames(connection)
+                guard checkingPages else { return tables }
                 let header = try connection.header()
                 // A truncated file may pass SQLite's checks. If there are frames in a WAL, the file's size proves nothing.
                 if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
@@ -86,8 +89,11 @@ package enum Fitness: Sendable {
             // These errors are temporary and say nothing about the file.
             let temporary: [ResultCode] = [.full, .noMemory, .cannotOpen]
             let isTemporary = error.sqlite.map { temporary.contains($0.resultCode.primary) } ?? false
-            if error.outcome == .busy { return true }
             if isTemporary { throw error }
+            // A failing disk.
+            if error.code == .databaseIO { return false }
+            // A lock, a missing permission or a sidecar of another user says nothing about the file either: SQLite itself decides.
+            if error.isAboutAccess || error.code == .databaseRequest { return true }
             return false
         }
     }

@@ -249,7 +249,8 @@ import Testing
     }
 
     /// The app would go on writing to the file in quarantine.
-    @Test(arguments: ["delete", "wal"]) func `a link does not replace a file that an app has open`(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `a link does not replace a file that an app has open`(mode: String) throws
+    {
         try shop.sql("app.db", "PRAGMA journal_mode = \(mode);" + Self.mine)
         try release("1.0.0", "reference", "CREATE TABLE other(x);")
         let app = try App(opens: shop.path("app.db"), "SELECT * FROM item")

@@ -149,7 +149,9 @@ import Testing
 
     private static let locked = "BEGIN IMMEDIATE"
 
-    @Test(arguments: ["delete", "wal"]) func `an open cache is reset in place, and its old content is kept`(mode: String)
+    @Test(arguments: ["delete", "wal"]) func `an open cache is reset in place, and its old content is kept`(
+        mode: String
+    )
         throws
     {
         try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
@@ -201,7 +203,8 @@ import Testing
         #expect(try shop.onlyKept("cache").sql("cache.db", "SELECT x FROM thumb") == "THUMB\n")
     }
 
-    @Test(arguments: ["delete", "wal"]) func `a locked cache stays, and a later apply recreates it`(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `a locked cache stays, and a later apply recreates it`(mode: String) throws
+    {
         try packCaches()
         let app = try App(
             opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')",

@@ -23,7 +23,8 @@ import Testing
     /// Returns the files of the app's set below a directory.
     private func set(_ directory: String) throws -> [String] {
         try Self.names.filter {
-            try Files.read("\(directory)/\($0)", limit: 1000).map { String(decoding: $0, as: UTF8.self) } == "secret \($0)"
+            try Files.read("\(directory)/\($0)", limit: 1000).map { String(decoding: $0, as: UTF8.self) }
+                == "secret \($0)"
         }
     }
 

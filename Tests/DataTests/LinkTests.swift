@@ -83,7 +83,8 @@ import Testing
     }
 
     @Test(arguments: ["pantry", "diary"])
-    func `a reset of a database behind a link gives its target new content, and keeps the old one`(name: String) throws {
+    func `a reset of a database behind a link gives its target new content, and keeps the old one`(name: String) throws
+    {
         try begin()
         let ended = try shop.moult("reset", name, "--set-user-data-aside")
         #expect(ended.status == 0, "\(ended.errors)")

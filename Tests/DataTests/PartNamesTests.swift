@@ -112,6 +112,7 @@ import Testing
         try shop.pack("1.0.0", [.user(Self.schema(one) + "PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO \(one.table) VALUES(10, 'my own document', 1)")
+        try shop.addInvalidJournal("diary.db")
         let ended = try shop.moult("reset", "diary", "--set-user-data-aside")
         #expect(ended.status == 0, "\(ended)")
         let salvaged = "\(try shop.onlyKept("diary").directory)/salvaged.db"

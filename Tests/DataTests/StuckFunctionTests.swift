@@ -97,6 +97,8 @@ import Testing
             """, shop.path("diary.db"),
             "CREATE TABLE own(x); CREATE INDEX i ON own(\(Self.stuck("x"))); INSERT INTO own VALUES('mine')",
         ])
+        // Rows are salvaged only from a file that is set aside.
+        try shop.addInvalidJournal("diary.db")
         let before = try shop.tree()
         // A confined process reads the copy, so the command itself ends as usual.
         let reset = try [Shop.command(), "reset", "diary", "--set-user-data-aside", "--store", shop.store]

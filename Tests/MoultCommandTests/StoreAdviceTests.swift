@@ -50,7 +50,7 @@ import Testing
             bundle.err.hasSuffix(
                 "\n  Install the release from its manifest: moult apply \(world.scratch.path("rel/test-1.0.0.json")) --store store\n"
             ))
-        let usage = try world.run("moult status --store store extra")
-        #expect(usage.err.hasSuffix("\n  Try: moult status --help\n"))
+        let usage = try world.run("moult doctor --store store extra")
+        #expect(usage.err.hasSuffix("\n  Try: moult doctor --help\n"))
     }
 }

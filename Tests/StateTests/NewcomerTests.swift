@@ -11,7 +11,9 @@ import Testing
     ]
 
     /// A shared update carries the old row over, or keeps it in quarantine.
-    enum Operation: String, CaseIterable { case takeOver, firstReference, firstShared, reset, carried, leftBehind, live }
+    enum Operation: String, CaseIterable {
+        case takeOver, firstReference, firstShared, reset, carried, leftBehind, live
+    }
 
     /// What happens between the crash and the recovery.
     enum Event: String, CaseIterable { case replaced, replacedInCopy, writtenInCopy, writtenToWAL }

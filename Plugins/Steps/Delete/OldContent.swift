@@ -39,7 +39,8 @@ struct OldContent {
         if database.kind.isSealed { return true }
         let place = context.store.path(context.path(of: database))
         switch occupant {
-        case .claimed, .cache, .foreign, .own: return try !Fitness.canBeRewritten(place)
+        case .claimed, .cache, .foreign, .own:
+            return try !Fitness.canBeRewritten(place, checkingPages: !database.kind.isReplaced)
         case .nothing, .obstacle, .generationLink: return true
         case .link, .missing: return try Files.facts(place)?.kind != .file || !Fitness.canBeRewritten(place)
         }

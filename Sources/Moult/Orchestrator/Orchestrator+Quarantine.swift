@@ -49,7 +49,8 @@ extension Orchestrator {
             // Users who could not read the database must not be able to read its copy.
             let output = try PinnedDirectory.output(Files.directory(of: file))
             defer { withExtendedLifetime(output) {} }
-            let mode = try set.record?.owner.map { UInt32($0.mode) } ?? set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
+            let mode =
+                try set.record?.owner.map { UInt32($0.mode) } ?? set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
             do {
                 try Files.copy(copy, to: file, mode: mode & 0o777)
                 try Files.syncFile(file)

@@ -166,7 +166,9 @@ extension Doctor {
             guard let generation = try? store.generation(name) else { continue }
             let members = generation.manifest.databases.flatMap { [$0.member] + Sidecars.beside($0.member) }
             let known = members.map { String($0.prefix { $0 != "/" }) } + [Generation.manifestName, Seal.fileName]
-            strange += try Files.list(directory).filter { !known.contains($0) && !CacheTag.isTag($0) }.map { "\(directory)/\($0)" }
+            strange += try Files.list(directory).filter { !known.contains($0) && !CacheTag.isTag($0) }.map {
+                "\(directory)/\($0)"
+            }
         }
         return try strange.map {
             Finding(

@@ -87,7 +87,7 @@ final class Aside: WritableEffect {
 
     // MARK: moving
 
-    /// Takes the lease on a file; nil if there is no regular file. Throws if a process has it open, or if the kernel cannot tell.
+    /// Takes the lease on a regular file; nil for anything else. Throws if a process has it open, or if the kernel cannot tell.
     static func lease(on place: String) throws -> WriteLease? {
         guard try Files.facts(place)?.kind == .file else { return nil }
         do {

@@ -129,7 +129,9 @@ struct ContentTransfer {
         do {
             let rows = try AppContent.rowCounts(of: live, ignoring: ReleaseMarker.tables)
             // A copy of an empty file has one page, and nothing to keep.
-            if try live.int("PRAGMA page_count") == 1, try live.int("SELECT count(*) FROM sqlite_schema") == 0 { return }
+            if try live.int("PRAGMA page_count") == 1, try live.int("SELECT count(*) FROM sqlite_schema") == 0 {
+                return
+            }
             displacement?.keepAll(rows: rows)
         } catch let error as MoultError where error.code == .databaseCorrupt { displacement?.keepAll(rows: nil) }
     }

@@ -75,7 +75,8 @@ final class WritableEffects {
     private func acquire(_ effects: [any WritableEffect], _ stop: () throws -> Void) throws {
         let deadline = ContinuousClock.now + .seconds(transaction.patience)
         while true {
-            do { return try effects.forEach { effect in try ifFree(effect) { try effect.acquire() } } } catch let error as MoultError
+            do { return try effects.forEach { effect in try ifFree(effect) { try effect.acquire() } } } catch let error
+                as MoultError
                 where error.outcome == .busy && ContinuousClock.now < deadline
             {
                 // Another process is using one of the databases briefly. All of them are released, so that the process can end

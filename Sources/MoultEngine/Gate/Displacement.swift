@@ -112,8 +112,10 @@ final class Displacement {
 extension Plan {
     /// Returns the paths at which a database's file may be, however far the update got.
     fileprivate func places(of database: String, _ layout: StoreLayout) -> [String] {
-        effects.filter { $0.database == database }.map(\.change.traits).filter { $0.handling == .written }.flatMap(\.paths)
-            .map(layout.file)
+        effects.filter { $0.database == database }.map(\.change.traits).filter { $0.handling == .written }.flatMap(
+            \.paths
+        )
+        .map(layout.file)
     }
 }
 

@@ -46,7 +46,11 @@ extension QuarantineShelf {
             let isForeign = set.record?.reason == .foreign
             guard let removable = Removable(set, isNamed: includingUserData && (!isForeign || name == set.id)) else {
                 report.kept.append(
-                    (set, isForeign ? "the file existed before moult; only its own name removes it" : "it contains user data"))
+                    (
+                        set,
+                        isForeign
+                            ? "the file existed before moult; only its own name removes it" : "it contains user data"
+                    ))
                 continue
             }
             if !dry { try removable.removeSet() }

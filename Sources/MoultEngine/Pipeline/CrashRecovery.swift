@@ -146,6 +146,11 @@ package struct CrashRecovery {
                 do {
                     let connection = try Connection(path: place, access: .readWrite, busyTimeout: 0)
                     _ = try connection.int("PRAGMA schema_version")
+                    // A journal without pages is not rolled back. SQLite removes it only when it leaves the mode PERSIST, which is not
+                    // recorded in the file.
+                    if try !connection.header().isWAL, try Sidecars.of(place).journal != nil {
+                        for mode in ["persist", "delete"] { _ = try connection.scalar("PRAGMA journal_mode = \(mode)") }
+                    }
                     try connection.close()
                 } catch let error as MoultError {
                     // A process that has the database open does this itself; damage is reported by the code that reads it.
@@ -219,7 +224,8 @@ package struct CrashRecovery {
     }
 
     private func applier(
-        _ transaction: Transaction, _ plan: Plan, _ decided: [String: UInt64]?, _ release: Manifest, at directory: String, needsInstalled: Bool = true
+        _ transaction: Transaction, _ plan: Plan, _ decided: [String: UInt64]?, _ release: Manifest,
+        at directory: String, needsInstalled: Bool = true
     ) throws -> Applier {
         let installed = try plan.from.flatMap { from -> Manifest? in
             if from.generation == plan.to.generation { return release }

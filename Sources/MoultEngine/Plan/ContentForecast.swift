@@ -79,7 +79,8 @@ package struct ContentForecast {
         let displacement = Displacement(
             place: file, directory: "",
             record: QuarantineRecord(
-                database: effect.database ?? "", kind: .shared, path: new.path, why: "", reason: .replaced, release: ""))
+                database: effect.database ?? "", kind: .shared, path: new.path, why: "", reason: .replaced, release: "")
+        )
         let transfer = try effects.transfer(effect, new)
         let place = layout.file(new.path)
         do {

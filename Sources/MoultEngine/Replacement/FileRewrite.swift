@@ -115,7 +115,9 @@ final class FileRewrite {
     }
 
     private func requireSameEncoding() throws {
-        do { try LockedDatabase.requireSameEncoding(path, encoding(copy), encoding(new)) } catch let error as MoultError where error.code == .encoding {
+        do { try LockedDatabase.requireSameEncoding(path, encoding(copy), encoding(new)) } catch let error as MoultError
+            where error.code == .encoding
+        {
             throw file.refusal(
                 (error.why ?? error.what).replacing("that of the release", with: "that of the new content"),
                 (error.now ?? "").replacing("NEW.db", with: shellLine([file.newName ?? "NEW.db"])), cause: error)

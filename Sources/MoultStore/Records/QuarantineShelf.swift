@@ -26,7 +26,9 @@ package struct QuarantineShelf {
         package var id: String { Files.name(of: directory) }
 
         /// Whether the content can be recreated; any other content is user data or app data.
-        package var isCache: Bool { record.map { $0.kind.isDisposable && ![.takenOver, .foreign].contains($0.reason) } ?? false }
+        package var isCache: Bool {
+            record.map { $0.kind.isDisposable && ![.takenOver, .foreign].contains($0.reason) } ?? false
+        }
 
         /// Whether the set has rows that are missing from the new content, or was kept for other content, such as a view; true
         /// if the rows were not counted.

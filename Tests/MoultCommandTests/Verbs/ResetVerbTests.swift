@@ -129,7 +129,10 @@ import Testing
         let ended = try scratch.moult("moult reset user --set-user-data-aside --store small/store")
         #expect(ended.status == 0, "\(ended.err)")
         #expect(ended.out.contains("  nothing was salvaged: "), "\(ended.out)")
-        #expect(ended.out.contains("  Remove the cause, then salvage the old files: moult reset user --salvage-again --store small/store\n"))
+        #expect(
+            ended.out.contains(
+                "  Remove the cause, then salvage the old files: moult reset user --salvage-again --store small/store\n"
+            ))
         let again = try scratch.moult("moult reset user --salvage-again --store small/store")
         #expect(again.status != 0)
         #expect(again.err.contains("cannot salvage user again"), "\(again.err)")
