@@ -61,7 +61,7 @@ final class Aside: WritableEffect {
         if isMoved, try Files.facts(place) != nil, try !isLink() {
             var undone = record
             (undone.reason, undone.why) = (.undone, "an undo after a crash put the earlier file back")
-            try Self.move(place, to: Self.free(set, record), undone, Self.lease(on: place))
+            try Self.move(place, to: undone.freeDirectory(set), undone, Self.lease(on: place))
         }
         // A process that opens the file waits until this ends. Sidecars without their file do not belong to the one that was created.
         let lease = isMoved ? try Self.lease(on: kept("")) : nil
@@ -160,11 +160,9 @@ final class Aside: WritableEffect {
     static func keep(_ path: String, _ transaction: Transaction) throws {
         let place = transaction.layout.file(path)
         guard let lease = try lease(on: place) else { return }
-        let name = QuarantineRecord.keptName(of: place)
-        let set = "\(transaction.layout.quarantine(of: path))/\(transaction.id)-\(name)"
-        try move(
-            place, to: Files.facts(set) == nil ? set : free(set, .leftBehind(at: place)),
-            .leftBehind(at: place), lease)
+        let record = QuarantineRecord.leftBehind(at: place)
+        let set = "\(transaction.layout.quarantine(of: path))/\(transaction.id)-\(record.database)"
+        try move(place, to: record.freeDirectory(set), record, lease)
     }
 
     private static func make(_ set: String) throws {
@@ -181,14 +179,6 @@ final class Aside: WritableEffect {
             try Files.syncDirectory(changed)
             changed = Files.directory(of: changed)
         }
-    }
-
-    /// Returns a free name for another set. It ends with the database's name, too.
-    private static func free(_ set: String, _ record: QuarantineRecord) throws -> String {
-        let stem = set.hasSuffix("-\(record.database)") ? String(set.dropLast(record.database.count)) : "\(set)-"
-        var number = 2
-        while try Files.facts("\(stem)\(number)-\(record.database)") != nil { number += 1 }
-        return "\(stem)\(number)-\(record.database)"
     }
 
     private static func inUse(_ place: String) -> MoultError {

@@ -193,7 +193,7 @@ package struct StandaloneCache {
         try removeNewFile()
         // Checked before the file is held, because opening it breaks the lease.
         let isOther = try policy == .refuse && isOtherFile(expected)
-        let held = policy == .refuse ? try hold() : nil
+        let held = policy == .refuse ? try Aside.lease(on: path) : nil
         var kept: String?
         do {
             try expected.make(newFile)
@@ -282,20 +282,6 @@ package struct StandaloneCache {
         }
         try Files.copyAttributes(from: path, to: newFile)
         try Files.syncFile(newFile)
-    }
-
-    /// Ensures that no process has the file open, and checkpoints it into one file if SQLite can read it.
-    private func hold() throws -> WriteLease? {
-        let files = [path] + SidecarSuffixes.all.map { path + $0 }
-        guard try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
-        guard try Files.facts(path) != nil else { return nil }
-        do {
-            guard let lease = try WriteLease.take(path) else { throw inUse() }
-            return lease
-        } catch let error as MoultError where error.code != .inUse {
-            // The kernel grants leases only to the owner of a file. Open files were checked above.
-            return nil
-        }
     }
 
     private func inUse() -> MoultError { InUse.error(name, advice: "Close that program, then run the command again.") }

@@ -63,23 +63,10 @@ final class Displacement {
         // A set that the same update left before a crash is replaced with the present content, if nothing of the set is missing
         // there.
         try Removable(begun: directory, has: has)?.remove()
-        try findFreeName(in: above)
+        directory = try record.freeDirectory(directory)
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }
         try record.write(to: directory)
-    }
-
-    /// Chooses a free name for the set. A set of the same name with other content must stay, so the new set gets a different
-    /// name, which also ends with the database's name.
-    private func findFreeName(in above: String) throws {
-        guard try Files.facts(directory) != nil else { return }
-        let name = Files.name(of: directory)
-        let stem = name.hasSuffix("-\(record.database)") ? String(name.dropLast(record.database.count)) : "\(name)-"
-        var number = 2
-        while try Files.facts(directory) != nil {
-            directory = "\(above)/\(stem)\(number)-\(record.database)"
-            number += 1
-        }
     }
 
     private func sync() throws {

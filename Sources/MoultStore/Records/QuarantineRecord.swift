@@ -130,6 +130,14 @@ package struct QuarantineRecord: Sendable, Equatable {
         try Files.replace("\(directory)/\(Self.fileName)", with: Array(record.json.pretty.utf8))
     }
 
+    /// Returns the path of a new set: the wanted one or, if that exists, one with a number, which ends with the database's name, too.
+    package func freeDirectory(_ wanted: String) throws -> String {
+        let stem = wanted.hasSuffix("-\(database)") ? String(wanted.dropLast(database.count)) : "\(wanted)-"
+        var (free, number) = (wanted, 2)
+        while try Files.facts(free) != nil { (free, number) = ("\(stem)\(number)-\(database)", number + 1) }
+        return free
+    }
+
     private static func highestNumber(in quarantine: String) throws -> Int {
         try Files.list(quarantine).compactMap { name in
             let set = "\(quarantine)/\(name)"
