@@ -97,7 +97,7 @@ import Testing
 
     /// The release command reports success, but the file is still open: only the kernel's answer counts.
     @Test func `the error names a process that keeps a file open although the release command succeeds`() throws {
-        let holder = try holdingCache(Self.stubborn)
+        let holder = try holdingCache()
         let before = try tree()
         let ended = try shop.apply(shop.release(3, cache: true))
         #expect(ended.status == 75)
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func `--force-after ends processes that still have the file open`() throws {
-        let holder = try holdingCache(Self.stubborn, release: "exit 1")
+        let holder = try holdingCache(release: "exit 1")
         let ended = try shop.apply(shop.release(3, cache: true), "--force-after", "1")
         #expect(ended.status == 0, "\(ended.errors)")
         #expect(ended.errors.contains("the consumer api does not release"))
@@ -181,8 +181,7 @@ import Testing
     }
 
     @Test func `--force-after sends KILL to a process that ignores TERM`() throws {
-        let deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + Self.stubborn
-        let holder = try holdingCache(deaf)
+        let holder = try holdingCache("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)")
         let ended = try shop.apply(shop.release(3, cache: true), "--force-after", "0")
         #expect(ended.status == 0, "\(ended.errors)")
         #expect(ended.errors.contains("moult sends SIGTERM to this process"))
@@ -191,10 +190,12 @@ import Testing
         #expect(try shop.value(shop.thumbs, "SELECT name FROM pragma_table_info('thumb')") == "x3")
     }
 
-    /// Starts a program that keeps a cache open, which its consumer does not release. The next release sets the cache aside.
-    private func holdingCache(_ script: String, release: String = "true") throws -> Program {
+    /// Starts a program that keeps a damaged cache open, which its consumer does not release. The next release sets the file aside.
+    private func holdingCache(_ before: String = "", release: String = "true") throws -> Program {
         try shop.store.updateBlocking(to: shop.release(2, cache: true))
-        let holder = try Program.python(script.replacing("FROM pantry", with: "FROM sqlite_schema"), shop.thumbs)
+        try Files.replace(shop.thumbs, with: Array("this is not a database".utf8))
+        let script = "import sys; f = open(sys.argv[1], 'rb'); print('ready'); sys.stdin.read()"
+        let holder = try Program.python("\(before)\n\(script)", shop.thumbs)
         #expect(holder.line() == "ready")
         try shop.set(consumers: shop.consumer("api", release: release, ["timeout": 1]))
         return holder

@@ -63,7 +63,9 @@ public struct CopyStep: Step {
             return [effect(.copy, database.name, .create(path: path, size: database.size))]
         }
         try TrustedLink.require(database, context)
-        return [effect(.copy, database.name, .replace(Replacement(database, at: path, reason)))]
+        var new = Replacement(database, at: path, reason)
+        if let restored = context.restoring { new.size = try Files.facts(restored)?.size ?? 0 }
+        return [effect(.copy, database.name, .replace(new))]
     }
 
     private func effectsOfRestore(_ restored: RestoredTable, _ context: PlanContext) throws -> [Effect] {

@@ -49,10 +49,12 @@ enum DiskSpace {
         case .replace(let content):
             let (path, new) = (content.path, content.size)
             let old = try size(path)
+            // The content of a set is also kept until the end, for recovery.
+            let restored = content.reason == .restored ? new : 0
             // A copy of the old content, which may be kept, and the pages in the journal or the `-wal`. In WAL mode, these are the
             // new ones.
             let isWAL = try Files.factsThroughLinks(layout.file(path + "-wal")) != nil
-            return old + (isWAL ? new : old) + max(0, new - old)
+            return old + (isWAL ? new : old) + max(0, new - old) + restored
         default: return 0
         }
     }

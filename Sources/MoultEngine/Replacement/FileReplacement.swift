@@ -217,7 +217,9 @@ package struct FileReplacement {
             .notReplaceable, .refused, what: "nothing to undo for \(file.name)",
             why: isThere
                 ? why : "`moult replace` keeps old copies in \(file.sets.directory), which does not exist",
-            now: "Specify the file that was replaced."
+            now: (isThere
+                ? "To see the old contents: \(shellLine(["moult", "replace", "--list", file.name]))."
+                : "Specify the file that was replaced.")
                 + (others.isEmpty
                     ? "" : " In the same directory, there are old copies of \(others.joined(separator: ", "))."))
     }

@@ -15,7 +15,7 @@ struct ConsumerShop {
     var store: Store { Store(at: root) }
     var layout: StoreLayout { get throws { try StoreLayout(root: root) } }
     var pantry: String { "\(root)/pantry.db" }
-    /// A cache, which is set aside when its schema changes.
+    /// A cache.
     var thumbs: String { "\(root)/thumbs.db" }
 
     init() throws {
