@@ -1,5 +1,5 @@
 """The apps that write to a store during a flow, its recovery and its undo, and the conditions for the result."""
-import os
+import glob, os
 
 import look, trial
 from harness import rows
@@ -55,15 +55,23 @@ def written(apps):
     return [rows.row(table, values, values.values()) for table, values in apps.rows()]
 
 
-def recover(world, fault, number, apps, ending, store=()):
-    """Recovers the store, or undoes the update, while the apps write; then they end."""
+def require_ending(fault, ending):
     if ending not in {0, 75, trial.KILLED} | (trial.OLD | UNDECIDED if fault.action in ("EIO", "ENOSPC") else set()):
         raise Wrong(f"beside apps, the command exited with {ending}")
+
+
+def recover(world, fault, number, apps, ending):
+    """Recovers the store, or undoes the update, while the apps write; then they end."""
+    require_ending(fault, ending)
     if ending in UNDECIDED:
-        command = ["recover", *(["--undo"] if fault.undoes else []), "-q", *store]
+        command = ["recover", *(["--undo"] if fault.undoes else []), "-q"]
         status = world.strike(command, *delay(number), *watching(apps))["ending"] if fault.delays else world.run(*command)
         if status not in ({0, 3, 75} if fault.undoes else {0, 75}):
             raise Wrong(f"beside apps, {' '.join(command)} exited with {status}")
+    end(world, fault, apps)
+
+
+def end(world, fault, apps):
     world.apps, errors = None, ended(apps)
     # A power cut kills the apps, too.
     if errors and not fault.cuts:
@@ -106,19 +114,16 @@ def on_file(world, number):
     return world.apps
 
 
-def check_file(world, fault, number, apps, ending):
-    """Recovers the replacement of a file, or undoes it, while the app writes; then the app ends, and each of its rows must be in the
-    file or in quarantine."""
-    store = world.path("files/.app.db.moult")
-    recover(world, fault, number, apps, ending if os.path.exists(os.path.join(store, "moult.json")) else 0, ["--store", store])
-    if os.path.exists(store):
-        world.must("recover", "-q", "--store", store)
+def check_file(world, fault, apps, ending):
+    """Ends the app that has written to a file beside `moult replace` or its undo: each of its rows must be in the file or in a set."""
+    require_ending(fault, ending)
+    end(world, fault, apps)
     check_rows_of_file(world, apps)
 
 
 def check_rows_of_file(world, apps):
-    store = world.path("files/.app.db.moult")
-    found = [rows.Place("database", "app.db", world.path("files/app.db")), *(rows.sets(store) if os.path.exists(store) else [])]
+    kept = sorted(glob.glob(world.path("files/.app.db.moult/*/app.db")))
+    found = [rows.Place("database", "app.db", world.path("files/app.db")), *(rows.Place("quarantine", path, path) for path in kept)]
     missing = [wanted for wanted in written(apps) if not any(place.count(wanted) for place in found)]
     if missing:
         raise Wrong(f"rows are lost: {rows.text(missing)}")
