@@ -29,10 +29,10 @@ extension PlanContext {
         let before = installedDatabase(at: path)
         switch try store.look(path) {
         case .nothing:
-            guard let owner = try owner(at: path), owner.holdsAppData, !policy.takeOver.contains(database.name) else {
-                return .nothing
-            }
-            return .missing(owner)
+            guard let owner = try owner(at: path), owner.holdsAppData else { return .nothing }
+            // A reset creates a database of the installed release again; for another one, a take-over is the consent.
+            let isAllowed = before == nil && policy.takeOver.contains(database.name)
+            return isAllowed ? .nothing : .missing(owner)
         case .sealedLink: return .generationLink
         case .link(let target):
             if let before, before.holdsAppData, before.kind != database.kind, !database.kind.isMigrated {
