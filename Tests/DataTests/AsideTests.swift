@@ -20,12 +20,15 @@ import Testing
         for name in Self.names { try Files.writeNew(Array("secret \(name)".utf8), to: shop.path(name)) }
     }
 
+    /// Returns the text of a file; nil if it is missing or is a database of moult.
+    private static func text(_ path: String) throws -> String? {
+        guard let size = try Files.facts(path)?.size, size < 1000 else { return nil }
+        return try Files.read(path, limit: 1000).map { String(decoding: $0, as: UTF8.self) }
+    }
+
     /// Returns the files of the app's set below a directory.
     private func set(_ directory: String) throws -> [String] {
-        try Self.names.filter {
-            try Files.read("\(directory)/\($0)", limit: 1000).map { String(decoding: $0, as: UTF8.self) }
-                == "secret \($0)"
-        }
+        try Self.names.filter { try Self.text("\(directory)/\($0)") == "secret \($0)" }
     }
 
     private func expectReset(_ note: Comment? = nil) throws {
@@ -110,6 +113,38 @@ import Testing
             }
         }
         #expect(struck > 10)
+    }
+
+    /// The app has emptied its -wal and removed it, and its next connection may have made another one.
+    @Test(.tags(.thorough), arguments: ["new", nil], ["recover", "recover --undo"])
+    func `a sidecar that an app has replaced since a kill is not joined with the file`(
+        content: String?, recovery: String
+    ) throws {
+        var tried = 0
+        for number in 1...12 {
+            let world = try AsideTests()
+            try world.begin()
+            let ended = try Shell.run(
+                [
+                    "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat2", "-e",
+                    "inject=renameat2:signal=SIGKILL:when=\(number)", Shop.command(),
+                ] + Self.words + ["--store", world.shop.store])
+            if ended.status == 0 { break }
+            guard let begun = try world.shop.kept("app").first, try world.set(world.shop.store) == Self.names,
+                try Files.facts("\(begun.directory)/app.db-wal") != nil
+            else { continue }
+            tried += 1
+            try Files.remove(world.shop.path("app.db-wal"))
+            if let content { try Files.writeNew(Array(content.utf8), to: world.shop.path("app.db-wal")) }
+            try #require(try world.shop.moult(recovery.split(separator: " ").map(String.init)).status == 0)
+            let place = recovery == "recover" ? try world.shop.onlyKept("app").directory : world.shop.store
+            #expect(try Self.text("\(place)/app.db") == "secret app.db")
+            #expect(try Self.text("\(place)/app.db-wal") == content, "killed at rename \(number)")
+            // The old one is not lost either.
+            let names = try Files.list(begun.directory).map { "\(begun.directory)/\($0)" }
+            #expect(try names.contains { try Self.text($0) == "secret app.db-wal" }, "\(names)")
+        }
+        #expect(tried > 0)
     }
 
     @Test func `the new file gets the owner, group and mode of the old one`() throws {

@@ -1,7 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
-internal import MoultTrust
 internal import StepKit
 
 /// After the switch, checks that the app's path leads to the verified file, and that no sidecar changes what SQLite reads.

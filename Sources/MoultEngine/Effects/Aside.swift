@@ -63,23 +63,28 @@ final class Aside: WritableEffect {
             (undone.reason, undone.why) = (.undone, "an undo after a crash put the earlier file back")
             try Self.move(place, to: undone.freeDirectory(set), undone, Self.lease(on: place))
         }
-        // A process that opens the file waits until this ends. Sidecars without their file do not belong to the one that was created.
-        let lease = isMoved ? try Self.lease(on: kept("")) : nil
-        try withExtendedLifetime(lease) {
-            for suffix in SidecarSuffixes.all where try Files.facts(kept(suffix)) != nil {
-                if try Self.isSame(kept(suffix), place + suffix) {
-                    try Files.remove(kept(suffix))
-                } else if try isMoved || !hasTakenPlace {
-                    _ = try Files.renameIfFree(kept(suffix), to: place + suffix)
-                }
-            }
-            if isMoved {
-                if try isLink() { try Files.remove(place) }
-                guard try Files.renameIfFree(kept(""), to: place) else { throw Self.inUse(place) }
-            }
+        let suffixes = try SidecarSuffixes.all.filter { try Files.facts(kept($0)) != nil }
+        if try isMoved || Files.facts(place) == nil {
+            // A process that opens the file waits until this ends.
+            let lease = isMoved ? try Self.lease(on: kept("")) : nil
+            try withExtendedLifetime(lease) { try putBack(suffixes, isMoved: isMoved) }
         }
+        // Until the main file is moved, a sidecar in the set is a second name. If the app has removed its own name since, the file does
+        // not belong to the main file any more, and stays in the set.
+        for suffix in suffixes where try Self.isSame(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }
         for changed in [Files.directory(of: place), set] { try Files.syncDirectory(changed) }
         try Removable(emptied: set)?.remove()
+    }
+
+    /// Gives the sidecars their names beside the main file, and then moves that file back.
+    private func putBack(_ suffixes: [String], isMoved: Bool) throws {
+        let free = try suffixes.filter { try Files.facts(place + $0) == nil }
+        for suffix in free { try Self.link(kept(suffix), place + suffix) }
+        guard isMoved else { return }
+        if try isLink() { try Files.remove(place) }
+        if try Files.renameIfFree(kept(""), to: place) { return }
+        for suffix in free { try Files.remove(place + suffix) }
+        throw Self.inUse(place)
     }
 
     func release() throws { lease = nil }
@@ -122,16 +127,17 @@ final class Aside: WritableEffect {
         let kept = "\(set)/\(record.keptName)"
         let isMoved = try Files.facts(kept) != nil
         var sidecars: [(String, kept: String)] = []
-        for suffix in SidecarSuffixes.all where try Files.facts(place + suffix) != nil {
+        for suffix in SidecarSuffixes.all {
+            // An app has replaced or removed the sidecar since an attempt before a crash, so that one must not be read with the file.
+            if try !isMoved && Files.facts(kept + suffix) != nil && !isSame(place + suffix, kept + suffix) {
+                try Files.rename(kept + suffix, to: Files.firstFree("\(kept)\(suffix).earlier"))
+            }
+            guard try Files.facts(place + suffix) != nil else { continue }
             let isKept = try isSame(place + suffix, kept + suffix)
             // After the main file was moved, other sidecars belong to the file of an app.
             if isMoved, !isKept { continue }
-            let name = isKept ? kept + suffix : try Files.firstFree(kept + suffix)
-            if !isKept, try !Files.hardLinkIfPossible(place + suffix, at: name) {
-                try Files.copy(place + suffix, to: name, mode: 0o600)
-                try Files.syncFile(name)
-            }
-            sidecars.append((place + suffix, name))
+            if !isKept { try link(place + suffix, kept + suffix) }
+            sidecars.append((place + suffix, kept + suffix))
         }
         try sync(set)
         if !isMoved, try Files.facts(place) != nil {
@@ -146,6 +152,13 @@ final class Aside: WritableEffect {
         }
         for (sidecar, _) in sidecars { try Files.remove(sidecar) }
         try Files.syncDirectory(Files.directory(of: place))
+    }
+
+    /// Gives a file a second name, or makes a copy where the file system has no hard links.
+    private static func link(_ file: String, _ name: String) throws {
+        if try Files.hardLinkIfPossible(file, at: name) { return }
+        try Files.copy(file, to: name, mode: 0o600)
+        try Files.syncFile(name)
     }
 
     /// Returns whether two names lead to the same file, or to files with the same content, as in a copy of the store.

@@ -1,9 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultLibc
 internal import MoultSQLite
 internal import MoultStore
-internal import MoultTrust
 internal import StepKit
 
 extension WritableEffects {

@@ -1,7 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
-internal import MoultTrust
 internal import StepKit
 
 /// The staged files of an update in progress, and its journal.

@@ -82,8 +82,6 @@ final class FileRewrite {
         if !rules.isEmpty {
             try Files.copy(self.new, to: pristine, mode: 0o600)
             transfer = RowTransfer(rules: rules, rejects: transfer.rejects)
-        }
-        if !rules.isEmpty {
             let (old, source) = (try openCopy(copy), try openSource())
             self.source = source
             try watcher.stoppingStatements { try carry(from: old) }
