@@ -36,9 +36,11 @@ package enum SidecarSuffixes {
 package let releaseTable = "moult_release"
 /// The table of rows that did not fit into a new release.
 package let rejectedTable = "moult_rejected"
+/// The table with the update that a database is part of, until the update has ended.
+package let transactionTable = "moult_transaction"
 /// The tables that moult adds to databases. They are not part of a database's content or schema: a release can contain them if
 /// it was made from a database in a store.
-package let ownTables: Set<String> = [releaseTable, rejectedTable]
+package let ownTables: Set<String> = [releaseTable, rejectedTable, transactionTable]
 
 extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {
     package init(stringLiteral text: String) { self.init(text) }

@@ -151,14 +151,7 @@ extension PlanContext {
     }
 
     /// Returns the error for a user database that lacks parts of the schema that the app needs.
-    public func schemaMisfit(_ lack: String, at place: String) -> MoultError {
-        MoultError(
-            .userDatabase, .refused,
-            what: "the user database \(place) does not fit release \(release.version): \(lack)",
-            why: "no migration of the release changes that, and the app may fail",
-            now: "Nothing was changed. The publisher must add a migration, or set \"schema\": \"app\" "
-                + "if the app itself changes the schema.")
-    }
+    public func schemaMisfit(_ lack: String, at place: String) -> MoultError { release.schemaMisfit(lack, at: place) }
 
     /// Returns the error for a missing database that must not be recreated.
     public func missing(_ database: Database, at path: String) -> MoultError {
@@ -189,6 +182,16 @@ extension Database {
 }
 
 extension Manifest {
+    /// Returns the error for a user database that lacks parts of the schema that the app needs.
+    public func schemaMisfit(_ lack: String, at place: String) -> MoultError {
+        MoultError(
+            .userDatabase, .refused, what: "the user database \(place) does not fit release \(version): \(lack)",
+            why: "no pending migration of the release changes that, and the app may fail",
+            now: "Nothing was changed. If a program set user_version without the migration, set it back, and apply again. "
+                + "Otherwise the publisher must add a migration, or set \"schema\": \"app\" "
+                + "if the app itself changes the schema.")
+    }
+
     /// Returns the error for migrations that do not result in the schema of the template.
     public func migrationMisfit(_ why: String, of database: Database) -> MoultError {
         MoultError(

@@ -25,6 +25,9 @@ public struct PrepareContext: Sendable {
         public init(_ what: String, done: Int, total: Int) { (self.what, self.done, self.total) = (what, done, total) }
     }
 
+    /// The ID of the transaction.
+    public var transaction: String { staging.pathParts().last.map { String($0) } ?? staging }
+
     /// Creates a context for preparing; tests of steps use this.
     public init(
         plan: PlanContext, staging: String, stagedGeneration: String,

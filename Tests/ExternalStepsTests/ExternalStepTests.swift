@@ -34,7 +34,7 @@ import Testing
             apply: """
                 echo '{"reply":"intent","id":7,"intent":{"path":"GRANTED/file"}}'; read -r ack
                 test "$ack" = '{"message":"intentAck","id":7}' || exit 9
-                grep -q '"record":"intent"' STORE/.moult/transactions/*/journal.jsonl || exit 8
+                test -s STORE/.moult/transactions/*/intent-1 || exit 8
                 echo done > GRANTED/file; echo '{"reply":"result"}'
                 """)
         let world = try StepWorld(program)

@@ -117,7 +117,7 @@ import Testing
         Case(
             what: "forges the journal in prepare",
             prepare:
-                "echo '{\"record\":\"committed\"}' >> STORE/.moult/transactions/*/journal.jsonl || exit 4; \(result)",
+                "cd STORE/.moult/transactions/* && mv plan.json decided.json || exit 4; \(result)",
             says: "it ended with status 4 and without a result; on standard error: "),
         Case(
             what: "opens the mode of a file in apply", plan: Programs.planned("x", writes: ["GRANTED"]),

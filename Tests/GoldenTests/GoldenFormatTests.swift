@@ -72,10 +72,10 @@ import Testing
         #expect(try Plan(json: plan.json, source: "again") == plan)
         #expect(plan.to.version == Version(2, 0, 0))
         #expect(plan.effects.contains { if case .migrate = $0.change { true } else { false } })
-        let store = try GoldenStore("installed")
-        let ended = try Shell.run([
-            BuiltMoult.path(), "apply", "--store", store.root, "--plan", golden.path("update.plan"),
-        ])
+        let scratch = try Scratch()
+        let store = scratch.path("store")
+        try Store(at: store).updateBlocking(to: golden.release(1))
+        let ended = try Shell.run([BuiltMoult.path(), "apply", "--store", store, "--plan", golden.path("update.plan")])
         #expect(ended.status == 4, "\(ended)")
     }
 }

@@ -20,9 +20,9 @@ struct PowerCutTests {
     /// Each of these syncs is needed: without it, the model finds a possible loss. This also shows that the model can
     /// detect problems.
     @Test(arguments: [
-        (Flow.install, ["/journal.jsonl", "/generation/food.db", "/generation", ".moult/generations", ""], [String]()),
-        (.update, [".moult"], []), (.rewrite, ["/journal.jsonl", ".moult/transactions"], []),
-        (.migration, ["/journal.jsonl", "/0002.sql", "/unpacked/m", "user.db"], [""]),
+        (Flow.install, ["/.decided.json.moult-new", "/generation/food.db", "/generation", ".moult/generations", ""], [String]()),
+        (.update, [".moult"], []), (.rewrite, ["/.decided.json.moult-new", ".moult/transactions"], []),
+        (.migration, ["/.decided.json.moult-new", "/0002.sql", "/unpacked/m", "user.db"], [""]),
     ])
     func `the model detects a missing sync`(flow: Flow, always: [String], last: [String]) throws {
         let examination = try Examination(flow)

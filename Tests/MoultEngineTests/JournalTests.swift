@@ -1,33 +1,49 @@
 import MoultBasics
+import StepKit
 import TestSupport
 import Testing
 
 @testable import MoultEngine
 
 @Suite struct JournalTests {
-    /// After a crash or a full disk in the middle of a line, later lines are still read.
-    @Test(arguments: ["{\"record\":\"intent\",\"eff", "{", "{\"record\":\"committed\"}"])
-    func `lines after a torn line are read`(_ torn: String) throws {
-        let scratch = try Scratch()
-        let journal = Journal(in: scratch.path)
-        try journal.attempt()
-        try Shell.must(["sh", "-ec", "printf %s \"$1\" >> \"$2\"", "sh", torn, journal.path])
-        try journal.attempt()
-        try journal.attempt()
-        let state = try journal.read()
-        #expect(state.attempts == 3)
-        #expect(!state.isOver)
+    private let scratch: Scratch
+    private let journal: Journal
+
+    init() throws {
+        scratch = try Scratch()
+        journal = Journal(directory: try scratch.directory("20260101000000-0a0b0c0d"))
     }
 
-    /// A power failure may lose a page of an unsynced line and keep the next line. If a record was synced after the
-    /// damaged line, the cause is not a power failure, and the journal must not be used.
-    @Test func `a journal with a lost page is not used`() throws {
-        let scratch = try Scratch()
-        let journal = Journal(in: scratch.path)
-        try Shell.must(["sh", "-ec", "head -c 4096 /dev/zero > \"$1\"; echo '\"}' >> \"$1\"", "sh", journal.path])
-        try journal.releasing("app")
+    private func sh(_ script: String) throws { try Shell.must(["sh", "-ec", script], in: journal.directory) }
+
+    @Test func `attempts, consumers and intents are read in order`() throws {
+        let effects = (1...12).map {
+            Effect(step: "test", phase: .copy, database: "db\($0)", .keep(why: "\($0)"))
+        }
+        for (number, effect) in effects.enumerated() {
+            try journal.attempt()
+            try journal.releasing("app \(number)/x")
+            try journal.intend(.string("\(number)"), for: effect)
+        }
+        let state = try journal.read()
+        #expect(state.attempts == 12)
+        #expect(state.released == (0..<12).map { "app \($0)/x" })
+        #expect(state.intents.map(\.intent) == (0..<12).map { .string("\($0)") })
+        #expect(state.decided == nil)
+    }
+
+    /// Nothing relies on a plan before the decision, so a power failure may lose any part of it.
+    @Test(arguments: ["", "{", "{\"plan\": 1}"])
+    func `a torn plan counts as not written`(_ torn: String) throws {
+        try sh("printf %s '\(torn)' > plan.json")
         #expect(try journal.read().plan == nil)
-        try journal.attempt()
+        #expect(try journal.read().decided == nil)
+    }
+
+    /// A record has its name only when it is complete, so damage in it has another cause than a crash.
+    @Test(arguments: ["decided.json", "intent-1", "undoing.json"])
+    func `a damaged record is not used`(_ name: String) throws {
+        try sh("printf '{' > \(name)")
         #expect(throws: MoultError.self) { try journal.read() }
     }
 }

@@ -30,7 +30,7 @@ import Testing
         return try Shell.run(prefix + [BuiltMoult.path()] + words + ["--store", store])
     }
 
-    /// Writes the journal of a decided update with one effect, which recovery would perform.
+    /// Writes the record of a decided update with one effect, which recovery would perform.
     @discardableResult
     private func plant(_ change: JSON) throws -> String {
         let file = scratch.path("plan.json")
@@ -47,9 +47,8 @@ import Testing
         }
         let directory = "\(store)/.moult/transactions/\(plan["plan"]?.string ?? "")"
         try Shell.must(["mkdir", "-p", "\(directory)/generation", "\(directory)/waiting"])
-        let begin = JSON.object([.init("record", "begin"), .init("plan", .object(members))])
-        try Files.writeNew(
-            Array("\(begin.line)\n{\"record\":\"decided\",\"inodes\":{}}\n".utf8), to: "\(directory)/journal.jsonl")
+        let decided: JSON = ["plan": .object(members), "markers": [:]]
+        try Files.writeNew(Array(decided.line.utf8), to: "\(directory)/decided.json")
         return directory
     }
 
@@ -88,7 +87,7 @@ import Testing
         try Shell.must(["chmod", "-R", "a+rwX", store])
         let ended = try moult(["sql", "SELECT 1"], as: 4001)
         #expect(ended.status == 0, "\(ended)")
-        #expect(try Files.facts("\(directory)/journal.jsonl") != nil)
+        #expect(try Files.facts("\(directory)/decided.json") != nil)
         #expect(try Files.facts("\(store)/food.db") != nil)
     }
 

@@ -24,7 +24,7 @@ import Testing
         ".moult/quarantine/*/diary.db", "food.db-journal", "app.db-journal", "app.db-wal", "app.db-shm",
         "diary.db-journal", "diary.db-wal", "diary.db-shm", ".moult/current/food.db-wal",
         ".moult/quarantine/*/diary.db-wal",
-        ".moult/transactions/20260101000000-0a0b0c0d/journal.jsonl",
+        ".moult/transactions/20260101000000-0a0b0c0d/decided.json",
     ]
 
     private var verbs: [[String]] {

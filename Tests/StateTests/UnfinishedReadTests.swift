@@ -34,7 +34,7 @@ import Testing
                 rm -rf store; cp -a base store
                 if strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
-                if grep -q '"decided"' store/.moult/transactions/*/journal.jsonl; then echo $number > decision; exit 0; fi
+                if ls store/.moult/transactions/*/decided.json > found 2> /dev/null; then echo $number > decision; exit 0; fi
             done
             exit 8
             """)
@@ -71,18 +71,16 @@ import Testing
             ["python3", "-", try journal()],
             input: """
                 import json, sys
-                lines = open(sys.argv[1]).read().splitlines()
-                first = json.loads(lines[0])
-                plan = first["plan"]
+                record = json.load(open(sys.argv[1]))
+                plan = record["plan"]
                 \(script)
-                lines[0] = json.dumps(first)
-                open(sys.argv[1], "w").write("\\n".join(lines) + "\\n")
+                json.dump(record, open(sys.argv[1], "w"))
                 """)
     }
 
     private func journal() throws -> String {
         let directory = "\(store)/.moult/transactions"
-        return "\(directory)/\(try #require(try Files.list(directory).first))/journal.jsonl"
+        return "\(directory)/\(try #require(try Files.list(directory).first))/decided.json"
     }
 
     /// Copies the store through an archive, and returns the name of the copy.
@@ -208,7 +206,7 @@ import Testing
             for number in $(seq 30); do
                 strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-1.0.0.json && exit 9
-                if grep -q '"decided"' store/.moult/transactions/*/journal.jsonl && ! [ -e store/.moult/current ]; then exit 0; fi
+                if ls store/.moult/transactions/*/decided.json > found 2> /dev/null && ! [ -e store/.moult/current ]; then exit 0; fi
                 rm -rf store; moult init -q store --product org.example.test
             done
             exit 8

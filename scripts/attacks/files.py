@@ -137,7 +137,7 @@ def links_as_directories(arena):
     first, second = arena.shop("1.0.0"), arena.shop("2.0.0")
     arena.store(first)
     arena.directory("victim/transactions/20260101000000-00000000")
-    arena.write("victim/transactions/20260101000000-00000000/journal.jsonl", "{}")
+    arena.write("victim/transactions/20260101000000-00000000/decided.json", "{}")
     for name in ("transactions", "quarantine", "downloads", "leases", "feed", "keys", "generations"):
         path = f"store/.moult/{name}"
         if os.path.lexists(path):
@@ -222,7 +222,7 @@ def apply_finishes_behind_link(arena):
 def journal_names_other_files(arena):
     arena.interrupted()
     arena.held = []
-    for journal in pathlib.Path("store/.moult/transactions").glob("*/journal.jsonl"):
+    for journal in pathlib.Path("store/.moult/transactions").glob("*/decided.json"):
         text = journal.read_text()
         for path in ("shop.db", "notes.db", "food.db"):
             text = text.replace(f'"{path}"', f'"../victim/out.db"').replace(f'store/{path}"', 'victim/out.db"')

@@ -54,7 +54,7 @@ struct WritableStaging {
                 ReleaseMarker.insert,
                 [
                     .text(context.plan.release.version.description), .integer(Int64(context.plan.release.sequence)),
-                    .text(database.sha256),
+                    .text(database.sha256), .text(context.transaction),
                 ])
         }
         try connection.close()

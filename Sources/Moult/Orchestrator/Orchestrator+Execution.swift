@@ -95,21 +95,19 @@ extension Orchestrator {
         }
         var result = Result(plan: plan, recovered: recovered, generation: plan.to.generation)
         (result.rows, result.pending) = (outcome.rows, outcome.postponed)
-        var isRecorded = false
-        warning {
+        var unrecorded: (any Error)?
+        do {
             try ReplayGuard.note(plan, transaction)
-            try transaction.journal.end("committed")
             try Removable.keepDisplaced(by: plan, transaction)
             result.kept = try QuarantineShelf(layout: layout, settings: prepared.store.settings).sets(of: plan.id)
             try record(plan, stopwatch, failure: nil, result)
-            isRecorded = true
-        }
+        } catch { unrecorded = error }
         // The update is complete without this record, which only saves a check later.
         warning { try remember(plan) }
         cleanSteps(.done, prepared, transaction)
         let failures = calls.reload(.installed, all: true)
-        // If recording failed, the next command does it, and needs the journal.
-        if isRecorded { warning { try transaction.remove() } }
+        if let unrecorded { throw Self.unrecorded(plan, unrecorded) }
+        warning { try transaction.remove() }
         if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, stopwatch, because: failure) }
         warning {
             let settings = try prepared.store.settings
@@ -118,12 +116,9 @@ extension Orchestrator {
             if plan.from != nil {
                 result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation)
             }
-            // Recovery of an update that was not recorded reads the replaced generation.
             let shelf = QuarantineShelf(layout: layout, settings: settings)
-            if isRecorded {
-                result.collected = try Collector(layout: layout, settings: settings).collect(by: plan.id)
-                if !result.collected.removed.isEmpty { result.kept = try shelf.sets(of: plan.id) }
-            }
+            result.collected = try Collector(layout: layout, settings: settings).collect(by: plan.id)
+            if !result.collected.removed.isEmpty { result.kept = try shelf.sets(of: plan.id) }
             try shelf.collectRows()
             result.quarantine = try shelf.enforceLimit()
             result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
@@ -207,6 +202,13 @@ extension Orchestrator {
             cause: reason)
     }
 
+    /// Returns the error for an update that is complete but not recorded. The next command records it, and needs its journal.
+    private static func unrecorded(_ plan: Plan, _ error: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "\(plan.to.version) is installed, but the \(plan.title) could not be recorded", why: "\(error)",
+            now: "Fix the cause, then run: moult recover", cause: error)
+    }
+
     /// Rolls back a release that an essential consumer cannot reload. Returns the error to report.
     func withdraw(_ plan: Plan, _ stopwatch: Stopwatch, because failure: ConsumerCalls.Failure) -> MoultError {
         let consumer = "the consumer \(failure.consumer.name)"
@@ -247,6 +249,19 @@ extension Orchestrator {
         return MoultError(
             .consumer, .undone, what: "the update to \(plan.to.version) was rolled back: \(consumer) did not reload",
             why: failure.reason, now: "Fix that program, then remove the hold: moult unhold \(plan.to.version)")
+    }
+
+    /// Throws if a database does not have the content of an update that recovery has finished. Nothing is left to recover: what is wrong
+    /// with the database is reported when the release is applied again.
+    func requireComplete(_ recovered: [CrashRecovery.Result]) throws {
+        for result in recovered {
+            guard let left = result.left.first else { continue }
+            let again = result.finished?.manifestPath.map { ["moult", "apply", $0] } ?? ["moult", "apply"]
+            throw MoultError(
+                .stuck, .stuck, what: "\(result.text), but \(left.place) stays as it is",
+                why: [left.error.what, left.error.why].compactMap(\.self).joined(separator: ": "),
+                now: "When the cause is gone, apply the release again: \(shellLine(again))", cause: left.error)
+        }
     }
 
     /// If an essential consumer cannot reload an update that recovery has finished, rolls it back and throws the error, as if

@@ -202,7 +202,9 @@ package struct Orchestrator: Sendable {
         try snapshot().checkSettings()
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        let recovery = try recovery(snapshot())
+        let store = snapshot()
+        try store.requireOwnFormat()
+        let recovery = try recovery(store)
         if let generation = try Generation.repairPointer(layout) {
             watcher.tell(.warning("\(layout.current) was recreated: \(generation) is in service"))
         }
@@ -213,6 +215,7 @@ package struct Orchestrator: Sendable {
         // The history is repaired last, because `rebuildHolds` must still see whether it has unreadable lines.
         warning { try repairHistory(moved) }
         try withdrawFailed(results)
+        try requireComplete(results)
         return results
     }
 
@@ -283,11 +286,15 @@ package struct Orchestrator: Sendable {
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let store = snapshot()
+        try store.requireOwnFormat()
         let recovery = try recovery(store)
+        let moved = try History.moveAway(layout)
         return try refusingDamage {
             let recovered = try recovery.recover()
+            if moved != nil { warning { try repairHistory(moved) } }
             try LeaseFile.refresh(layout)
             try withdrawFailed(recovered)
+            try requireComplete(recovered)
             return try body(recovered.isEmpty ? store : snapshot(), recovered)
         }
     }

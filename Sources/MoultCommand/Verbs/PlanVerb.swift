@@ -2,6 +2,7 @@ internal import Moult
 internal import MoultBasics
 internal import MoultEngine
 internal import MoultPublish
+internal import MoultStore
 
 /// `moult plan`: shows what applying a release would do.
 enum PlanVerb {
@@ -85,9 +86,12 @@ enum PlanVerb {
         }
     }
 
-    /// Returns the changes inside the databases; nil if they were not requested, or nothing is installed to compare with.
+    /// Returns the changes inside the databases; nil if they were not requested, or no other release is installed
+    /// to compare with.
     private static func contents(of plan: Plan, _ path: String, _ call: Call) throws -> ReleaseDiff? {
-        guard call.has(deep), plan.changesStore, plan.from != nil else { return nil }
+        guard call.has(deep), plan.changesStore, let from = plan.from, from.generation != plan.to.generation else {
+            return nil
+        }
         let (before, after) = (try call.installedSubject(), try call.subject(path))
         try call.confine(to: before, after)
         return try call.orchestrator().refusingDamage { try call.compare(before, after) }

@@ -25,18 +25,20 @@ struct ContentTransfer {
     let keepsUnselectableRows: Bool
     /// Whether nothing is carried over, not even the records of rejected rows.
     private let carriesNothing: Bool
+    /// The marker of the old content at the decision, when an update is recovered: then nothing is refused any more.
+    private let decided: HeldMarker?
     /// Returns the shipped file and the rules for content whose digest is not that of the installed release; nil if no kept
     /// release has that digest, or if the whole content is kept. A set restored from quarantine, for example, may have the content of an earlier release.
     let contentOf: (_ digest: String) throws -> (file: String, rules: [Preservation.Rule])?
 
     init(
         database: Database, release: Version, old: Old, rules: [Preservation.Rule], acceptsUnpreserved: Bool,
-        keepsUnselectableRows: Bool, carriesNothing: Bool,
+        keepsUnselectableRows: Bool, carriesNothing: Bool, decided: HeldMarker?,
         contentOf: @escaping (String) throws -> (file: String, rules: [Preservation.Rule])?
     ) {
         (self.database, self.release, self.old, self.rules) = (database, release, old, rules)
         (self.acceptsUnpreserved, self.keepsUnselectableRows) = (acceptsUnpreserved, keepsUnselectableRows)
-        (self.carriesNothing, self.contentOf) = (carriesNothing, contentOf)
+        (self.carriesNothing, self.decided, self.contentOf) = (carriesNothing, decided, contentOf)
     }
 
     /// Whether the file existed before moult.
@@ -62,6 +64,10 @@ struct ContentTransfer {
             case .text(let digest)? = try live.scalar(ReleaseMarker.digest), let content = try contentOf(digest)
         {
             (transfer.old, transfer.rules) = (.shipped(content.file), content.rules)
+        }
+        if let decided, !carriesNothing, try TransactionMarker.read(live) != decided.transaction {
+            transfer.old = .foreign
+            displacement?.keepAsForeign()
         }
         return try transfer.carry(from: live, to: new, displacement)
     }
@@ -224,17 +230,17 @@ struct ContentTransfer {
     private func rowRule(
         _ rule: Preservation.Rule, _ placement: Database.Preserve, _ new: Connection
     ) throws -> RowRule {
-        var mayBlock = placement.onReject == .block
+        var (mayBlock, mayFail) = (placement.onReject == .block, placement.onConflict == .fail)
         // The whole file is kept, so a row that does not fit must not block the first release.
         if case .foreign = old { mayBlock = false }
+        if decided != nil { (mayBlock, mayFail) = (false, false) }
         // An older release may lack columns of a newer one, even under another name.
         let known = try RenamedTables.columns(of: placement.table, in: new)
         return RowRule(
             table: rule.table, conditions: rule.conditions,
             columns: rule.columns { known.contains(SQLName($0)) },
             earlierRenames: rule.earlierRenames,
-            onConflict: placement.onConflict == .keepUser
-                ? .keepUser : placement.onConflict == .keepNew ? .keepNew : .fail,
+            onConflict: placement.onConflict == .keepNew ? .keepNew : mayFail ? .fail : .keepUser,
             onReject: mayBlock ? .block : .record)
     }
 

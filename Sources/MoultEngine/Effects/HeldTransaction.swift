@@ -30,10 +30,8 @@ final class HeldTransaction {
         try connection.close()
     }
 
-    /// Returns whether the transaction was committed although `commit` threw an error. Throws if that cannot be known.
-    func isCommitted(despite error: any Error) throws -> Bool {
+    func endFailedCommit(_ error: any Error) throws {
         if !isCommitted { try connection.endFailedCommit(error) }
-        return isCommitted
     }
 
     /// Rolls the transaction back, unless it was committed.

@@ -193,12 +193,11 @@ final class LockedDatabase {
         }
     }
 
-    /// The schema version of the locked content. A backup increases it.
-    var schemaVersion: Int64 {
-        get throws {
-            if case .wal? = lock { return try reader.int("PRAGMA schema_version") }
-            return try writer.int("PRAGMA schema_version")
-        }
+    /// The transaction that the marker in the locked content names; nil for content without a readable schema, too.
+    func marker() throws -> String? {
+        do { return try TransactionMarker.read(lockedReader) } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return nil }
     }
 
     /// The connection that may read the locked content, until `backup` is called.

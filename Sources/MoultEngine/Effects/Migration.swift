@@ -11,8 +11,14 @@ final class Migration: WritableEffect {
     let place: String
     let displacement: Displacement?
     var waitsForOthers: Bool { true }
+    private(set) var marker: HeldMarker?
+    /// The path in the plan.
+    private let path: String
+    /// The ID of the transaction.
+    private let id: String
     private let migrations: Migrations
-    private let target: Int
+    /// Returns what the schema of the release has and the database lacks.
+    private let misfit: (Connection) throws -> MoultError?
     /// The path of the copy that is made before the database changes.
     private let copy: String
     private var transaction: HeldTransaction?
@@ -23,24 +29,15 @@ final class Migration: WritableEffect {
     private let patience: Int
 
     init(
-        _ effect: Effect, place: String, migrations: Migrations, target: Int, template: String?, copy: String,
-        patience: Int, displacement: Displacement
+        _ effect: Effect, place: String, path: String, id: String, migrations: Migrations, template: String?,
+        misfit: @escaping (Connection) throws -> MoultError?, copy: String, patience: Int, displacement: Displacement
     ) {
         self.template = template
-        (self.effect, self.place, self.migrations) = (effect, place, migrations)
-        (self.target, self.copy, self.patience, self.displacement) = (target, copy, patience, displacement)
+        (self.effect, self.place, self.path, self.id, self.migrations) = (effect, place, path, id, migrations)
+        (self.misfit, self.copy, self.patience, self.displacement) = (misfit, copy, patience, displacement)
     }
 
-    /// Returns whether the database has reached the target version. Recovery uses this to tell whether the migration was
-    /// committed.
-    static func isDone(_ place: String, target: Int) throws -> Bool {
-        guard try Files.factsThroughLinks(place) != nil else { return false }
-        return try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") } >= Int64(target)
-    }
-
-    func isCommitted(despite error: any Error) throws -> Bool {
-        try transaction?.isCommitted(despite: error) ?? false
-    }
+    func endFailedCommit(_ error: any Error) throws { try transaction?.endFailedCommit(error) }
 
     /// Runs the migrations and keeps the transaction open. If they change or drop values, a copy of the original database is
     /// kept in quarantine.
@@ -61,7 +58,12 @@ final class Migration: WritableEffect {
             }
         }
         self.transaction = transaction
-        try keepOriginalIfNeeded(transaction.connection)
+        let connection = transaction.connection
+        // A program may have set `user_version` without the migration.
+        if let misfit = try misfit(connection) { throw misfit }
+        try keepOriginalIfNeeded(connection)
+        marker = HeldMarker(path: path, transaction: try TransactionMarker.read(connection))
+        try TransactionMarker.write(id, to: connection)
     }
 
     private func keepOriginalIfNeeded(_ connection: Connection) throws {
@@ -92,4 +94,16 @@ final class Migration: WritableEffect {
 
     func revert() throws { try release() }
     func release() throws { try transaction?.release() }
+}
+
+extension Manifest {
+    /// Returns the error for a user database that lacks parts of the schema of the release's file; nil if it lacks none, or if the app
+    /// itself changes the schema.
+    func schemaMisfit(
+        of database: Database, template: String, _ connection: Connection, at place: String
+    ) throws -> MoultError? {
+        guard database.schemaOwner == .release else { return nil }
+        let expected = try SchemaShape.ofContent(Connection(path: template, access: .immutable))
+        return try SchemaShape.ofContent(connection).lacks(of: expected).first.map { schemaMisfit($0, at: place) }
+    }
 }

@@ -20,11 +20,13 @@ final class Rewrite: WritableEffect {
     /// The file of the release, from which the staged file was made.
     private let template: String
     /// The record of the release in the staged file; nil if it has none.
-    private var marker: [Value]?
+    private var releaseRow: [Value]?
+    /// The path in the plan.
+    private let path: String
+    /// The ID of the transaction.
+    private let id: String
     /// Whether the staged file has another page size than the template.
     private var isRepaged = false
-    /// Returns whether the new content is in place.
-    private let isDone: () throws -> Bool
     /// How many seconds the commit waits for readers.
     private let patience: Int
 
@@ -33,30 +35,19 @@ final class Rewrite: WritableEffect {
     private var backup: BackupBox?
     /// The result of the transfer from the copy.
     private var carried: ContentTransfer.Carried?
-    /// Whether copying pages has begun: from then on, only reading the file shows whether the commit took effect.
+    /// Whether copying pages has begun.
     private var isBegun = false
-    /// The schema version of the old content. A backup increases it, so recovery can recognize old content that already has the
-    /// release's marker.
-    private var before: UInt64?
     private var isEnded = false
+    private(set) var marker: HeldMarker?
 
     init(
-        _ effect: Effect, place: String, waiting: String, copy: String, template: String, transfer: ContentTransfer,
-        displacement: Displacement, patience: Int, isDone: @escaping () throws -> Bool
+        _ effect: Effect, place: String, path: String, id: String, waiting: String, copy: String, template: String,
+        transfer: ContentTransfer, displacement: Displacement, patience: Int
     ) {
-        (self.effect, self.place, self.waiting, self.copy) = (effect, place, waiting, copy)
-        self.template = template
-        (self.transfer, self.displacement, self.isDone) = (transfer, displacement, isDone)
+        (self.effect, self.place, self.path, self.id) = (effect, place, path, id)
+        (self.waiting, self.copy, self.template) = (waiting, copy, template)
+        (self.transfer, self.displacement) = (transfer, displacement)
         self.patience = patience
-    }
-
-    static func schemaVersion(_ connection: Connection) throws -> UInt64 {
-        UInt64(bitPattern: try connection.int("PRAGMA schema_version"))
-    }
-
-    var facts: [String: UInt64] {
-        guard case .replace(let new) = effect.change, let before else { return [:] }
-        return [new.path: before]
     }
 
     // MARK: without a lock
@@ -95,8 +86,8 @@ final class Rewrite: WritableEffect {
     private func prepareStagedFile(like live: LockedDatabase, _ old: Connection) throws {
         let staged = try Connection(path: waiting, access: .readWrite)
         try requireSameEncoding(old, staged)
-        marker = nil
-        if try staged.int(ReleaseMarker.isThere) == 1 { marker = try staged.query(ReleaseMarker.row).first }
+        releaseRow = nil
+        if try staged.int(ReleaseMarker.isThere) == 1 { releaseRow = try staged.query(ReleaseMarker.row).first }
         isRepaged = false
         if let size = try live.requiredPageSize, try size != staged.header().pageSize {
             let paged = "\(waiting).paged"
@@ -124,11 +115,15 @@ final class Rewrite: WritableEffect {
         self.source = source
         carried = nil
         do {
-            carried = try source.transaction(.immediate) { try transfer.run(from: old, to: source, displacement) }
+            carried = try source.transaction(.immediate) {
+                try TransactionMarker.write(id, to: source)
+                return try transfer.run(from: old, to: source, displacement)
+            }
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
             // No table of the old file can be read, and the whole file is kept.
             if transfer.mustCarry { throw MoultError.unreadable(transfer.database, nil, error) }
             displacement?.prove([], hasContentLeft: true)
+            try source.transaction(.immediate) { try TransactionMarker.write(id, to: source) }
         }
     }
 
@@ -161,7 +156,7 @@ final class Rewrite: WritableEffect {
         guard let live else { return }
         try SoleName.require(place)
         try live.requirePlace()
-        before = UInt64(bitPattern: try live.schemaVersion)
+        marker = HeldMarker(path: path, transaction: try live.marker())
         if try live.hasChanged() { try carryAgain(live) }
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
         guard let source else { return }
@@ -199,10 +194,10 @@ final class Rewrite: WritableEffect {
 
     private func restore(_ source: Connection, from first: Connection) throws {
         try first.backup(to: source)
-        guard let marker, !isRepaged else { return }
+        guard let releaseRow, !isRepaged else { return }
         try source.transaction(.immediate) {
             try source.execute(ReleaseMarker.create)
-            _ = try source.query(ReleaseMarker.insert, marker)
+            _ = try source.query(ReleaseMarker.insert, releaseRow)
         }
     }
 
@@ -250,15 +245,12 @@ final class Rewrite: WritableEffect {
         return true
     }
 
-    func isCommitted(despite error: any Error) throws -> Bool {
-        if isEnded || !isBegun { return isEnded }
+    func endFailedCommit(_ error: any Error) throws {
+        guard isBegun, !isEnded else { return }
         // Ends the backup's transaction.
         backup?.abandon()
         backup = nil
         try live?.endFailedCommit(error)
-        // This process's own lock would block the connection that checks the file.
-        try release()
-        return try isDone()
     }
 
     func finish() throws { try release() }

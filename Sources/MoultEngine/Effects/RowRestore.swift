@@ -6,12 +6,17 @@ internal import StepKit
 /// Restores rows of one table from a set in quarantine, in one transaction, begun before the decision and committed after
 /// everything else.
 ///
-/// Repeating the restore changes nothing, because rows that already exist, in the table or the reject table, are skipped.
+/// Rows that already exist, in the table or the reject table, are skipped.
 final class RowRestore: WritableEffect {
     let effect: Effect
     let place: String
     var waitsForOthers: Bool { true }
     private(set) var fates: [RowFate] = []
+    private(set) var marker: HeldMarker?
+    /// The path in the plan.
+    private let path: String
+    /// The ID of the transaction.
+    private let id: String
     private let table: String
     /// The rule with the columns that have been renamed since the set was kept; nil if none has.
     private let rule: Preservation.Rule?
@@ -25,12 +30,12 @@ final class RowRestore: WritableEffect {
     private let patience: Int
 
     init(
-        _ effect: Effect, place: String, table: String, rule: Preservation.Rule?, source: String,
+        _ effect: Effect, place: String, path: String, id: String, table: String, rule: Preservation.Rule?, source: String,
         shipped: [(file: String, isInstalled: Bool)],
         patience: Int
     ) {
         (self.effect, self.place, self.table, self.source, self.shipped) = (effect, place, table, source, shipped)
-        (self.rule, self.patience) = (rule, patience)
+        (self.path, self.id, self.rule, self.patience) = (path, id, rule, patience)
     }
 
     func hold() throws {
@@ -39,6 +44,8 @@ final class RowRestore: WritableEffect {
             try connection.execute("BEGIN IMMEDIATE")
             let fate = try transfer(to: connection)
             fates = fate.isEmpty ? [] : [fate]
+            marker = HeldMarker(path: path, transaction: try TransactionMarker.read(connection))
+            try TransactionMarker.write(id, to: connection)
         }
     }
 
@@ -82,17 +89,7 @@ final class RowRestore: WritableEffect {
         return true
     }
 
-    func isCommitted(despite error: any Error) throws -> Bool {
-        try transaction?.isCommitted(despite: error) ?? false
-    }
-
-    /// Returns whether nothing is left to restore.
-    func isDone() throws -> Bool {
-        try hold()
-        let isDone = fates.allSatisfy { $0.carried == 0 && $0.rejected == 0 }
-        try release()
-        return isDone
-    }
+    func endFailedCommit(_ error: any Error) throws { try transaction?.endFailedCommit(error) }
 
     func revert() throws { try release() }
     func release() throws { try transaction?.release() }

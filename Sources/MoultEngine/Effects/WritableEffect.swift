@@ -16,8 +16,8 @@ protocol WritableEffect: AnyObject {
     /// Whether the effect may wait a long time for other processes' transactions. Such an effect is held first, before the
     /// databases of other effects are locked.
     var waitsForOthers: Bool { get }
-    /// Schema versions recorded with the decision, by path, from which recovery can tell what was done.
-    var facts: [String: UInt64] { get throws }
+    /// The marker that the database has while it is held; nil if it is not held. Recorded with the decision.
+    var marker: HeldMarker? { get }
 
     /// Reads the database, and prepares everything that needs no lock. Whatever can be refused is refused here.
     func examine() throws
@@ -36,8 +36,8 @@ protocol WritableEffect: AnyObject {
     /// Makes the change final, usually by SQLite's own commit. Returns whether anything was committed: then the update cannot
     /// be undone.
     func commit() throws -> Bool
-    /// Returns whether the commit took effect although it threw an error. Throws if that cannot be known.
-    func isCommitted(despite error: any Error) throws -> Bool
+    /// Ends a commit that threw an error, so that the database can be read.
+    func endFailedCommit(_ error: any Error) throws
     /// Gives apps access again.
     func finish() throws
     /// Releases the database without changes.
@@ -48,7 +48,7 @@ extension WritableEffect {
     var displacement: Displacement? { nil }
     var fates: [RowFate] { displacement?.fates ?? [] }
     var waitsForOthers: Bool { false }
-    var facts: [String: UInt64] { [:] }
+    var marker: HeldMarker? { nil }
     func examine() throws {}
     func acquire() throws {}
     func unlock() throws {}
@@ -57,6 +57,14 @@ extension WritableEffect {
     func revert() throws {}
     func stage() throws {}
     func commit() throws -> Bool { false }
-    func isCommitted(despite error: any Error) throws -> Bool { false }
+    func endFailedCommit(_ error: any Error) throws {}
     func finish() throws {}
+}
+
+/// The marker of a database at the decision.
+struct HeldMarker {
+    /// The path in the plan.
+    let path: String
+    /// The transaction that the marker names; nil if the database has no marker.
+    let transaction: String?
 }

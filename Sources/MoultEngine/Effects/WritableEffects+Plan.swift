@@ -20,38 +20,39 @@ extension WritableEffects {
     private func rewrite(_ effect: Effect) throws -> Rewrite? {
         guard case .replace(let new) = effect.change else { return nil }
         return Rewrite(
-            effect, place: place(new.path), waiting: transaction.waiting(new.path),
-            copy: Staging.held(new.path, in: transaction.directory), template: try template(new),
+            effect, place: place(new.path), path: new.path, id: transaction.id, waiting: transaction.waiting(new.path),
+            copy: Staging.held(new.path, in: transaction.directory), template: try template(new.member),
             transfer: try transfer(effect, new),
             displacement: try displacement(effect, place(new.path), rows: rows(effect, new.path)),
-            patience: transaction.patience, isDone: { [unowned self] in try isReplaced(effect, new) })
+            patience: transaction.patience)
     }
 
     /// Returns the release's file of a database: staged, or in the generation that the update makes current.
-    private func template(_ new: Replacement) throws -> String {
-        let staged = "\(transaction.generation)/\(new.member)"
+    private func template(_ member: String) throws -> String {
+        let staged = "\(transaction.generation)/\(member)"
         if try Files.facts(staged) != nil { return staged }
-        return "\(transaction.layout.generation(plan.to.generation))/\(new.member)"
+        return "\(transaction.layout.generation(plan.to.generation))/\(member)"
     }
 
     private func migration(_ effect: Effect) throws -> Migration? {
-        guard case .migrate(let path, let members, _, let target, _) = effect.change,
+        guard case .migrate(let path, let members, _, _, _) = effect.change,
             let database = effect.database.flatMap(release.database)
         else { return nil }
-        if try Migration.isDone(place(path), target: target) { return nil }
         var migrations = Migrations(
             try database.migrations.filter { members.contains($0.member) }.map {
                 try .init(name: $0.member, number: $0.number, file: "\(transaction.unpacked)/\($0.member)")
             })
         migrations.mayShrink = { [release] in release.mayShrink(database.name, table: $0, from: $1, to: $2) }
-        var templates = ["\(transaction.generation)/\(database.member)"]
+        let new = try template(database.member)
+        var templates = [new]
         // A file from before moult is compared with the new template.
         if let from = plan.from, let before = installed?.database(database.name) {
             templates.insert("\(transaction.layout.generation(from.generation))/\(before.member)", at: 0)
         }
         return Migration(
-            effect, place: place(path), migrations: migrations, target: target,
+            effect, place: place(path), path: path, id: transaction.id, migrations: migrations,
             template: try templates.first { try Files.facts($0) != nil },
+            misfit: { [release, place] in try release.schemaMisfit(of: database, template: new, $0, at: place(path)) },
             copy: Staging.held(path, in: transaction.directory), patience: transaction.patience,
             displacement: try displacement(effect, place(path)))
     }
@@ -64,7 +65,7 @@ extension WritableEffects {
         let origins = try generations.map { try shipped($0, database, record) }
         let source = zip(generations, origins).first { $0.0 != plan.to.generation }?.1
         return RowRestore(
-            effect, place: place(path), table: table,
+            effect, place: place(path), path: path, id: transaction.id, table: table,
             rule: source.flatMap { rule(of: table, from: $0.database, $0.sequence, to: database) },
             source: Staging.restored(in: transaction.directory),
             shipped: zip(generations, origins).map { ($1.file, $0 == plan.to.generation) },
@@ -167,12 +168,12 @@ extension WritableEffects {
             default: .takenOver
             }
         let carriesNothing = new.carriesNothing(into: database)
-        let mayLeave = plan.request.acceptUnpreserved || plan.purpose == .rollback || carriesNothing
+        let mayLeave = plan.request.acceptUnpreserved || plan.purpose == .rollback || carriesNothing || isRecovery
         return ContentTransfer(
             database: database, release: release.version, old: old,
             rules: carriesNothing ? [] : rules(origin, database),
             acceptsUnpreserved: mayLeave || database.unpreserved == .keep, keepsUnselectableRows: mayLeave,
-            carriesNothing: carriesNothing,
+            carriesNothing: carriesNothing, decided: decidedMarker(new.path),
             contentOf: { [unowned self] digest in
                 guard !carriesNothing, reason != .takenOver, digest != before?.sha256,
                     let origin = try StoreSnapshot(transaction.layout).releasedDatabase(digest: digest)

@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultStore
@@ -10,51 +10,64 @@ final class WritableEffects {
     let plan: Plan
     let release: Manifest
     let installed: Manifest?
-    /// The schema versions of the databases at the decision; nil before.
-    private var decided: [String: UInt64]?
+    /// The markers of the databases at the decision; nil before.
+    private let decided: [String: String?]?
     var built: [any WritableEffect]?
     private var isHeld = false
     /// The caches that stay as they are, because other processes are using them.
     private(set) var postponed: [Plan.Pending] = []
+    /// The databases that recovery leaves as they are, because their present content does not allow the change.
+    private(set) var left: [LeftDatabase] = []
     /// Whether a commit was made that cannot be undone: from then on the update can only be finished.
     private(set) var isIrrevocable = false
 
-    init(transaction: Transaction, plan: Plan, decided: [String: UInt64]?, installed: Manifest?, release: Manifest) {
+    init(transaction: Transaction, plan: Plan, decided: [String: String?]?, installed: Manifest?, release: Manifest) {
         (self.transaction, self.plan, self.decided) = (transaction, plan, decided)
         (self.installed, self.release) = (installed, release)
     }
 
     // MARK: the stages
 
+    /// Whether the update was decided by another process, so that it can only be finished or undone.
+    var isRecovery: Bool { decided != nil }
+
+    /// Returns the marker that a database had at the decision; nil if the update is not being recovered.
+    func decidedMarker(_ path: String) -> HeldMarker? {
+        decided.map { HeldMarker(path: path, transaction: $0[path] ?? nil) }
+    }
+
     /// Holds every database, before the decision or when an update is recovered. `stop` is polled while waiting for other
     /// processes.
     func hold(stop: () throws -> Void = {}) throws {
         // A power failure may leave a SQLite journal next to a file, and recovery looks for it only if the transaction's
         // journal says that a change was started.
-        let effects = try effects().filter { try !isDone($0.effect) }
+        let effects = try effects().filter { try !isDone($0) }
         if !effects.isEmpty { try transaction.journal.sync() }
         isHeld = true
         for effect in effects {
             if !(effect is Aside) { try requireOpenable(effect.place) }
             try SoleName.require(effect.place)
         }
-        for effect in effects { try ifFree(effect) { try effect.examine() } }
+        for effect in effects { try ifPossible(effect) { try effect.examine() } }
         // Migrations and row restores may wait a long time for other processes' transactions, so they go first, before the
         // databases of the other effects are locked.
-        for effect in effects where effect.waitsForOthers { try effect.hold() }
+        for effect in effects where effect.waitsForOthers { try ifPossible(effect) { try effect.hold() } }
         // A cache that is not free must not keep the locks of other databases waiting.
         try acquire(effects.filter(isCache) + effects.filter { !isCache($0) }, stop)
-        for effect in effects where !effect.waitsForOthers { try ifFree(effect) { try effect.hold() } }
-        for effect in effects where !isPostponed(effect.effect.database) { try effect.copyPages() }
+        for effect in effects where !effect.waitsForOthers { try ifPossible(effect) { try effect.hold() } }
+        for effect in effects where !isSkipped(effect.effect.database) { try effect.copyPages() }
     }
 
-    /// Takes a cache through a stage, unless another process is using it: a cache can be recreated at any time, so it does not block
-    /// an update.
-    private func ifFree(_ effect: any WritableEffect, _ stage: () throws -> Void) throws {
-        if isPostponed(effect.effect.database) { return }
+    /// Takes an effect through a stage. A cache that another process is using is postponed: it can be recreated at any time, so it does
+    /// not block an update. After the decision nothing refuses: a database whose content does not allow the change stays as it is.
+    private func ifPossible(_ effect: any WritableEffect, _ stage: () throws -> Void) throws {
+        if isSkipped(effect.effect.database) { return }
         do { try stage() } catch let error as MoultError where error.outcome == .busy && isCache(effect) {
             try effect.release()
             postponed.append(Plan.Pending(database: effect.effect.database ?? "", why: error.why ?? error.what))
+        } catch let error as MoultError where isRecovery && error.isAboutContent {
+            try effect.release()
+            left.append(LeftDatabase(database: effect.effect.database ?? "", place: effect.place, error: error))
         }
     }
 
@@ -68,12 +81,14 @@ final class WritableEffects {
         }
     }
 
-    func isPostponed(_ database: String?) -> Bool { postponed.contains { $0.database == database } }
+    func isSkipped(_ database: String?) -> Bool {
+        postponed.contains { $0.database == database } || left.contains { $0.database == database }
+    }
 
     private func acquire(_ effects: [any WritableEffect], _ stop: () throws -> Void) throws {
         let deadline = ContinuousClock.now + .seconds(transaction.patience)
         while true {
-            do { return try effects.forEach { effect in try ifFree(effect) { try effect.acquire() } } } catch let error
+            do { return try effects.forEach { effect in try ifPossible(effect) { try effect.acquire() } } } catch let error
                 as MoultError
                 where error.outcome == .busy && ContinuousClock.now < deadline
             {
@@ -100,11 +115,9 @@ final class WritableEffects {
         try Files.isReadable(place) && Connection.isWAL(ofFileAt: place)
     }
 
-    /// Returns the schema versions that the decision records for recovery.
-    func schemas() throws -> [String: UInt64] {
-        let schemas = try effects().reduce(into: decided ?? [:]) { $0.merge(try $1.facts) { $1 } }
-        decided = schemas
-        return schemas
+    /// Returns the markers that the decision records for recovery.
+    func markers() throws -> [String: String?] {
+        try effects().compactMap(\.marker).reduce(into: [:]) { $0.updateValue($1.transaction, forKey: $1.path) }
     }
 
     /// Returns the fate of the rows of each database.
@@ -119,7 +132,7 @@ final class WritableEffects {
     }
 
     func perform(_ effect: Effect) throws {
-        if !isPostponed(effect.database) { try find(effect)?.perform() }
+        if !isSkipped(effect.database) { try find(effect)?.perform() }
     }
     func revert(_ effect: Effect) throws { try find(effect)?.revert() }
 
@@ -130,13 +143,23 @@ final class WritableEffects {
         for effect in effects { try effect.stage() }
         for effect in effects {
             do { if try effect.commit() { isIrrevocable = true } } catch {
-                // If it is unknown whether the commit took effect, finishing the update is the only safe choice.
-                isIrrevocable = isIrrevocable || ((try? effect.isCommitted(despite: error)) ?? true)
+                if hasCommitted(effect, despite: error) { isIrrevocable = true }
                 throw error
             }
         }
         for effect in effects { try effect.finish() }
         try syncNames(effects)
+    }
+
+    /// Returns whether a commit took effect although it threw an error. If that cannot be known, finishing the update is the only safe
+    /// choice.
+    private func hasCommitted(_ effect: any WritableEffect, despite error: any Error) -> Bool {
+        do {
+            try effect.endFailedCommit(error)
+            // This process's own lock would block the connection that reads the marker.
+            try effect.release()
+            return try isCommitted(effect)
+        } catch { return true }
     }
 
     /// Releases everything, and removes the sets in quarantine that are not needed.
@@ -156,60 +179,23 @@ final class WritableEffects {
 
     // MARK: recovery
 
-    /// Returns whether the effect was already applied, and recovery must not apply it again. All other changes may be applied
-    /// again.
-    func isDone(_ effect: Effect) throws -> Bool {
-        switch effect.change {
-        case .replace(let new): try isReplaced(effect, new)
-        case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
-        default: false
-        }
+    /// Returns whether this transaction has committed the change of a database.
+    private func isCommitted(_ effect: any WritableEffect) throws -> Bool {
+        if effect is Aside { return false }
+        return try TransactionMarker.read(at: effect.place) == transaction.id
     }
 
-    /// Returns whether the database has the new content. Before the decision nothing is replaced, whatever a file's marker says: a
-    /// file that is taken over may have had the same content before.
-    func isReplaced(_ effect: Effect, _ new: Replacement) throws -> Bool {
-        let place = place(new.path)
-        guard let database = effect.database.flatMap(release.database), let decided,
-            try Files.factsThroughLinks(place) != nil, try isDatabase(place)
-        else { return false }
-        if isPostponed(database.name) { return true }
-        let connection = try Connection(path: place, access: .readWrite)
-        // Every replacement increases the schema version.
-        let isChanged = try decided[new.path].map { try $0 != Rewrite.schemaVersion(connection) }
-        let hasMarker =
-            try !database.kind.isReplaced || new.reason == .restored
-            || connection.int(ReleaseMarker.isThere) == 1
-                && connection.scalar(ReleaseMarker.digest) == .text(database.sha256)
-        try connection.close()
-        return hasMarker && isChanged ?? database.kind.isReplaced
-    }
-
-    private func isDatabase(_ place: String) throws -> Bool {
-        do {
-            _ = try NonInvasiveReader.into(place) { try $0.int("PRAGMA schema_version") }
-            return true
-        } catch let error as MoultError where error.code == .databaseCorrupt { return false }
-    }
+    /// Returns whether recovery has nothing to do for the effect.
+    func isDone(_ effect: Effect) throws -> Bool { try find(effect).map(isDone) ?? false }
+    private func isDone(_ effect: any WritableEffect) throws -> Bool { try isRecovery && isCommitted(effect) }
 
     /// Throws if a commit was made that cannot be undone. Called before an undo after a crash.
     func requireRevocable() throws {
-        // Only these changes are committed by SQLite; all others are undone by renaming.
-        for effect in plan.effects where effect.change.traits.handling == .written {
-            let isCommitted =
-                switch effect.change {
-                case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
-                case .replace(let new): try isReplaced(effect, new)
-                case .restoreRows: try rowRestore(effect)?.isDone() ?? false
-                // A change that this list does not have counts as committed, so that it is never undone by mistake.
-                default: true
-                }
-            guard isCommitted else { continue }
-            throw MoultError(
-                .stuck, .refused, what: "the update to \(release.version) can no longer be undone",
-                why: "\(effect.database ?? "a database") is already updated, and apps may have written to it since",
-                now: "Finish the update: moult recover. Then roll back: moult rollback")
-        }
+        guard let effect = try effects().first(where: isCommitted) else { return }
+        throw MoultError(
+            .stuck, .refused, what: "the update to \(release.version) can no longer be undone",
+            why: "\(effect.effect.database ?? "a database") is already updated, and apps may have written to it since",
+            now: "Finish the update: moult recover. Then roll back: moult rollback")
     }
 
     private func find(_ effect: Effect) throws -> (any WritableEffect)? {
@@ -217,4 +203,24 @@ final class WritableEffects {
     }
 
     func place(_ path: String) -> String { transaction.layout.file(path) }
+}
+
+/// A database that recovery leaves as it is.
+package struct LeftDatabase: Sendable, Equatable {
+    package let database: String
+    package let place: String
+    package let error: MoultError
+
+    package static func == (one: Self, other: Self) -> Bool { one.place == other.place }
+}
+
+extension MoultError {
+    /// Whether the content of a database caused the error: trying again would end in the same way.
+    fileprivate var isAboutContent: Bool {
+        let codes: [Code] = [
+            .migration, .preserve, .userDatabase, .databaseCorrupt, .encoding, .occupied, .appExtension, .rowRejected,
+            .rowConflict, .shippedViolation, .selection,
+        ]
+        return codes.contains(code) && outcome != .busy && !(cause is Errno)
+    }
 }

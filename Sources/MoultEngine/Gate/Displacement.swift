@@ -39,6 +39,12 @@ final class Displacement {
     /// Keeps the complete content, of which nothing is carried over; `rows` are the rows in each table, if known.
     func keepAll(rows: [SQLName: Int]?) { (isKept, record.rows) = (true, rows?.filter { $0.value > 0 }) }
 
+    /// Keeps the content as that of another program, which has put it there during an update.
+    func keepAsForeign() {
+        (record.reason, record.kind, record.release) = (.foreign, .user, "")
+        record.why = "another program put this content there during an update"
+    }
+
     // MARK: keeping
 
     /// The file to keep, if `copy` has the whole content.

@@ -39,7 +39,7 @@ package struct Applier {
             begun(effect)
             stopwatch.begin(.apply, effect.step)
             if let own = try ownStep(of: effect) { try own.apply(effect, apply) } else { try performer.perform(effect) }
-            if !performer.isPostponed(effect) { try step(of: effect).check(effect, apply) }
+            if !performer.isSkipped(effect) { try step(of: effect).check(effect, apply) }
             tell(.done(.apply, effect))
         }
     }

@@ -23,6 +23,8 @@ extension CrashRecovery {
         package let finished: Plan?
         /// The essential consumer that did not reload after the update was finished; nil if all did.
         package var failed: ConsumerCalls.Failure?
+        /// The databases that stay as they are, because their present content does not allow the change.
+        package var left: [LeftDatabase] = []
         /// The old content that went to quarantine.
         package var kept: [QuarantineShelf.Set] = []
 

@@ -36,8 +36,11 @@ package struct CrashRecovery {
         for directory in [layout.quarantine, layout.transactions] { try CacheTag.remove(from: directory) }
         // A process may have crashed after it added or removed a hard link and before it recorded the file's new metadata.
         try LinkedFiles(layout).refresh()
-        // The directory in which `Collector` deletes a generation is not an update.
-        for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
+        for transaction in try Transaction.all(layout) {
+            // The directory in which `Collector` deletes a generation is not an update.
+            if transaction.isTrash { try transaction.remove() }
+            if !isForReader, try transaction.isEnded { try removeEnded(transaction) }
+        }
         try sweep()
         let results = try Transaction.unfinished(layout).map { transaction in
             var transaction = transaction
@@ -47,6 +50,13 @@ package struct CrashRecovery {
             return result
         }
         return results
+    }
+
+    /// Removes an update that has ended, and the markers that it left in databases. The record is not trusted.
+    private func removeEnded(_ transaction: Transaction) throws {
+        let state = try transaction.journal.read()
+        try JournalCheck(transaction: transaction, cacheRoot: store.settings.cacheRoot).check(state)
+        try transaction.remove()
     }
 
     /// Removes files that killed commands left behind and that no unfinished update needs.
@@ -67,6 +77,7 @@ package struct CrashRecovery {
         let state = try transaction.journal.read()
         try JournalCheck(transaction: transaction, cacheRoot: store.settings.cacheRoot).check(state)
         if let plan = state.plan, let sentence = try reach(plan, transaction).sentence { tell(.warning(sentence)) }
+        var left: [LeftDatabase] = []
         func complete(_ ending: Result.Ending) throws -> Result {
             var result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
@@ -82,13 +93,15 @@ package struct CrashRecovery {
                     let shelf = QuarantineShelf(layout: layout, settings: try store.settings)
                     result.kept = try shelf.sets(of: plan.id)
                 }
+                result.left = left
                 try record(plan, result)
                 let calls = try calls(transaction, plan, state)
                 let failures = calls.reload(ending == .finished ? .installed : .undone, all: ending != .cleaned)
                 if ending == .finished, let failed = failures.first(where: \.consumer.isFatal) {
                     result.failed = failed
-                    try record(plan, failed)
+                    try record(plan, stuck: "the consumer \(failed.consumer.name) did not reload: \(failed.reason)")
                 }
+                for left in left { try record(plan, stuck: "\(left.place) stays as it is: \(left.error.what)") }
             }
             try transaction.remove()
             return result
@@ -99,7 +112,6 @@ package struct CrashRecovery {
         }
         OpenDecision.begin()
         defer { OpenDecision.end() }
-        if state.isOver { return try complete(state.undoing == nil ? .finished : .undone) }
         if state.attempts >= Self.maxAttempts, !ignoringLimit { throw tooManyAttempts(plan, state.attempts) }
         let isForward = state.undoing == nil && !back
         var isAttempted = false
@@ -116,18 +128,12 @@ package struct CrashRecovery {
             if !isForward {
                 if state.undoing == nil { try transaction.journal.undoing("requested by the operator") }
                 try applier.undoEffects(plan.effects)
-                try transaction.journal.end("undone")
                 for text in applier.clean(.undone) { tell(.warning(text)) }
                 return try complete(.undone)
             }
-            // If a power failure lost the record of this update's end, a later update may have followed; then nothing is left
-            // to do.
-            let current = try Generation.currentName(layout)
-            if current == plan.from?.generation || current == plan.to.generation {
-                try applier.applyEffects()
-                try applier.performer.finish()
-            }
-            try transaction.journal.end("committed")
+            try applier.applyEffects()
+            try applier.performer.finish()
+            left = applier.performer.left
             for text in applier.clean(.done) { tell(.warning(text)) }
             return try complete(.finished)
         } catch let error as MoultError where error.outcome == .busy && !(isForward && isAttempted) {
@@ -179,18 +185,14 @@ package struct CrashRecovery {
         let context = PrepareContext(
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { _ in }, warn: { _ in })
-        var isStaged = false
         for effect in applier.plan.effects {
             guard case .replace(let new) = effect.change, try !applier.performer.isDone(effect) else { continue }
-            isStaged = true
             // The staged copy is removed with its sidecars: if a crash in the middle of a write left them, SQLite would apply
             // them to the new copy.
             for suffix in SidecarSuffixes.all + [""] { try Files.remove(transaction.waiting(new.path) + suffix) }
             try steps.named(effect.step)?.prepare([effect], context)
         }
         try applier.performer.hold()
-        // An app may have changed the schema since.
-        if isStaged { try transaction.journal.decide(applier.performer.schemas()) }
     }
 
     private func calls(_ transaction: Transaction, _ plan: Plan, _ state: Journal.State) throws -> ConsumerCalls {
@@ -200,7 +202,7 @@ package struct CrashRecovery {
     }
 
     private func applier(
-        _ transaction: Transaction, _ plan: Plan, _ decided: [String: UInt64], isForward: Bool
+        _ transaction: Transaction, _ plan: Plan, _ decided: [String: String?], isForward: Bool
     ) throws -> Applier {
         // The path of the new generation depends on the progress of the update. If the update repairs a generation, the damaged
         // one may exist as well.
@@ -224,7 +226,7 @@ package struct CrashRecovery {
     }
 
     private func applier(
-        _ transaction: Transaction, _ plan: Plan, _ decided: [String: UInt64]?, _ release: Manifest,
+        _ transaction: Transaction, _ plan: Plan, _ decided: [String: String?]?, _ release: Manifest,
         at directory: String, needsInstalled: Bool = true
     ) throws -> Applier {
         let installed = try plan.from.flatMap { from -> Manifest? in
@@ -278,13 +280,12 @@ package struct CrashRecovery {
                 holds: plan.hold == nil ? nil : try Holds.recorded(layout)), to: layout)
     }
 
-    /// Records that an essential consumer did not reload after the update was finished, so that monitoring reports this.
-    private func record(_ plan: Plan, _ failure: ConsumerCalls.Failure) throws {
+    /// Records what the finished update lacks, so that monitoring reports this.
+    private func record(_ plan: Plan, stuck reason: String) throws {
         try History.append(
             History.Entry(
                 transaction: plan.id, action: plan.action, from: plan.from?.generation, to: plan.to.generation,
-                outcome: .stuck, reason: "the consumer \(failure.consumer.name) did not reload: \(failure.reason)"),
-            to: layout)
+                outcome: .stuck, reason: reason), to: layout)
     }
 
     private func tooManyAttempts(_ plan: Plan, _ attempts: Int) -> MoultError {

@@ -3,151 +3,121 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// The record from which an update is finished or undone after a crash: JSON Lines in the transaction's directory.
+/// The progress of an update, from which it is finished or undone after a crash. Each record is a file in the transaction's directory
+/// and is complete when it has its name; none is ever changed.
 ///
-///     begin {plan}   releasing {consumer} …   decided {schemas}
-///     intent {effect, intent} …   attempt …   undoing {why}   undone   committed
+///     plan.json   released-N …   decided.json   intent-N …   attempt-N …   undoing.json   ended.json
 package struct Journal {
-    let path: String
+    let directory: String
 
     private static let largest = 1 << 26
-    private static let page = 4096
 
-    init(in directory: String) { path = "\(directory)/\(Transaction.journalName)" }
-
-    /// The state of an update according to its journal.
+    /// The progress of an update according to its records.
     package struct State {
         var plan: Plan?
-        /// The schema versions of the databases at the decision, by path; nil before the decision.
-        package var decided: [String: UInt64]?
+        /// For each writable database, the transaction whose marker it had at the decision; nil before the decision.
+        package var decided: [String: String?]?
         /// The consumers that were asked to release.
         var released: [String] = []
         var attempts = 0
         var undoing: String?
         /// The intents that steps recorded before acting, by effect.
         var intents: [(effect: Effect, intent: JSON)] = []
-        var isOver = false
     }
+
+    private func path(_ name: String) -> String { "\(directory)/\(name)" }
+    private var plan: String { path(Transaction.planName) }
+    private var decided: String { path(Transaction.decidedName) }
+    private var undoing: String { path("undoing.json") }
 
     func begin(_ plan: Plan) throws {
         // Not synced: before the decision a crash may lose all of this, because nothing needs recovery then.
-        let file = try Descriptor(path, .create, mode: 0o600)
-        try file.write(Array((JSON.object([.init("record", "begin"), .init("plan", plan.json)]).line + "\n").utf8))
+        let file = try Descriptor(self.plan, .create, mode: 0o600)
+        try file.write(Array(plan.json.line.utf8))
         try file.close()
     }
 
-    /// Syncs the journal and the directories that contain it. Called before any change that recovery may have to repair.
+    /// Syncs the plan with the directories above it. Called before any change that recovery may have to repair.
     func sync() throws {
-        try syncNames()
-        let file = try Descriptor(path, .read)
-        try file.sync()
-        try file.close()
-    }
-
-    /// Records the decision: from then on, recovery finishes the update after a crash.
-    func decide(_ schemas: [String: UInt64]) throws {
-        let members = schemas.sorted { $0.key < $1.key }.map {
-            JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
-        }
-        // A plan of several pages may be torn although the decision after it is intact; then recovery would not know the plan.
-        if try (Files.facts(path)?.size ?? 0) > Self.page { try sync() } else { try syncNames() }
-        try append(["record": "decided", "schemas": .object(members)])
-    }
-
-    /// Syncs the entries of the transaction's directory, and the entry of the directory itself. A record can reach the disk as
-    /// soon as it is written, so these entries must be synced before any record that depends on them.
-    private func syncNames() throws {
-        let directory = Files.directory(of: path)
+        try Files.syncFile(plan)
         try Files.syncDirectory(directory)
         try Files.syncDirectory(Files.directory(of: directory))
+    }
+
+    /// Records the decision: from then on, recovery finishes the update after a crash. The removal of earlier transactions is durable
+    /// from then on, too.
+    func decide(_ plan: Plan, markers: [String: String?]) throws {
+        let members = markers.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .optional($0.value) ?? .null) }
+        try Files.syncDirectory(Files.directory(of: directory))
+        try write(["plan": plan.json, "markers": .object(members)], to: decided)
     }
 
     /// Records that a consumer is about to be asked to release its databases, so that recovery asks it to reload them after a
     /// crash. Not synced.
     func releasing(_ consumer: String) throws {
-        try append(["record": "releasing", "consumer": .string(consumer)], sync: false)
+        try write(.string(consumer), to: path("\(Self.released)\(numbered(Self.released).count + 1)"), durable: false)
     }
 
     /// Records a step's intent. Synced before the step acts on it.
     func intend(_ intent: JSON, for effect: Effect) throws {
-        try append(["record": "intent", "effect": effect.json, "intent": intent])
+        let number = try numbered(Self.intent).count + 1
+        try write(["effect": effect.json, "intent": intent], to: path("\(Self.intent)\(number)"))
     }
 
     /// Records an attempt to recover. Synced, so that an attempt that crashes the machine counts.
-    func attempt() throws { try append(["record": "attempt"]) }
+    func attempt() throws { try write(.null, to: path("\(Self.attempt)\(numbered(Self.attempt).count + 1)")) }
 
     /// Records that the update is being undone. Synced before the first effect is undone, so that recovery continues the undo.
-    func undoing(_ why: String) throws { try append(["record": "undoing", "why": .string(why)]) }
+    func undoing(_ why: String) throws { try write(.string(why), to: undoing) }
 
-    /// Records the end of the update. Not synced: if a power failure loses the record, recovery finds that the effects are
-    /// already applied.
-    package func end(_ record: String) throws { try append(["record": .string(record)], sync: false) }
-
-    private func append(_ record: JSON, sync: Bool = true) throws {
-        // In a store copied with `cp -al`, the original store shares this file, so the journal gets a file of its own first.
-        try Files.detach(path)
-        let file = try Descriptor(path, .append, mode: 0o600)
-        try dropTornLine(file)
-        try file.write(Array((record.line + "\n").utf8))
-        if sync { try file.sync() }
-        try file.close()
+    /// Records the end of an update that was decided: recovery has nothing left to do. Not synced, because everything may be done again.
+    func end() throws {
+        if try Files.facts(decided) != nil { try Files.rename(decided, to: path(Transaction.endedName)) }
     }
 
-    /// Removes a line torn by a crash or a full disk, so that the next record does not become part of it.
-    private func dropTornLine(_ file: borrowing Descriptor) throws {
-        let size = try file.facts().size
-        var last: UInt8 = 0
-        if size > 0 { _ = try withUnsafeMutableBytes(of: &last) { try file.read(into: $0, at: size - 1) } }
-        if size == 0 || last == UInt8(ascii: "\n") { return }
-        let bytes = try Files.read(path, limit: Self.largest) ?? []
-        try file.truncate(to: bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0)
+    private static let (released, intent, attempt) = ("released-", "intent-", "attempt-")
+
+    private func write(_ record: JSON, to path: String, durable: Bool = true) throws {
+        try Files.replace(path, with: Array(record.line.utf8), mode: 0o600, durable: durable)
     }
 
-    /// Reads the records. A line torn by a crash, and everything after it, counts as not written.
+    /// Returns the paths of the records of a kind, in order.
+    private func numbered(_ kind: String) throws -> [String] {
+        try Files.list(directory).compactMap { name in
+            name.hasPrefix(kind) ? Int(name.dropFirst(kind.utf8.count)) : nil
+        }.sorted().map { path("\(kind)\($0)") }
+    }
+
     package func read() throws -> State {
         var state = State()
-        guard let bytes = try Files.read(path, limit: Self.largest) else { return state }
-        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true)[...]
-        while let line = lines.popFirst() {
-            let json: JSON
-            do { json = try JSON(parsing: Array(line), source: path) } catch {
-                // The disk writes pages in any order, so a power failure may leave a later line without an earlier one. However,
-                // if a line was synced, so were all lines before it.
-                if lines.allSatisfy({ !isSynced($0) }) { break }
-                throw error
+        for path in [decided, path(Transaction.endedName)] {
+            guard let record = try json(path) else { continue }
+            guard let plan = record["plan"], let markers = record["markers"]?.members else { throw unknown(path) }
+            state.plan = try Plan(json: plan, source: path)
+            state.decided = markers.reduce(into: [:]) { $0.updateValue($1.value.string, forKey: $1.name) }
+        }
+        // A plan that a power failure has torn was not synced, so nothing relies on it.
+        if state.plan == nil, let plan = try? json(plan) { state.plan = try? Plan(json: plan, source: self.plan) }
+        state.released = try numbered(Self.released).compactMap { try json($0)?.string }
+        state.attempts = try numbered(Self.attempt).count
+        state.undoing = try json(undoing).map { $0.string ?? "" }
+        state.intents = try numbered(Self.intent).map { path in
+            guard let record = try json(path), let effect = record["effect"], let intent = record["intent"] else {
+                throw unknown(path)
             }
-            try apply(json, to: &state)
+            return (try Effect(json: effect, source: path), intent)
         }
         return state
     }
 
-    /// Returns whether a line is a record that was synced before the update relied on it.
-    private func isSynced(_ line: ArraySlice<UInt8>) -> Bool {
-        // A line that is not JSON is not a record.
-        guard let record = try? JSON(parsing: Array(line), source: path)["record"]?.string else { return false }
-        return ["decided", "intent", "attempt", "undoing"].contains(record)
+    private func json(_ path: String) throws -> JSON? {
+        try Files.read(path, limit: Self.largest).map { try JSON(parsing: $0, source: path) }
     }
 
-    private func apply(_ json: JSON, to state: inout State) throws {
-        switch json["record"]?.string {
-        case "begin": if let plan = json["plan"] { state.plan = try Plan(json: plan, source: path) }
-        case "decided":
-            state.decided = (json["schemas"]?.members ?? []).reduce(into: [:]) { schemas, member in
-                schemas[member.name] = member.value.integer.map { UInt64(bitPattern: $0) }
-            }
-        case "attempt": state.attempts += 1
-        case "intent":
-            if let effect = json["effect"], let intent = json["intent"] {
-                state.intents.append((try Effect(json: effect, source: path), intent))
-            }
-        case "releasing": state.released += [json["consumer"]?.string ?? ""]
-        case "undoing": state.undoing = json["why"]?.string ?? ""
-        case "undone", "committed": state.isOver = true
-        default:
-            throw MoultError(
-                .stuck, .stuck, what: "\(path) has a record that this version of moult cannot read",
-                why: "another version of moult may have written it",
-                now: "Finish the update with the version that started it: moult recover")
-        }
+    private func unknown(_ path: String) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "\(path) is not a record of this version of moult",
+            why: "another version of moult may have written it",
+            now: "Finish the update with the version that started it: moult recover")
     }
 }

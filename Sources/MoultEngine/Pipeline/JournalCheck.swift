@@ -55,7 +55,7 @@ struct JournalCheck {
         let directory = transaction.directory
         return MoultError(
             .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
-            now: "Find out who created \(transaction.journal.path). To discard the update, move its directory away: "
+            now: "Find out who created \(transaction.directory). To discard the update, move its directory away: "
                 + shellLine(["mv", directory, try Files.firstFree("\(directory).old")]))
     }
 }

@@ -12,9 +12,9 @@ package final class Performer {
     /// The effects on databases that apps write to.
     private let writable: WritableEffects
 
-    /// `decided` has the schema versions of the databases at the decision, when an update is recovered.
+    /// `decided` has the markers of the databases at the decision, when an update is recovered.
     package init(
-        transaction: Transaction, plan: Plan, decided: [String: UInt64]? = nil, installed: Manifest?, release: Manifest
+        transaction: Transaction, plan: Plan, decided: [String: String?]? = nil, installed: Manifest?, release: Manifest
     ) {
         (self.transaction, self.plan, self.installed) = (transaction, plan, installed)
         writable = WritableEffects(
@@ -41,9 +41,10 @@ package final class Performer {
     /// Takes locks and leases, and carries rows over. This comes directly before the decision, because it locks out other
     /// processes.
     func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
-    func schemas() throws -> [String: UInt64] { try writable.schemas() }
+    func markers() throws -> [String: String?] { try writable.markers() }
     var postponed: [Plan.Pending] { writable.postponed }
-    func isPostponed(_ effect: Effect) -> Bool { writable.isPostponed(effect.database) }
+    var left: [LeftDatabase] { writable.left }
+    func isSkipped(_ effect: Effect) -> Bool { writable.isSkipped(effect.database) }
     func fates() throws -> [RowFate] { try writable.fates() }
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
 

@@ -157,6 +157,6 @@ package struct Pipeline {
         for directory in Set(plan.stagedPaths.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
             try Files.syncDirectory(directory)
         }
-        try transaction.journal.decide(performer.schemas())
+        try transaction.journal.decide(plan, markers: performer.markers())
     }
 }

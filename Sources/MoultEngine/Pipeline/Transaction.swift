@@ -5,7 +5,7 @@ internal import StepKit
 
 /// The staged files of an update in progress, and its journal.
 extension Transaction {
-    package var journal: Journal { Journal(in: directory) }
+    package var journal: Journal { Journal(directory: directory) }
     /// The directory into which members are unpacked.
     var unpacked: String { Staging.unpacked(in: directory) }
     /// Returns the path at which a member is staged, and creates its directory, because the names of migrations include
@@ -56,8 +56,8 @@ extension Transaction {
         }
     }
 
-    /// Removes the staged files and the journal. The journal goes before the rest of its directory, so that a crash leaves only
-    /// garbage and not an interrupted update.
+    /// Removes the staged files and the records of an update that has ended, or was never decided. Its databases first lose the
+    /// marker that only recovery needs; while an app has one of them locked, the records stay for the next command.
     package func remove() throws {
         // If the journal cannot be read, nothing is removed, because it might list files that were set aside.
         let state = try journal.read()
@@ -65,9 +65,17 @@ extension Transaction {
         for path in state.plan?.stagedPaths ?? [] {
             if let apart = Staging.apart(path, directory) { try Files.removeTree(apart) }
         }
-        try Files.remove(journal.path)
+        try journal.end()
+        if let plan = state.plan, state.decided != nil, state.undoing == nil, try !removeMarkers(of: plan) { return }
         try staged.remove()
         try LinkedFiles(layout).refresh()
+    }
+
+    private func removeMarkers(of plan: Plan) throws -> Bool {
+        let places = plan.effects.filter(\.leavesMarker).flatMap(\.change.traits.paths).map(layout.file)
+        // Recovery would take a database without its marker for one that the update has not reached.
+        if !places.isEmpty { try Files.syncDirectory(directory) }
+        return try places.reduce(true) { try TransactionMarker.remove(id, at: $1) && $0 }
     }
 
     /// Returns whether this transaction created the directory of a generation. The seal in the directory names the transaction,
@@ -92,5 +100,16 @@ extension Transaction {
             return try Manifest(parsing: bytes, as: .sealed, source: path)
         }
         return nil
+    }
+}
+
+extension Effect {
+    /// Whether the effect may leave a marker that must be removed at the end. A shared database keeps its marker.
+    fileprivate var leavesMarker: Bool {
+        switch change {
+        case .replace(let new): ![.replaced, .rolledBack].contains(new.reason)
+        case .migrate, .restoreRows: true
+        default: false
+        }
     }
 }

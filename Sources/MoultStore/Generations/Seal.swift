@@ -6,7 +6,7 @@ package import MoultFiles
 /// file is untouched. In a copied, moved or restored store they do not match, and then the digest is compared.
 package struct Seal: Sendable, Equatable {
     package static let fileName = "seal.json"
-    package static let format = 1
+    package static let format = 2
 
     package struct Entry: Sendable, Equatable {
         package let member: String
@@ -49,6 +49,8 @@ package struct Seal: Sendable, Equatable {
     }
 
     package var entries: [Entry]
+    /// The format of the record; the store of an earlier build has a lower one.
+    package private(set) var format = Self.format
     /// The serial of the feed from which the release was installed; nil without a feed.
     package var feedSerial: Int?
     /// The SHA-256 of the whole manifest; nil in seals of earlier versions.
@@ -91,6 +93,7 @@ package struct Seal: Sendable, Equatable {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
             MoultError(.generation, what: "\(source): \(place) \(why)")
         }
+        format = try fields.integer("seal")
         feedSerial = try fields.optionalCount("feedSerial")
         manifest = try fields.optionalString("manifest")
         transaction = try fields.optionalString("transaction")

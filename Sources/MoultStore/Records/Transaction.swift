@@ -9,7 +9,8 @@ package struct Transaction {
 
     package init(layout: StoreLayout, id: String) { (self.layout, self.id) = (layout, id) }
 
-    package static let journalName = "journal.jsonl"
+    /// The records of an update that has begun, was decided, or has ended.
+    package static let (planName, decidedName, endedName) = ("plan.json", "decided.json", "ended.json")
 
     package var directory: String { layout.transaction(id) }
 
@@ -37,15 +38,15 @@ package struct Transaction {
         "link", "restored.db",
     ]
 
-    /// Returns whether moult created the directory: it has a journal, or what an update creates before its journal or removes
-    /// after it.
+    /// Returns whether moult created the directory: it has the record of an update, or what an update creates before its first record
+    /// or removes after its last one.
     private func isOurs() throws -> Bool {
         guard try Files.facts(directory)?.kind == .directory else { return false }
         // Only the user who runs an update may read its directory; other users learn that it exists.
         if try !Files.isReadable(directory), Permission.read(directory).advice != nil { return true }
         if isTrash { return true }
         let found = try Files.list(directory)
-        if found.contains(Self.journalName) || found.contains(Self.waitingName) { return true }
+        if found.contains(where: [Self.planName, Self.decidedName, Self.endedName, Self.waitingName].contains) { return true }
         return try Files.hasOnly(directory) { Self.names.contains($0) || $0.hasPrefix("exam") || $0.hasPrefix("step-") }
     }
 
@@ -57,6 +58,9 @@ package struct Transaction {
 
     /// Returns the transactions that need recovery.
     package static func unfinished(_ layout: StoreLayout) throws -> [Transaction] {
-        try all(layout).filter { !$0.isTrash }
+        try all(layout).filter { try !$0.isTrash && !$0.isEnded }
     }
+
+    /// Whether the update is complete, and only leftovers are to be removed.
+    package var isEnded: Bool { get throws { try Files.facts("\(directory)/\(Self.endedName)") != nil } }
 }

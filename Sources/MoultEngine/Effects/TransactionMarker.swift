@@ -1,0 +1,66 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// The ID of the transaction that last changed a database, in the database itself. It is written in the same transaction of SQLite as
+/// the change, so after a crash it alone shows whether that was committed.
+///
+/// A database with a release marker has it there. Any other database has it in a table of its own, until the update has ended.
+enum TransactionMarker {
+    /// Writes the ID. The caller has begun a transaction.
+    static func write(_ id: String, to connection: Connection) throws {
+        if try hasColumn(ReleaseMarker.table, connection) {
+            _ = try connection.query("UPDATE \(ReleaseMarker.table) SET \(ReleaseMarker.transaction) = ?1", [.text(id)])
+            if try connection.int("SELECT count(*) FROM \(ReleaseMarker.table)") > 0 { return }
+        }
+        try connection.execute(
+            "CREATE TABLE IF NOT EXISTS \(transactionTable)(\(ReleaseMarker.transaction) TEXT NOT NULL); DELETE FROM \(transactionTable)"
+        )
+        _ = try connection.query("INSERT INTO \(transactionTable) VALUES(?1)", [.text(id)])
+    }
+
+    /// Returns the ID; nil if the database has none.
+    static func read(_ connection: Connection) throws -> String? {
+        for table in [transactionTable, ReleaseMarker.table] where try hasColumn(table, connection) {
+            let id = try connection.scalar("SELECT \(ReleaseMarker.transaction) FROM \(table)")
+            if case .text(let id)? = id { return id }
+        }
+        return nil
+    }
+
+    /// Reads the ID of the database at a path; nil for what is no database. A transaction that a crash interrupted is rolled back.
+    static func read(at place: String) throws -> String? {
+        // When SQLite first opens an empty file, it deletes the sidecars, which may have rows.
+        guard let facts = try Files.factsThroughLinks(place), facts.kind == .file, facts.size > 0 else { return nil }
+        do {
+            let connection = try Connection(path: place, access: .readWrite)
+            let id = try read(connection)
+            try connection.close()
+            return id
+        } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
+    }
+
+    /// Removes the table with this ID, so that an app which compares its schema finds none of moult's. Returns false if a process has
+    /// the database locked.
+    static func remove(_ id: String, at place: String) throws -> Bool {
+        do {
+            guard try read(at: place) == id else { return true }
+            let connection = try Connection(path: place, access: .readWrite, busyTimeout: patience)
+            if try hasColumn(transactionTable, connection) {
+                try connection.execute("DROP TABLE \(transactionTable)")
+            }
+            try connection.close()
+            return true
+        } catch let error as MoultError where error.outcome == .busy { return false }
+    }
+
+    /// How long to wait for other processes, in milliseconds.
+    private static let patience: Int32 = 500
+
+    private static func hasColumn(_ table: String, _ connection: Connection) throws -> Bool {
+        try connection.int(
+            "SELECT count(*) FROM sqlite_schema AS s, pragma_table_info(s.name) AS c WHERE s.type = 'table' "
+                + "AND s.name = '\(table)' COLLATE NOCASE AND c.name = '\(ReleaseMarker.transaction)'") > 0
+    }
+}

@@ -1,0 +1,175 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// An update is killed after its decision, and an app writes before recovery: nothing refuses any more, and no marker remains.
+@Suite struct ForwardTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    private func run(_ line: String) throws -> Shell.Ended { try scratch.run(line) }
+    private func value(_ name: String, _ sql: String) throws -> String {
+        try Shell.must(["sqlite3", scratch.path("store/\(name).db"), sql])
+    }
+
+    /// Kills an update at the removal of a SQLite journal, which is a commit; tries all of them until `condition` holds.
+    private func kill(_ release: String, until condition: String) throws {
+        try scratch.must(
+            """
+            mv store base
+            for number in $(seq 60); do
+                rm -rf store; cp -a base store
+                if strace -f -qq -o /dev/null -e trace=unlink,unlinkat -e inject=unlink,unlinkat:signal=SIGKILL:when=$number \
+                    moult apply -q --store store rel/test-\(release).json; then exit 9; fi
+                if ls store/.moult/transactions/*/decided.json > found 2> /dev/null && \(condition); then exit 0; fi
+            done
+            exit 8
+            """)
+    }
+
+    private func make(_ version: String, _ sequence: Int, _ parts: [ReleaseMaker.Source]) throws {
+        _ = try ReleaseMaker(in: scratch.path("rel")).make(version, sequence: sequence, parts)
+    }
+
+    /// The second database gets a row that the new release rejects, although its rule is to block such an update.
+    @Test(arguments: ["block", "table"])
+    func `a row that the new release rejects does not block recovery`(rule: String) throws {
+        func parts(_ number: Int) -> [ReleaseMaker.Source] {
+            ["first", "second"].map { name in
+                .shared(
+                    name,
+                    """
+                    CREATE TABLE item(id INTEGER PRIMARY KEY, size INTEGER\(number > 1 ? " CHECK (size < 100)" : ""), mine);
+                    INSERT INTO item VALUES(\(number), \(number), 0);
+                    """,
+                    more: [.init("preserve", [["table": "item", "where": "mine = 1", "onReject": .string(rule)]])])
+            }
+        }
+        for number in [1, 2] { try make("\(number).0.0", number, parts(number)) }
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
+        for name in ["first", "second"] { _ = try value(name, "INSERT INTO item VALUES(50, 5, 1)") }
+        let release = "SELECT release FROM moult_release"
+        try kill(
+            "2.0.0",
+            until: "[ $(sqlite3 store/first.db '\(release)')$(sqlite3 store/second.db '\(release)') = 2.0.01.0.0 ]")
+        _ = try value("second", "INSERT INTO item VALUES(60, 500, 1)")
+        #expect(try run("moult recover --undo").errors.contains("can no longer be undone"))
+        let ended = try run("moult recover")
+        #expect(ended.status == 0, "\(ended)")
+        #expect(try value("second", "SELECT id FROM item") == "2\n50\n")
+        #expect(try value("second", "SELECT \"table\", row FROM moult_rejected").contains("500"))
+        #expect(try run("moult verify").status == 0)
+        #expect(try Files.list(scratch.path("store/.moult/transactions")) == [])
+    }
+
+    private func makeUserReleases() throws {
+        let rows = "CREATE TABLE item(release);"
+        for number in [1, 2] {
+            let tag = number > 1 ? ", tag TEXT" : ""
+            try make(
+                "\(number).0.0", number,
+                [
+                    .shared("items", rows + "INSERT INTO item VALUES(\(number));", more: [.init("preserve", [])]),
+                    .user(
+                        "user", "CREATE TABLE note(text TEXT UNIQUE\(tag)); PRAGMA user_version = \(number);",
+                        migrations: number > 1
+                            ? [
+                                "migrations/0002-tag.sql":
+                                    "ALTER TABLE note ADD COLUMN tag TEXT; CREATE UNIQUE INDEX lower_text ON note(lower(text)); "
+                                    + "DROP INDEX lower_text; PRAGMA user_version = 2;"
+                            ] : [:]),
+                ])
+        }
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
+        _ = try value("user", "INSERT INTO note VALUES('kept')")
+        try scratch.must(
+            """
+            mv store base
+            for number in $(seq 80); do
+                rm -rf store; cp -a base store
+                if strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
+                    moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
+                if ls store/.moult/transactions/*/decided.json > found 2> /dev/null; then exit 0; fi
+            done
+            exit 8
+            """)
+        try #require(value("user", "PRAGMA user_version") == "1\n")
+    }
+
+    /// Only the transaction's own marker shows that the migration was committed.
+    @Test func `a user_version that the app has set is not taken for the migration`() throws {
+        try makeUserReleases()
+        _ = try value("user", "PRAGMA user_version = 2")
+        let ended = try run("moult recover")
+        #expect(ended.status == 6, "\(ended)")
+        #expect(ended.errors.contains("is now finished, but \(scratch.path("store/user.db")) stays as it is"), "\(ended)")
+        #expect(ended.errors.contains("moult apply "), "\(ended)")
+        #expect(try value("user", "SELECT text FROM note; PRAGMA user_version") == "kept\n2\n")
+        #expect(try value("items", "SELECT release FROM item") == "2\n")
+        #expect(try Files.list(scratch.path("store/.moult/transactions")) == [])
+        // The next command says what is wrong, also when it is repeated.
+        for _ in 0..<2 { #expect(try run("moult apply rel/test-2.0.0.json").status == 3) }
+        #expect(try run("moult status --nagios").status == 2)
+        _ = try value("user", "PRAGMA user_version = 1")
+        #expect(try run("moult apply rel/test-2.0.0.json").status == 0)
+        #expect(try value("user", "SELECT text, tag FROM note; PRAGMA user_version") == "kept|\n2\n")
+        #expect(try value("user", "SELECT name FROM sqlite_schema WHERE type = 'table'") == "note\n")
+    }
+
+    @Test func `a migration that fails on rows written since leaves that database as it is`() throws {
+        try makeUserReleases()
+        _ = try value("user", "INSERT INTO note VALUES('KEPT')")
+        let ended = try run("moult recover")
+        #expect(ended.status == 6, "\(ended)")
+        #expect(try value("user", "SELECT text FROM note; PRAGMA user_version") == "kept\nKEPT\n1\n")
+        #expect(try run("moult apply rel/test-2.0.0.json").status == 3)
+        _ = try value("user", "DELETE FROM note WHERE text = 'KEPT'")
+        #expect(try run("moult apply rel/test-2.0.0.json").status == 0)
+        #expect(try value("user", "SELECT text FROM note; PRAGMA user_version") == "kept\n2\n")
+    }
+
+    /// A program has put back an old copy of the database: it is no content that the update knows.
+    @Test func `content that another program has put there since is kept whole`() throws {
+        for number in [1, 2, 3] {
+            let item = "CREATE TABLE item(id INTEGER PRIMARY KEY, mine); INSERT INTO item VALUES(\(number), 0);"
+            let rule = [JSON.Member("preserve", [["table": "item", "where": "mine = 1"]])]
+            try make("\(number).0.0", number, [.shared("items", item, more: rule)])
+        }
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json; cp store/items.db backup.db")
+        try scratch.must("sqlite3 backup.db 'INSERT INTO item VALUES(70, 0), (71, 1)'")
+        try scratch.must("moult apply -q --store store rel/test-2.0.0.json")
+        try kill("3.0.0", until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 2.0.0 ]")
+        try scratch.must("sqlite3 store/items.db '.restore backup.db'")
+        let ended = try run("moult recover")
+        #expect(ended.status == 0, "\(ended)")
+        #expect(try value("items", "SELECT id FROM item") == "3\n71\n")
+        let sets = try scratch.must("moult quarantine --json")
+        #expect(sets.contains("\"foreign\""), "\(sets)")
+        #expect(try scratch.must("sqlite3 store/.moult/quarantine/*/items.db 'SELECT id FROM item WHERE id = 70'") == "70\n")
+    }
+
+    @Test func `a database in use never counts as an attempt`() throws {
+        let part = ReleaseMaker.Source.shared("items", "CREATE TABLE item(id);", more: [.init("preserve", [])])
+        for number in [1, 2] { try make("\(number).0.0", number, [part]) }
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
+        try scratch.must("sed -i 's/{/{\"waitForApps\": 0, /' store/moult.json")
+        try kill("2.0.0", until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 1.0.0 ]")
+        let ready = scratch.path("ready")
+        let app = try Background([
+            "python3", "-c",
+            """
+            import sqlite3, sys, time
+            c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute("begin exclusive")
+            open(sys.argv[2], "w").close(); time.sleep(600)
+            """, scratch.path("store/items.db"), ready,
+        ])
+        defer { app.stop() }
+        try app.wait { try Files.facts(ready) != nil }
+        for _ in 0..<5 { #expect(try run("moult apply rel/test-2.0.0.json").status == 75) }
+        app.stop()
+        let ended = try run("moult apply rel/test-2.0.0.json")
+        #expect(ended.status == 0, "\(ended)")
+    }
+}
