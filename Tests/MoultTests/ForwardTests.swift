@@ -14,14 +14,15 @@ import Testing
         try Shell.must(["sqlite3", scratch.path("store/\(name).db"), sql])
     }
 
-    /// Kills an update at the removal of a SQLite journal, which is a commit; tries all of them until `condition` holds.
-    private func kill(_ release: String, until condition: String) throws {
+    /// Kills an update at a write to a database; tries one after the other until it was decided and `condition` holds.
+    private func kill(_ release: String, writing name: String, until condition: String) throws {
         try scratch.must(
             """
             mv store base
             for number in $(seq 60); do
                 rm -rf store; cp -a base store
-                if strace -f -qq -o /dev/null -e trace=unlink,unlinkat -e inject=unlink,unlinkat:signal=SIGKILL:when=$number \
+                if strace -f -qq -o /dev/null -P $PWD/store/\(name).db -e trace=pwrite64 \
+                    -e inject=pwrite64:signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-\(release).json; then exit 9; fi
                 if ls store/.moult/transactions/*/decided.json > found 2> /dev/null && \(condition); then exit 0; fi
             done
@@ -52,7 +53,7 @@ import Testing
         for name in ["first", "second"] { _ = try value(name, "INSERT INTO item VALUES(50, 5, 1)") }
         let release = "SELECT release FROM moult_release"
         try kill(
-            "2.0.0",
+            "2.0.0", writing: "second",
             until: "[ $(sqlite3 store/first.db '\(release)')$(sqlite3 store/second.db '\(release)') = 2.0.01.0.0 ]")
         _ = try value("second", "INSERT INTO item VALUES(60, 500, 1)")
         #expect(try run("moult recover --undo").errors.contains("can no longer be undone"))
@@ -140,7 +141,7 @@ import Testing
         try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json; cp store/items.db backup.db")
         try scratch.must("sqlite3 backup.db 'INSERT INTO item VALUES(70, 0), (71, 1)'")
         try scratch.must("moult apply -q --store store rel/test-2.0.0.json")
-        try kill("3.0.0", until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 2.0.0 ]")
+        try kill("3.0.0", writing: "items", until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 2.0.0 ]")
         try scratch.must("sqlite3 store/items.db '.restore backup.db'")
         let ended = try run("moult recover")
         #expect(ended.status == 0, "\(ended)")
@@ -151,11 +152,13 @@ import Testing
     }
 
     @Test func `a database in use never counts as an attempt`() throws {
-        let part = ReleaseMaker.Source.shared("items", "CREATE TABLE item(id);", more: [.init("preserve", [])])
-        for number in [1, 2] { try make("\(number).0.0", number, [part]) }
+        for number in [1, 2] {
+            let item = "CREATE TABLE item(id); INSERT INTO item VALUES(\(number));"
+            try make("\(number).0.0", number, [.shared("items", item, more: [.init("preserve", [])])])
+        }
         try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
         try scratch.must("sed -i 's/{/{\"waitForApps\": 0, /' store/moult.json")
-        try kill("2.0.0", until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 1.0.0 ]")
+        try kill("2.0.0", writing: "items", until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 1.0.0 ]")
         let ready = scratch.path("ready")
         let app = try Background([
             "python3", "-c",

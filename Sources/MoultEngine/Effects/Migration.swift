@@ -93,7 +93,10 @@ final class Migration: WritableEffect {
     }
 
     func revert() throws { try release() }
-    func release() throws { try transaction?.release() }
+    func release() throws {
+        try transaction?.release()
+        transaction = nil
+    }
 }
 
 extension Manifest {

@@ -92,5 +92,8 @@ final class RowRestore: WritableEffect {
     func endFailedCommit(_ error: any Error) throws { try transaction?.endFailedCommit(error) }
 
     func revert() throws { try release() }
-    func release() throws { try transaction?.release() }
+    func release() throws {
+        try transaction?.release()
+        transaction = nil
+    }
 }
