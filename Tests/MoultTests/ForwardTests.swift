@@ -151,6 +151,24 @@ import Testing
         #expect(try scratch.must("sqlite3 store/.moult/quarantine/*/items.db 'SELECT id FROM item WHERE id = 70'") == "70\n")
     }
 
+    @Test func `an undo names the files that the update has created`() throws {
+        for number in [1, 2] {
+            let item = "CREATE TABLE item(id); INSERT INTO item VALUES(\(number));"
+            var parts: [ReleaseMaker.Source] = [.shared("items", item, more: [.init("preserve", [])])]
+            if number > 1 { parts.append(.user("extra", "CREATE TABLE extra(x)")) }
+            try make("\(number).0.0", number, parts)
+        }
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
+        try kill("2.0.0", writing: "items", until: "[ -e store/extra.db ]")
+        _ = try value("extra", "INSERT INTO extra VALUES('mine')")
+        let ended = try run("moult recover --undo")
+        #expect(ended.status == 0, "\(ended)")
+        #expect(ended.errors.contains("\(scratch.path("store/extra.db")) stays: the update created it"), "\(ended)")
+        #expect(try value("extra", "SELECT x FROM extra") == "mine\n")
+        #expect(try run("moult apply rel/test-2.0.0.json").status == 0)
+        #expect(try value("extra", "SELECT x FROM extra") == "mine\n")
+    }
+
     @Test func `a database in use never counts as an attempt`() throws {
         for number in [1, 2] {
             let item = "CREATE TABLE item(id); INSERT INTO item VALUES(\(number));"

@@ -3,11 +3,11 @@
 After a recovery, a row may be in three places: in a database, in its table `moult_rejected`, or in a complete set in quarantine.
 A row that is in none of these places is lost.
 """
-import collections, copy, json, os, sqlite3
+import collections, copy, glob, json, os, sqlite3
 
 from harness.files import is_sound, opened
 
-OWN = ("moult_release", "moult_rejected")
+OWN = ("moult_release", "moult_rejected", "moult_transaction")
 RECORD = {"quarantine", "database", "kind", "path", "why", "time", "release", "reason"}
 REASONS = {"replaced", "rolled-back", "migrated", "reset", "taken-over", "unfit-cache", "undone", "restored", "foreign"}
 
@@ -144,7 +144,8 @@ class Ledger:
         found = settled(store)
         missing, doubled = self.missing(found), self.doubled(found)
         return [f"rows are duplicated: {text(doubled)}"] * bool(doubled) + [f"rows are lost: {text(missing)}"] * bool(missing) + [
-            f"{name} in quarantine is not complete: {why}" for name in quarantined(store) if (why := fault(store, name))]
+            f"{name} in quarantine is not complete: {why}" for name in quarantined(store) if (why := fault(store, name))] + [
+            f"{name} has the marker of an update that is over" for name in marked(store)]
 
     def missing(self, places):
         """Returns the rows of which the places have fewer copies than before, or none."""
@@ -155,6 +156,22 @@ class Ledger:
         before."""
         current = [place for place in places if place.kind == "database"]
         return [wanted for wanted, most in self.most.items() if sum(place.count(wanted) for place in current) > most]
+
+
+def marked(store):
+    """Returns the databases with the marker of an update. It may stay only while an app has the database locked, and then the record
+    of the update stays, too."""
+    if glob.glob(f"{store}/.moult/transactions/*/*ed.json"):
+        return []
+    return [name for name in sorted(os.listdir(store)) if name.endswith(".db") and has_marker(os.path.join(store, name))]
+
+
+def has_marker(path):
+    try:
+        with opened(path) as connection:
+            return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'moult_transaction'").fetchone())
+    except sqlite3.DatabaseError:
+        return False
 
 
 def text(rows):

@@ -1,7 +1,7 @@
 """The exact content of a database: every value with its storage class and its bytes."""
 import collections, re, sqlite3
 
-OWN_TABLES = ("moult_release", "moult_rejected")
+OWN_TABLES = ("moult_release", "moult_rejected", "moult_transaction")
 # Companions insert rows into this table while commands run. Each acknowledged row is looked for, but their number is not predicted.
 BESIDE = "beside"
 

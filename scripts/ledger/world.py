@@ -1,5 +1,5 @@
 """Runs a story with the real command and SQLite, and compares each result with the prediction of the oracle."""
-import base64, collections, hashlib, json, os, pickle, random, shlex, shutil, signal, sqlite3, stat, subprocess, sys, time
+import base64, collections, glob, hashlib, json, os, pickle, random, shlex, shutil, signal, sqlite3, stat, subprocess, sys, time
 
 from harness import files, releases
 from harness.files import digest
@@ -1044,6 +1044,8 @@ class World:
             return [("integrity", name + (found.fault or "cannot be read"))]
         faults = [(check, name + text) for check, text in found.content.differences(wanted.content)]
         faults += [(check, name + text) for check, text in found.content.faults()]
+        if found.content.all("SELECT 1 FROM sqlite_schema WHERE name = 'moult_transaction'") and not glob.glob(f"{self.store}/.moult/transactions/*/*ed.json"):
+            faults.append(("rows", name + "the marker of an update that is over is still there"))
         faults += [(check, name + text) for check, text in rejected_faults(found.content, wanted.content, rejected)]
         if path in self.state.files and path in self.owners and path not in self.open:
             uid, mode = self.owners[path]

@@ -10,12 +10,16 @@ package struct Applier {
     let context: PlanContext
     let performer: Performer
     let tell: @Sendable (Event) -> Void
+    /// Like `tell`, also in recovery, which does not show the single effects.
+    let report: @Sendable (Event) -> Void
     let stopwatch: Stopwatch
 
     package init(
         transaction: Transaction, plan: Plan, steps: StepSet, context: PlanContext, performer: Performer,
-        tell: @escaping @Sendable (Event) -> Void, stopwatch: Stopwatch = Stopwatch()
+        tell: @escaping @Sendable (Event) -> Void, report: (@Sendable (Event) -> Void)? = nil,
+        stopwatch: Stopwatch = Stopwatch()
     ) {
+        self.report = report ?? tell
         (self.transaction, self.plan, self.steps, self.context) = (transaction, plan, steps, context)
         (self.performer, self.tell, self.stopwatch) = (performer, tell, stopwatch)
     }
@@ -51,6 +55,9 @@ package struct Applier {
             if effect.changesStore { tell(.done(.undo, effect)) }
         }
         try plan.withdrawHold(transaction.layout)
+        for file in performer.remaining {
+            report(.warning("\(file) stays: the update created it, and an app may have written to it"))
+        }
     }
 
     /// Asks the steps that are not built in to clean up; returns their errors.

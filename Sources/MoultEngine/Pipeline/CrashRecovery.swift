@@ -254,7 +254,8 @@ package struct CrashRecovery {
         let performer = Performer(
             transaction: transaction, plan: plan, decided: decided, installed: installed, release: release)
         return Applier(
-            transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in })
+            transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in },
+            report: tell)
     }
 
     private func record(_ plan: Plan, _ result: Result) throws {

@@ -11,6 +11,8 @@ package final class Performer {
     let installed: Manifest?
     /// The effects on databases that apps write to.
     private let writable: WritableEffects
+    /// The files that the update has created, and that an undo leaves.
+    private(set) var remaining: [String] = []
 
     /// `decided` has the markers of the databases at the decision, when an update is recovered.
     package init(
@@ -67,8 +69,10 @@ package final class Performer {
         case .installGeneration(let generation): try uninstall(generation)
         case .switchCurrent(_, let from): try switchBack(from)
         case .link(let path, let member): try undoLink(path, member)
-        // An app may already use the file.
-        case .create: break
+        case .create(let path, _):
+            // An app may already use the file.
+            let isCreated = try Files.facts(transaction.waiting(path)) == nil && Files.facts(layout.file(path)) != nil
+            if isCreated { remaining.append(layout.file(path)) }
         case .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
         }
     }
