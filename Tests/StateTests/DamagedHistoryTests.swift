@@ -44,7 +44,7 @@ import Testing
         // Each command removes an incomplete last line. Other damage is reported by a line in the history.
         #expect(actions.count { $0 == "update" } == left + 1, "\(actions)")
         #expect(try store.run("moult history").errors == "")
-        #expect(actions.first == "repair history" || damage.contains("printf '{") || damage.contains("truncate"))
+        #expect(actions.contains("repair history") || damage.contains("printf '{") || damage.contains("truncate"))
     }
 
     /// The lost lines may have contained holds, so the new history records all current holds.

@@ -43,18 +43,18 @@ extension WritableEffects {
                 try .init(name: $0.member, number: $0.number, file: "\(transaction.unpacked)/\($0.member)")
             })
         migrations.mayShrink = { [release] in release.mayShrink(database.name, table: $0, from: $1, to: $2) }
-        let new = try template(database.member)
+        let (file, new) = (place(path), try template(database.member))
         var templates = [new]
         // A file from before moult is compared with the new template.
         if let from = plan.from, let before = installed?.database(database.name) {
             templates.insert("\(transaction.layout.generation(from.generation))/\(before.member)", at: 0)
         }
         return Migration(
-            effect, place: place(path), path: path, id: transaction.id, migrations: migrations,
+            effect, place: file, path: path, id: transaction.id, migrations: migrations,
             template: try templates.first { try Files.facts($0) != nil },
-            misfit: { [release, place] in try release.schemaMisfit(of: database, template: new, $0, at: place(path)) },
+            misfit: { [release] in try release.schemaMisfit(of: database, template: new, $0, at: file) },
             copy: Staging.held(path, in: transaction.directory), patience: transaction.patience,
-            displacement: try displacement(effect, place(path)))
+            displacement: try displacement(effect, file))
     }
 
     func rowRestore(_ effect: Effect) throws -> RowRestore? {

@@ -72,7 +72,8 @@ package final class Performer {
         case .create(let path, _):
             // An app may already use the file.
             let isCreated = try Files.facts(transaction.waiting(path)) == nil && Files.facts(layout.file(path)) != nil
-            if isCreated { remaining.append(layout.file(path)) }
+            // After a reset, the old file gets its place back.
+            if isCreated, plan.effects.allSatisfy({ !$0.setsAside(path) }) { remaining.append(layout.file(path)) }
         case .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
         }
     }
@@ -191,4 +192,8 @@ package final class Performer {
         }
         try Files.syncDirectory(Files.directory(of: layout.file(path)))
     }
+}
+
+extension Effect {
+    fileprivate func setsAside(_ path: String) -> Bool { change.traits.handling == .setAside && change.traits.paths.contains(path) }
 }
