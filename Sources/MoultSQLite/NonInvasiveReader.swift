@@ -54,6 +54,8 @@ package enum NonInvasiveReader {
     /// repairs both; until then they are repaired only in a copy.
     private static func needsCopy(_ error: MoultError, _ path: String) throws -> Bool {
         if error.code == .hotJournal { return true }
+        // The journal may have the page with the header, so only SQLite can tell whether the file is a database.
+        if error.code == .databaseCorrupt { return try Sidecars.of(path).hasHotJournal() }
         guard let code = error.sqlite?.resultCode, code == .readOnlyRecovery || code.primary == .lockingProtocol
         else { return false }
         return try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).isEmpty
