@@ -57,7 +57,13 @@ class Beside:
         return self.app is not None and path == self.path and (self.app.kind.mode == "rollback" or self.app.kind.mode == "wal" and wal)
 
     def faults(self):
-        return [("app", f"an app ({self.app.kind.name}) could not write to {self.path}: {error}") for error in self.app.errors] if self.app else []
+        """Returns the errors of the companion. A command that succeeded may have given the database content without its table."""
+        if self.app is None:
+            return []
+        file = self.world.state.files.get(self.path)
+        has_table = bool(file and file.content and "beside" in file.content.objects)
+        return [("app", f"an app ({self.app.kind.name}) could not write to {self.path}: {error}") for error in self.app.errors
+                if has_table or "no such table: beside" not in error]
 
     def kill(self):
         if self.app:

@@ -282,17 +282,18 @@ class Switch:
             return
         for db in self.target.databases.values():
             before = self.before.at(db["path"])
-            if before and db["path"] in self.state.files and before["kind"] != db["kind"]:
-                if before["kind"] == "user" or before["kind"] == "shared" and db["kind"] in ("reference", "cache"):
+            owner = before or self.earlier_owner(db["path"])
+            if owner and db["path"] in self.state.files and owner["kind"] != db["kind"]:
+                if owner["kind"] == "user" or owner["kind"] == "shared" and db["kind"] in ("reference", "cache"):
                     if db["name"] not in self.op.get("take", ()):
                         raise Refused("take over")
-                    if self.purpose == "rollback":
-                        self.loose = "take-over by a rollback"
+                    if self.purpose == "rollback" or not before:
+                        self.loose = "take-over by a rollback, or from an earlier release"
             earlier = self.before.databases.get(db["name"])
             if earlier and earlier["kind"] == db["kind"] and db["kind"] in ("user", "shared") and earlier["path"] not in self.state.files:
                 raise Refused("missing")
-            if before and before["kind"] in ("user", "shared") and db["kind"] in ("user", "shared") and db["path"] not in self.state.files:
-                if before["kind"] == db["kind"] or self.choose("missing, and of another kind", True, False):
+            if before and before["kind"] in ("user", "shared") and db["path"] not in self.state.files:
+                if db["kind"] != "reference" or self.choose("missing, and of another kind", True, False):
                     raise Refused("missing")
             for which in (before, earlier):
                 file = which and self.state.files.get(which["path"])
@@ -300,6 +301,12 @@ class Switch:
                     again = self.state.installed == self.index
                     if db["kind"] == "shared" and not again or self.choose("damaged database", True, False):
                         raise Refused("damaged")
+
+    def earlier_owner(self, path):
+        """Returns the database with app data that a kept release has at a path which the installed release does not have."""
+        found = [self.oracle.release(index).at(path) for index in sorted(self.state.generations, reverse=True)]
+        found = [db for db in found if db and db["kind"] in ("user", "shared")]
+        return next((db for db in found if db["kind"] == "user"), found[0] if found else None)
 
     def refuse_moves(self):
         """Applies rule 10: the path of a database with app data does not change."""

@@ -8,7 +8,8 @@ internal import StepKit
 struct WritableStaging {
     let context: PrepareContext
 
-    func stage(_ name: String?, as path: String) throws {
+    /// A file that SQLite copies from need not be synced, because recovery stages it again; one that gets its place must.
+    func stage(_ name: String?, as path: String, isDurable: Bool) throws {
         guard let database = name.flatMap(context.plan.release.database) else { return }
         let waiting = context.waiting(path)
         if let restored = context.plan.restoring {
@@ -19,7 +20,8 @@ struct WritableStaging {
                 try Files.seal(kept, mode: 0o600)
             }
             try Files.copy(kept, to: waiting, mode: 0o644)
-            return try Files.seal(waiting, mode: 0o644)
+            if isDurable { try Files.seal(waiting, mode: 0o644) }
+            return
         }
         let pristine = try pristine(database.member)
         if let kind = try Files.factsThroughLinks(pristine)?.kind, kind != .file {
@@ -31,8 +33,7 @@ struct WritableStaging {
             throw changed(pristine, "its SHA-256 does not match the manifest")
         }
         if database.kind.isReplaced { try mark(waiting, database) }
-        // SQLite has synced its own writes, but not the copy.
-        try Files.seal(waiting, mode: 0o644)
+        if isDurable { try Files.seal(waiting, mode: 0o644) }
     }
 
     private func changed(_ pristine: String, _ why: String) -> MoultError {
@@ -43,6 +44,7 @@ struct WritableStaging {
 
     private func mark(_ waiting: String, _ database: Database) throws {
         let connection = try Connection(path: waiting, access: .readWrite)
+        try connection.execute("PRAGMA synchronous = OFF")
         if case .text(let name)? = try connection.scalar(ReleaseMarker.foreign) {
             throw MoultError(
                 .wrongContent, .refused, what: "the database \(database.name) has a table or view named \(name)",

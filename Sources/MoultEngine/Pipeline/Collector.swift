@@ -95,6 +95,8 @@ package struct Collector {
     /// Moves a generation to a trash directory in one step, then deletes it: a crash in between leaves garbage among the
     /// transactions, and not half a generation.
     private func remove(_ name: String, by id: String) throws {
+        // An update whose removal a power failure undoes is finished again, and reads the generation that it replaced.
+        try Files.syncDirectory(layout.transactions)
         try Removable(generation: name, in: layout).remove(by: .trash(name, layout), keepingChangesBy: id)
         try LeaseFile.remove(name, layout)
         try LinkedFiles(layout).refresh()
