@@ -10,7 +10,10 @@ extension StoreSnapshot {
         let copies = try (installed?.manifest.databases ?? []).filter(\.holdsAppData).map { database in
             shellLine(["sqlite3", try place(of: database), ".backup '\(new)/\(database.path)'"])
         }
-        let commands = [shellLine(["mkdir", new])] + copies + [shellLine(["moult", "apply", "--create", "--store", new]) + " RELEASE"]
+        let commands =
+            [shellLine(["mkdir", new])] + copies + [
+                shellLine(["moult", "apply", "--create", "--store", new]) + " RELEASE"
+            ]
         throw MoultError(
             .settings, .refused, what: "\(layout.root) is the store of an earlier build of moult",
             why: "its records have another format",
@@ -24,7 +27,8 @@ extension StoreSnapshot {
             try Files.facts("\(layout.transaction($0))/journal.jsonl") != nil
         }
         if isJournaled { return true }
-        do { return try installed.map { try seal(of: $0).format < Seal.format } ?? false } catch let error as MoultError {
+        do { return try installed.map { try seal(of: $0).format < Seal.format } ?? false } catch let error as MoultError
+        {
             if Files.isDenied(error) { throw error }
             // Damage is reported by the code that needs the record.
             return false

@@ -187,7 +187,8 @@ extension Manifest {
         MoultError(
             .userDatabase, .refused, what: "the user database \(place) does not fit release \(version): \(lack)",
             why: "no pending migration of the release changes that, and the app may fail",
-            now: "Nothing was changed. If a program set user_version without the migration, set it back, and apply again. "
+            now:
+                "Nothing was changed. If a program set user_version without the migration, set it back, and apply again. "
                 + "Otherwise the publisher must add a migration, or set \"schema\": \"app\" "
                 + "if the app itself changes the schema.")
     }

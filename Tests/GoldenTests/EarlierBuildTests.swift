@@ -9,7 +9,9 @@ import Testing
 
     init() throws {
         store = try GoldenStore()
-        try store.scratch.must("sqlite3 store/pantry.db \"INSERT INTO food(name, mine) VALUES('late', 1)\"; sqlite3 store/user.db \"INSERT INTO note(text) VALUES('note')\"")
+        try store.scratch.must(
+            "sqlite3 store/pantry.db \"INSERT INTO food(name, mine) VALUES('late', 1)\"; sqlite3 store/user.db \"INSERT INTO note(text) VALUES('note')\""
+        )
     }
 
     private func run(_ line: String) throws -> Shell.Ended { try store.scratch.run(line) }
@@ -22,7 +24,8 @@ import Testing
     }
 
     static let writing = [
-        "apply RELEASE", "rollback", "recover", "recover --undo", "reset user --set-user-data-aside", "clean", "hold 9.0.0 --reason x",
+        "apply RELEASE", "rollback", "recover", "recover --undo", "reset user --set-user-data-aside", "clean",
+        "hold 9.0.0 --reason x",
     ]
 
     @Test(arguments: writing) func `commands that write change nothing`(verb: String) throws {
@@ -31,7 +34,9 @@ import Testing
         let before = try Tree(store.root)
         let ended = try run("moult \(verb.replacing("RELEASE", with: golden.release(3)))")
         #expect(ended.status == 3, "\(ended)")
-        #expect(ended.errors.contains("is the store of an earlier build of moult: its records have another format"), "\(ended)")
+        #expect(
+            ended.errors.contains("is the store of an earlier build of moult: its records have another format"),
+            "\(ended)")
         #expect(try Tree(store.root) == before)
     }
 
@@ -43,7 +48,9 @@ import Testing
         #expect(
             try store.scratch.must("sqlite3 \(new)/pantry.db 'SELECT group_concat(name) FROM food WHERE mine'")
                 == "mine,late\n")
-        #expect(try store.scratch.must("sqlite3 \(new)/user.db 'SELECT text FROM note; PRAGMA user_version'") == "note\n2\n")
+        #expect(
+            try store.scratch.must("sqlite3 \(new)/user.db 'SELECT text FROM note; PRAGMA user_version'") == "note\n2\n"
+        )
         #expect(try run("moult verify --store \(new)").status == 0)
         // The old store is as it was.
         #expect(try run("moult status").output.contains("3.0.0"))

@@ -20,7 +20,10 @@ struct PowerCutTests {
     /// Each of these syncs is needed: without it, the model finds a possible loss. This also shows that the model can
     /// detect problems.
     @Test(arguments: [
-        (Flow.install, ["/.decided.json.moult-new", "/generation/food.db", "/generation", ".moult/generations", ""], [String]()),
+        (
+            Flow.install, ["/.decided.json.moult-new", "/generation/food.db", "/generation", ".moult/generations", ""],
+            [String]()
+        ),
         (.update, [".moult"], []), (.rewrite, ["/.decided.json.moult-new", ".moult/transactions"], []),
         (.migration, ["/.decided.json.moult-new", "/0002.sql", "/unpacked/m", "user.db"], [""]),
     ])

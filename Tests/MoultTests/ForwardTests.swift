@@ -105,7 +105,8 @@ import Testing
         _ = try value("user", "PRAGMA user_version = 2")
         let ended = try run("moult recover")
         #expect(ended.status == 6, "\(ended)")
-        #expect(ended.errors.contains("is now finished, but \(scratch.path("store/user.db")) stays as it is"), "\(ended)")
+        #expect(
+            ended.errors.contains("is now finished, but \(scratch.path("store/user.db")) stays as it is"), "\(ended)")
         #expect(ended.errors.contains("moult apply "), "\(ended)")
         #expect(try value("user", "SELECT text FROM note; PRAGMA user_version") == "kept\n2\n")
         #expect(try value("items", "SELECT release FROM item") == "2\n")
@@ -131,7 +132,7 @@ import Testing
         #expect(try value("user", "SELECT text FROM note; PRAGMA user_version") == "kept\n2\n")
     }
 
-    /// A program has put back an old copy of the database: it is no content that the update knows.
+    /// A program has put back an old copy of the database: the update does not know this content.
     @Test func `content that another program has put there since is kept whole`() throws {
         for number in [1, 2, 3] {
             let item = "CREATE TABLE item(id INTEGER PRIMARY KEY, mine); INSERT INTO item VALUES(\(number), 0);"
@@ -141,14 +142,18 @@ import Testing
         try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json; cp store/items.db backup.db")
         try scratch.must("sqlite3 backup.db 'INSERT INTO item VALUES(70, 0), (71, 1)'")
         try scratch.must("moult apply -q --store store rel/test-2.0.0.json")
-        try kill("3.0.0", writing: "items", until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 2.0.0 ]")
+        try kill(
+            "3.0.0", writing: "items",
+            until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 2.0.0 ]")
         try scratch.must("sqlite3 store/items.db '.restore backup.db'")
         let ended = try run("moult recover")
         #expect(ended.status == 0, "\(ended)")
         #expect(try value("items", "SELECT id FROM item") == "3\n71\n")
         let sets = try scratch.must("moult quarantine --json")
         #expect(sets.contains("\"foreign\""), "\(sets)")
-        #expect(try scratch.must("sqlite3 store/.moult/quarantine/*/items.db 'SELECT id FROM item WHERE id = 70'") == "70\n")
+        #expect(
+            try scratch.must("sqlite3 store/.moult/quarantine/*/items.db 'SELECT id FROM item WHERE id = 70'") == "70\n"
+        )
     }
 
     @Test func `an undo names the files that the update has created`() throws {
@@ -176,7 +181,9 @@ import Testing
         }
         try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
         try scratch.must("sed -i 's/{/{\"waitForApps\": 0, /' store/moult.json")
-        try kill("2.0.0", writing: "items", until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 1.0.0 ]")
+        try kill(
+            "2.0.0", writing: "items",
+            until: "[ $(sqlite3 store/items.db 'SELECT release FROM moult_release') = 1.0.0 ]")
         let ready = scratch.path("ready")
         let app = try Background([
             "python3", "-c",

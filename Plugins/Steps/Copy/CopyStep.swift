@@ -143,8 +143,10 @@ public struct CopyStep: Step {
             case .linkInPlace(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
-            case .create(let path, _): try WritableStaging(context: context).stage(effect.database, as: path, isDurable: true)
-            case .replace(let new): try WritableStaging(context: context).stage(effect.database, as: new.path, isDurable: false)
+            case .create(let path, _):
+                try WritableStaging(context: context).stage(effect.database, as: path, isDurable: true)
+            case .replace(let new):
+                try WritableStaging(context: context).stage(effect.database, as: new.path, isDurable: false)
             case .restoreRows:
                 guard let restored = context.plan.restoring else { continue }
                 let waiting = Staging.restored(in: context.staging)

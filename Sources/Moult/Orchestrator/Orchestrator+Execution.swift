@@ -205,7 +205,8 @@ extension Orchestrator {
     /// Returns the error for an update that is complete but not recorded. The next command records it, and needs its journal.
     private static func unrecorded(_ plan: Plan, _ error: any Error) -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "\(plan.to.version) is installed, but the \(plan.title) could not be recorded", why: "\(error)",
+            .stuck, .stuck, what: "\(plan.to.version) is installed, but the \(plan.title) could not be recorded",
+            why: "\(error)",
             now: "Fix the cause, then run: moult recover", cause: error)
     }
 

@@ -30,7 +30,8 @@ final class RowRestore: WritableEffect {
     private let patience: Int
 
     init(
-        _ effect: Effect, place: String, path: String, id: String, table: String, rule: Preservation.Rule?, source: String,
+        _ effect: Effect, place: String, path: String, id: String, table: String, rule: Preservation.Rule?,
+        source: String,
         shipped: [(file: String, isInstalled: Bool)],
         patience: Int
     ) {

@@ -14,9 +14,9 @@ enum TransactionMarker {
             _ = try connection.query("UPDATE \(ReleaseMarker.table) SET \(ReleaseMarker.transaction) = ?1", [.text(id)])
             if try connection.int("SELECT count(*) FROM \(ReleaseMarker.table)") > 0 { return }
         }
-        try connection.execute(
-            "CREATE TABLE IF NOT EXISTS \(transactionTable)(\(ReleaseMarker.transaction) TEXT NOT NULL); DELETE FROM \(transactionTable)"
-        )
+        try connection.run(
+            "CREATE TABLE IF NOT EXISTS \(transactionTable)(\(ReleaseMarker.transaction) TEXT NOT NULL)")
+        try connection.run("DELETE FROM \(transactionTable)")
         _ = try connection.query("INSERT INTO \(transactionTable) VALUES(?1)", [.text(id)])
     }
 
@@ -29,7 +29,7 @@ enum TransactionMarker {
         return nil
     }
 
-    /// Reads the ID of the database at a path; nil for what is no database. A transaction that a crash interrupted is rolled back.
+    /// Reads the ID of the database at a path; nil if SQLite cannot open the file. A transaction that a crash interrupted is rolled back.
     static func read(at place: String) throws -> String? {
         // When SQLite first opens an empty file, it deletes the sidecars, which may have rows.
         guard let facts = try Files.factsThroughLinks(place), facts.kind == .file, facts.size > 0 else { return nil }
@@ -41,14 +41,14 @@ enum TransactionMarker {
         } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
     }
 
-    /// Removes the table with this ID, so that an app which compares its schema finds none of moult's. Returns false if a process has
+    /// Removes the table with this ID, so that an app which compares its schema finds only its own. Returns false if a process has
     /// the database locked.
     static func remove(_ id: String, at place: String) throws -> Bool {
         do {
             guard try read(at: place) == id else { return true }
             let connection = try Connection(path: place, access: .readWrite, busyTimeout: patience)
             if try hasColumn(transactionTable, connection) {
-                try connection.execute("DROP TABLE \(transactionTable)")
+                try connection.run("DROP TABLE \(transactionTable)")
             }
             try connection.close()
             return true

@@ -88,7 +88,8 @@ final class WritableEffects {
     private func acquire(_ effects: [any WritableEffect], _ stop: () throws -> Void) throws {
         let deadline = ContinuousClock.now + .seconds(transaction.patience)
         while true {
-            do { return try effects.forEach { effect in try ifPossible(effect) { try effect.acquire() } } } catch let error
+            do { return try effects.forEach { effect in try ifPossible(effect) { try effect.acquire() } } } catch let
+                error
                 as MoultError
                 where error.outcome == .busy && ContinuousClock.now < deadline
             {

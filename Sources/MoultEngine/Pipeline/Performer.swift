@@ -195,5 +195,7 @@ package final class Performer {
 }
 
 extension Effect {
-    fileprivate func setsAside(_ path: String) -> Bool { change.traits.handling == .setAside && change.traits.paths.contains(path) }
+    fileprivate func setsAside(_ path: String) -> Bool {
+        change.traits.handling == .setAside && change.traits.paths.contains(path)
+    }
 }

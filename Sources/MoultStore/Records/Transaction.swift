@@ -46,7 +46,9 @@ package struct Transaction {
         if try !Files.isReadable(directory), Permission.read(directory).advice != nil { return true }
         if isTrash { return true }
         let found = try Files.list(directory)
-        if found.contains(where: [Self.planName, Self.decidedName, Self.endedName, Self.waitingName].contains) { return true }
+        if found.contains(where: [Self.planName, Self.decidedName, Self.endedName, Self.waitingName].contains) {
+            return true
+        }
         return try Files.hasOnly(directory) { Self.names.contains($0) || $0.hasPrefix("exam") || $0.hasPrefix("step-") }
     }
 
