@@ -6,8 +6,8 @@ public enum ReleaseMarker {
     public static let table = releaseTable
     /// The table of rows that did not fit into a new release.
     public static let rejects = rejectedTable
-    /// Tables that moult adds, which are not part of a database's identity.
-    public static let tables: Set<String> = ownTables
+    /// Tables that moult adds to shared databases, which are not part of their content.
+    public static let tables: Set<String> = [table, rejects]
     /// Returns whether a table is moult's own; compares names as SQLite does.
     public static func isOwn(_ name: String) -> Bool { tables.contains { SQLName($0) == SQLName(name) } }
     /// Selects tables and views with these names that are not moult's own, because their columns differ. Does not ask for the

@@ -8,21 +8,31 @@ internal import StepKit
 ///
 /// A database with a release marker has it there. Any other database has it in a table of its own, until the update has ended.
 enum TransactionMarker {
-    /// Writes the ID. The caller has begun a transaction.
+    private static let create = "CREATE TABLE \(transactionTable)(\(ReleaseMarker.transaction) TEXT NOT NULL)"
+
+    /// Writes the ID. The caller has begun a transaction. Throws if the app has a table or view with the name of the marker.
     static func write(_ id: String, to connection: Connection) throws {
-        if try hasColumn(ReleaseMarker.table, connection) {
+        if try hasReleaseMarker(connection) {
             _ = try connection.query("UPDATE \(ReleaseMarker.table) SET \(ReleaseMarker.transaction) = ?1", [.text(id)])
             if try connection.int("SELECT count(*) FROM \(ReleaseMarker.table)") > 0 { return }
         }
-        try connection.run(
-            "CREATE TABLE IF NOT EXISTS \(transactionTable)(\(ReleaseMarker.transaction) TEXT NOT NULL)")
-        try connection.run("DELETE FROM \(transactionTable)")
+        if try hasOwnTable(connection) {
+            try connection.run("DROP TABLE \(transactionTable)")
+        } else if try connection.int("SELECT count(*) FROM sqlite_schema WHERE lower(name) = '\(transactionTable)'") > 0
+        {
+            throw MoultError(
+                .occupied, .refused, what: "\(connection.path) has a table or view named \(transactionTable)",
+                why: "moult stores its own record in a table with that name during an update",
+                now: "Nothing was changed. Rename it, also in the app.")
+        }
+        try connection.run(create)
         _ = try connection.query("INSERT INTO \(transactionTable) VALUES(?1)", [.text(id)])
     }
 
     /// Returns the ID; nil if the database has none.
     static func read(_ connection: Connection) throws -> String? {
-        for table in [transactionTable, ReleaseMarker.table] where try hasColumn(table, connection) {
+        for (table, isOwn) in [(transactionTable, hasOwnTable), (ReleaseMarker.table, hasReleaseMarker)]
+        where try isOwn(connection) {
             let id = try connection.scalar("SELECT \(ReleaseMarker.transaction) FROM \(table)")
             if case .text(let id)? = id { return id }
         }
@@ -47,7 +57,7 @@ enum TransactionMarker {
         do {
             guard try read(at: place) == id else { return true }
             let connection = try Connection(path: place, access: .readWrite, busyTimeout: patience)
-            if try hasColumn(transactionTable, connection) {
+            if try hasOwnTable(connection) {
                 try connection.run("DROP TABLE \(transactionTable)")
             }
             try connection.close()
@@ -58,9 +68,16 @@ enum TransactionMarker {
     /// How long to wait for other processes, in milliseconds.
     private static let patience: Int32 = 500
 
-    private static func hasColumn(_ table: String, _ connection: Connection) throws -> Bool {
-        try connection.int(
-            "SELECT count(*) FROM sqlite_schema AS s, pragma_table_info(s.name) AS c WHERE s.type = 'table' "
-                + "AND s.name = '\(table)' COLLATE NOCASE AND c.name = '\(ReleaseMarker.transaction)'") > 0
+    /// Whether the database has the table of the marker, and not one that the app has created.
+    private static func hasOwnTable(_ connection: Connection) throws -> Bool {
+        try connection.int("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql = '\(create)'") > 0
+    }
+
+    private static func hasReleaseMarker(_ connection: Connection) throws -> Bool {
+        try connection.int(ReleaseMarker.isThere) > 0
+            && connection.int("SELECT count(*) FROM pragma_table_info('\(ReleaseMarker.table)')") == 4
+            && connection.int(
+                "SELECT count(*) FROM pragma_table_info('\(ReleaseMarker.table)') "
+                    + "WHERE name IN ('release', 'sequence', 'digest', '\(ReleaseMarker.transaction)')") == 4
     }
 }

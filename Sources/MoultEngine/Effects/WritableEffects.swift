@@ -44,7 +44,8 @@ final class WritableEffects {
         let effects = try effects().filter { try !isDone($0) }
         if !effects.isEmpty { try transaction.journal.sync() }
         isHeld = true
-        for effect in effects {
+        for effect in effects { try ifPossible(effect) { try requireFile(effect) } }
+        for effect in effects where !isSkipped(effect.effect.database) {
             if !(effect is Aside) { try requireOpenable(effect.place) }
             try SoleName.require(effect.place)
         }
@@ -67,8 +68,32 @@ final class WritableEffects {
             postponed.append(Plan.Pending(database: effect.effect.database ?? "", why: error.why ?? error.what))
         } catch let error as MoultError where isRecovery && error.isAboutContent {
             try effect.release()
-            left.append(LeftDatabase(database: effect.effect.database ?? "", place: effect.place, error: error))
+            leave(effect.effect, error)
         }
+    }
+
+    /// Throws if recovery finds no database any more. A cache is created again by the next update.
+    private func requireFile(_ effect: any WritableEffect) throws {
+        guard isRecovery, !(effect is Aside) else { return }
+        let facts = try Files.factsThroughLinks(effect.place)
+        if facts == nil, effect.effect.database.flatMap(release.database)?.kind.isDisposable == true {
+            return postponed.append(Plan.Pending(database: effect.effect.database ?? "", why: "the file is missing"))
+        }
+        func lost(_ why: String) -> MoultError {
+            MoultError(.missingData, .refused, what: "\(effect.place) cannot be changed", why: why)
+        }
+        guard let facts else { throw lost("a program has removed it since the update was decided") }
+        if facts.kind != .file { throw lost("it is not a regular file any more") }
+        // When SQLite first opens an empty file, it deletes the sidecars, which may have rows.
+        if try facts.size == 0 && !Sidecars.of(effect.place).isEmpty {
+            throw lost("the file is empty, and its rows may be in the files beside it")
+        }
+    }
+
+    /// Records that recovery leaves a database as it is.
+    func leave(_ effect: Effect, _ error: MoultError) {
+        let place = effect.change.traits.paths.last.map(place) ?? effect.database ?? effect.text
+        left.append(LeftDatabase(database: effect.database ?? "", place: place, error: error))
     }
 
     /// Whether the effect only replaces the content of a cache that does not match the release.
@@ -219,7 +244,8 @@ extension MoultError {
     /// Whether the content of a database caused the error: trying again would end in the same way.
     fileprivate var isAboutContent: Bool {
         let codes: [Code] = [
-            .migration, .preserve, .userDatabase, .databaseCorrupt, .encoding, .occupied, .appExtension, .rowRejected,
+            .migration, .preserve, .userDatabase, .missingData, .databaseCorrupt, .encoding, .occupied, .appExtension,
+            .rowRejected,
             .rowConflict, .shippedViolation, .selection,
         ]
         return codes.contains(code) && outcome != .busy && !(cause is Errno)

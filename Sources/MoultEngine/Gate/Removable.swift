@@ -13,10 +13,10 @@ package struct Removable {
 
     private init(_ path: String) { self.path = path }
 
-    /// Removes everything. The record of a set is removed last, so that a crash leaves no content without a record; so is the
-    /// directory by which the staged files of an update are recognized.
+    /// Removes everything. The record of a set is removed last, so that a crash leaves no content without a record; so are the directory
+    /// by which the staged files of an update are recognized, and the record that the update has ended.
     func remove() throws {
-        try Files.removeTree(path, last: [QuarantineRecord.fileName, Transaction.waitingName])
+        try Files.removeTree(path, last: [Transaction.endedName, QuarantineRecord.fileName, Transaction.waitingName])
     }
 
     /// Removes a set in quarantine. The set is first renamed in one step, so that a crash does not leave half of it.

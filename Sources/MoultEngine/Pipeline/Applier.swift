@@ -43,7 +43,11 @@ package struct Applier {
             begun(effect)
             stopwatch.begin(.apply, effect.step)
             if let own = try ownStep(of: effect) { try own.apply(effect, apply) } else { try performer.perform(effect) }
-            if !performer.isSkipped(effect) { try step(of: effect).check(effect, apply) }
+            if !performer.isSkipped(effect) {
+                do { try step(of: effect).check(effect, apply) } catch let error as MoultError {
+                    try performer.leave(effect, error)
+                }
+            }
             tell(.done(.apply, effect))
         }
     }

@@ -37,9 +37,11 @@ package struct CrashRecovery {
         // A process may have crashed after it added or removed a hard link and before it recorded the file's new metadata.
         try LinkedFiles(layout).refresh()
         for transaction in try Transaction.all(layout) {
-            // The directory in which `Collector` deletes a generation is not an update.
-            if transaction.isTrash { try transaction.remove() }
-            if !isForReader, try transaction.isEnded { try removeEnded(transaction) }
+            if try transaction.isEnded {
+                if !isForReader { try removeEnded(transaction) }
+            } else if try transaction.isLeftover {
+                try transaction.remove()
+            }
         }
         try sweep()
         let results = try Transaction.unfinished(layout).map { transaction in

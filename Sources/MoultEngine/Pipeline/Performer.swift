@@ -35,7 +35,7 @@ package final class Performer {
         case .installGeneration(let generation): try install(generation)
         case .switchCurrent(let to, _): try switchCurrent(to)
         case .link(let path, let member): try link(path, member)
-        case .create(let path, _): try create(path)
+        case .create(let path, _): try create(path, effect)
         case .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
         }
     }
@@ -46,6 +46,13 @@ package final class Performer {
     func markers() throws -> [String: String?] { try writable.markers() }
     var postponed: [Plan.Pending] { writable.postponed }
     var left: [LeftDatabase] { writable.left }
+    /// Records what a check has found in recovery, which nothing refuses any more; throws in an update, which can be undone.
+    func leave(_ effect: Effect, _ error: MoultError) throws {
+        guard writable.isRecovery, !effect.isCustom, error.outcome != .busy, !(error.cause is Errno) else {
+            throw error
+        }
+        writable.leave(effect, error)
+    }
     func isSkipped(_ effect: Effect) -> Bool { writable.isSkipped(effect.database) }
     func fates() throws -> [RowFate] { try writable.fates() }
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
@@ -180,15 +187,17 @@ package final class Performer {
 
     // MARK: writable files
 
-    private func create(_ path: String) throws {
+    private func create(_ path: String, _ effect: Effect) throws {
         // If the app has created the file in the meantime, it is user data and stays.
         let waiting = transaction.waiting(path)
         if try Files.facts(waiting) != nil {
             _ = try Files.renameIfFree(waiting, to: layout.file(path))
         } else if try Files.facts(layout.file(path)) == nil {
-            throw MoultError(
-                .stuck, what: "\(layout.file(path)) was not created", why: "its staged file is missing",
+            let error = MoultError(
+                .stuck, what: "\(layout.file(path)) is missing", why: "a program has removed the new file",
                 now: "Apply the release again.")
+            guard writable.isRecovery else { throw error }
+            writable.leave(effect, error)
         }
         try Files.syncDirectory(Files.directory(of: layout.file(path)))
     }

@@ -60,9 +60,18 @@ package struct Transaction {
 
     /// Returns the transactions that need recovery.
     package static func unfinished(_ layout: StoreLayout) throws -> [Transaction] {
-        try all(layout).filter { try !$0.isTrash && !$0.isEnded }
+        try all(layout).filter { try !$0.isLeftover }
     }
 
-    /// Whether the update is complete, and only leftovers are to be removed.
+    /// Whether nothing has to be finished or undone: a generation was being deleted, or an update had not begun or has ended.
+    package var isLeftover: Bool {
+        get throws {
+            if try isTrash || isEnded { return true }
+            if try !Files.isReadable(directory) { return false }
+            return try [Self.planName, Self.decidedName].allSatisfy { try Files.facts("\(directory)/\($0)") == nil }
+        }
+    }
+
+    /// Whether the update is complete.
     package var isEnded: Bool { get throws { try Files.facts("\(directory)/\(Self.endedName)") != nil } }
 }
