@@ -1,5 +1,8 @@
 /// The input of planning: values, and a read-only view of the store.
 public struct PlanContext: Sendable {
+    /// The size of the largest database whose rows a plan counts without `--deep`, in bytes.
+    public static let largestCounted = 8 << 20
+
     /// The operation that is planned.
     public enum Purpose: String, Sendable, CaseIterable {
         /// A release is installed.

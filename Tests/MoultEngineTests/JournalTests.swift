@@ -40,6 +40,12 @@ import Testing
         #expect(try journal.read().decided == nil)
     }
 
+    @Test func `a torn record of a consumer counts as not written`() throws {
+        try journal.releasing("app")
+        try sh(": > released-2")
+        #expect(try journal.read().released == ["app"])
+    }
+
     /// A record has its name only when it is complete, so damage in it has another cause than a crash.
     @Test(arguments: ["decided.json", "intent-1", "undoing.json"])
     func `a damaged record is not used`(_ name: String) throws {

@@ -13,9 +13,9 @@ struct RowForecast {
     /// The digest in the file's release marker.
     let digest: String?
 
-    /// The size limit in bytes: a larger file is compared with the shipped content only when the release is applied, because
-    /// the comparison takes time.
-    private static let largest = 64 << 20
+    /// A larger file is compared with the shipped content only when the release is applied, on a copy: in rollback mode, apps cannot
+    /// commit while the file is read.
+    private static let largest = PlanContext.largestCounted
 
     func rows(of live: Connection, _ place: String) throws -> [RowFate] {
         let origin = isOwn ? try origin() : nil

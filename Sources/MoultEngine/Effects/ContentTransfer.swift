@@ -53,6 +53,8 @@ struct ContentTransfer {
         fileprivate let rules: [Preservation.Rule]
         fileprivate let transfer: RowTransfer?
         fileprivate let outcomes: [TableOutcome]
+        /// Whether nothing but selected rows differed from the shipped content.
+        fileprivate let isAccounted: Bool
     }
 
     /// Carries the rows over. The caller has begun a transaction in the new database; the old database is not changed. The result is
@@ -88,8 +90,17 @@ struct ContentTransfer {
         guard let outcomes = try update.run(from: copy, to: live, in: new, pristine: pristine) else { return nil }
         var fates = RowFates()
         for outcome in outcomes { fates.add(outcome) }
-        try content.prove(live, new, carried.rules, fates, displacement)
-        return Carried(content: content, rules: carried.rules, transfer: transfer, outcomes: outcomes)
+        var isAccounted =
+            try carried.isAccounted && !fates.keepsAny
+            && AppContent.isStillEmpty(
+                live, since: copy, selected: content.selected(carried.rules), ignoring: ReleaseMarker.tables)
+        if isAccounted {
+            displacement?.prove(fates.all, hasContentLeft: false)
+        } else {
+            isAccounted = try content.prove(live, new, carried.rules, fates, displacement)
+        }
+        return Carried(
+            content: content, rules: carried.rules, transfer: transfer, outcomes: outcomes, isAccounted: isAccounted)
     }
 
     private func carry(
@@ -97,7 +108,7 @@ struct ContentTransfer {
     ) throws -> Carried? {
         if carriesNothing {
             try leave(live, displacement)
-            return Carried(content: self, rules: [], transfer: nil, outcomes: [])
+            return Carried(content: self, rules: [], transfer: nil, outcomes: [], isAccounted: false)
         }
         try refuseForeignRejectTable(live)
         try refuseRenamedTables(live)
@@ -125,9 +136,10 @@ struct ContentTransfer {
         let isComplete = fates.all.allSatisfy(\.isEmpty)
         let outcomes = try transferring { try transfer.run(from: live, to: new) }
         for outcome in outcomes { fates.add(outcome) }
-        try prove(live, new, rules, fates, displacement)
+        let isAccounted = try prove(live, new, rules, fates, displacement)
         guard isComplete else { return nil }
-        return Carried(content: self, rules: rules, transfer: transfer, outcomes: outcomes)
+        return Carried(
+            content: self, rules: rules, transfer: transfer, outcomes: outcomes, isAccounted: isAccounted)
     }
 
     /// Leaves all old content behind. The rows are counted for information, if they can be read.
@@ -142,15 +154,22 @@ struct ContentTransfer {
         } catch let error as MoultError where error.code == .databaseCorrupt { displacement?.keepAll(rows: nil) }
     }
 
+    private func selected(_ rules: [Preservation.Rule]) -> [SQLName: [String?]] {
+        rules.reduce(into: [:]) { $0[SQLName($1.table)] = $1.conditions }
+    }
+
+    /// Gives the gate the proof for the old content. Returns whether nothing but selected rows differs from the shipped content.
     private func prove(
         _ live: Connection, _ new: Connection, _ rules: [Preservation.Rule], _ fates: RowFates,
         _ displacement: Displacement?
-    ) throws {
+    ) throws -> Bool {
         var fates = fates
         let more = try isForeign ? 0 : RejectTable(name: ReleaseMarker.rejects, label: "").recordsWithMore(in: live)
         if more > 0 { fates.add(ReleaseMarker.rejects) { ($0.kept, $0.incomplete) = ($0.kept + more, more) } }
         switch old {
-        case .foreign: displacement?.prove(fates.all, hasContentLeft: true)
+        case .foreign:
+            displacement?.prove(fates.all, hasContentLeft: true)
+            return false
         case .takenOver:
             let counts = try AppContent.rowCounts(of: live, ignoring: ReleaseMarker.tables)
             for (table, rows) in counts.sorted(by: { $0.key < $1.key }) where rows > 0 {
@@ -160,6 +179,7 @@ struct ContentTransfer {
                 }
             }
             displacement?.prove(fates.all, hasContentLeft: true)
+            return false
         case .shipped(let path):
             let pristine = try Connection(path: path, access: .immutable)
             var (isLeft, isRows) = (false, false)
@@ -168,7 +188,7 @@ struct ContentTransfer {
                 let kept = try fates.keepsAny ? nil : displacement?.rows.map { try KeptRows(at: $0, like: live) }
                 let content = try AppContent(
                     of: live, against: pristine,
-                    selected: rules.reduce(into: [:]) { $0[SQLName($1.table)] = $1.conditions },
+                    selected: selected(rules),
                     ignoring: ReleaseMarker.tables, keeping: kept)
                 try kept?.close()
                 isRows = content.isKeptAsRows
@@ -182,6 +202,7 @@ struct ContentTransfer {
             }
             try pristine.close()
             displacement?.prove(fates.all, hasContentLeft: isLeft, isRows: isRows)
+            return !isLeft
         }
     }
 

@@ -16,7 +16,7 @@ extension Plan {
             switch effect.change {
             case .replace(let content):
                 (path, new, limit) = (
-                    content.path, purpose == .rollback ? content.size : 0, ContentForecast.quick
+                    content.path, purpose == .rollback ? content.size : 0, PlanContext.largestCounted
                 )
             case .migrate(let migrated, _, _, _, _):
                 (path, new, limit) = (migrated, bundle?.size ?? 0, MigrationForecast.largest)

@@ -98,7 +98,8 @@ package struct Journal {
         }
         // A plan that a power failure has torn was not synced, so nothing relies on it.
         if state.plan == nil, let plan = try? json(plan) { state.plan = try? Plan(json: plan, source: self.plan) }
-        state.released = try numbered(Self.released).compactMap { try json($0)?.string }
+        // A power failure that has torn such a record has also ended its consumer.
+        state.released = try numbered(Self.released).compactMap { (try? json($0))?.string }
         state.attempts = try numbered(Self.attempt).count
         state.undoing = try json(undoing).map { $0.string ?? "" }
         state.intents = try numbered(Self.intent).map { path in

@@ -44,6 +44,37 @@ package struct AppContent: Equatable, Sendable {
         }
     }
 
+    /// Returns whether a database of which nothing but selected rows differed from the original, as its copy shows, is still so: each row
+    /// that differs from the copy is selected. Reads only the pages that differ. False means that the whole content must be compared.
+    package static func isStillEmpty(
+        _ live: Connection, since copy: Connection, selected: [SQLName: [String?]], ignoring: Set<String>
+    ) throws -> Bool {
+        try live.reading {
+            try copy.reading {
+                try live.with(.doubleQuotedStringsInDML, false) {
+                    let kinds = try TableKinds(of: live, ignoring: ignoring)
+                    guard try schema(of: live, []) == schema(of: copy, []), kinds.virtual.isEmpty,
+                        kinds.undecodable.isEmpty
+                    else { return false }
+                    let (roots, earlierRoots) = (try RootPages(of: live), try RootPages(of: copy))
+                    return try kinds.ordinary.allSatisfy { table in
+                        let conditions = selected[table] ?? []
+                        if conditions.contains(nil) { return true }
+                        let layout = try TableLayout.listed(table, in: live)
+                        let now = try RowSearch.Side(layout, live, roots)
+                        let isSelected = try SelectedRows(conditions, now)
+                        var isEmpty = true
+                        let search = try RowSearch(
+                            now, in: RowSearch.Side(layout, copy, earlierRoots), pairs: RowSearch.pairs(layout, layout))
+                        try search.forEachUnmatched { row, _, _ in if isEmpty { isEmpty = try isSelected.contains(row) }
+                        }
+                        return isEmpty
+                    }
+                }
+            }
+        }
+    }
+
     /// Returns the number of rows in each table and virtual table, except tables that are too damaged to be counted.
     package static func rowCounts(of live: Connection, ignoring: Set<String>) throws -> [SQLName: Int] {
         let (kinds, empty) = (try TableKinds(of: live, ignoring: ignoring), try Connection.inMemory())

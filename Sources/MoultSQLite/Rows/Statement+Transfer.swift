@@ -13,11 +13,13 @@ struct KeyDigest: Hashable {
             for column in columns { try row.hash(column..<column + 1, into: &hasher) }
             return hasher.finalize()
         }
-        (first, second) = (try half(1), try half(2))
+        (first, second, rowID) = (try half(1), try half(2), nil)
     }
 
-    /// An integer needs no hash.
-    init(_ number: Int64) { (first, second) = (Int(number), 0) }
+    /// The rowid, which needs no hash; nil for the digest of values.
+    let rowID: Int?
+
+    init(rowID: Int64) { (first, second, self.rowID) = (0, 0, Int(rowID)) }
 }
 
 /// A copy of a value that outlives the row it was read from.

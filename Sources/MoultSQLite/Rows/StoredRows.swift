@@ -58,13 +58,13 @@ final class StoredRows {
 
     /// Returns the digest of the identity of a row passed by `withRow`.
     func digest(_ row: borrowing Statement) throws -> KeyDigest {
-        layout.isWithoutRowID ? try KeyDigest(of: row, 0..<first) : KeyDigest(row.int64(0))
+        layout.isWithoutRowID ? try KeyDigest(of: row, 0..<first) : KeyDigest(rowID: row.int64(0))
     }
 
     /// Returns the digest of the identity of the row with this key.
     func digest(of key: Key) throws -> KeyDigest {
-        if case .rowID(let number) = key { return KeyDigest(number) }
-        return try withRow(key) { try digest($0) } ?? KeyDigest(0)
+        if case .rowID(let number) = key { return KeyDigest(rowID: number) }
+        return try withRow(key) { try digest($0) } ?? KeyDigest(rowID: 0)
     }
 
     /// Returns the identity that a row has from the given column on.

@@ -7,7 +7,7 @@ final class TableTransfer {
     let rows: StoredRows
     private(set) var outcome: TableOutcome
     /// The number of the old row that is assigned to a row of the new table, by the digest of the new row.
-    private(set) var claims: [KeyDigest: Int] = [:]
+    private var claims = RowClaims()
     /// Whether this transfer has changed the content of the new table.
     private(set) var hasChanged = false
     private(set) var hasInserted = false
