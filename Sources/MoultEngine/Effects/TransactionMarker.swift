@@ -51,8 +51,8 @@ enum TransactionMarker {
         } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
     }
 
-    /// Removes the table with this ID, so that an app which compares its schema finds only its own. Returns false if a process has
-    /// the database locked.
+    /// Removes the table with this ID, so that an app which compares its schema finds only its own. Returns false if that must be tried
+    /// again, as when a process has the database locked. The commands that read the database report what is wrong with it.
     static func remove(_ id: String, at place: String) throws -> Bool {
         do {
             guard try read(at: place) == id else { return true }
@@ -62,7 +62,7 @@ enum TransactionMarker {
             }
             try connection.close()
             return true
-        } catch let error as MoultError where error.outcome == .busy { return false }
+        } catch let error as MoultError { return error.code == .databaseCorrupt }
     }
 
     /// How long to wait for other processes, in milliseconds.
