@@ -187,6 +187,62 @@ import Testing
         #expect(try run("moult verify").status == 0)
     }
 
+    /// SQLite would delete the journal of an empty file. No process uses the file, so the command must not end with 75 for ever.
+    @Test func `a file that was emptied beside its journal does not block recovery`() throws {
+        for number in [1, 2] {
+            let item = "CREATE TABLE item(id); INSERT INTO item VALUES(\(number));"
+            try make("\(number).0.0", number, [.shared("items", item, more: [.init("preserve", [])])])
+        }
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
+        try kill("2.0.0", writing: "items", until: "[ -s store/items.db-journal ]")
+        try scratch.must("truncate -s 0 store/items.db")
+        let ended = try run("moult recover")
+        #expect(ended.status == 6, "\(ended)")
+        #expect(try Files.facts(scratch.path("store/items.db-journal")) != nil)
+        try scratch.must(
+            "moult reset -q items --set-user-data-aside; moult verify -q; ls store/.moult/quarantine/*/items.db-journal"
+        )
+    }
+
+    @Test func `an undo keeps what a program has written to a read-only file of the release`() throws {
+        for number in [1, 2] {
+            try make(
+                "\(number).0.0", number,
+                [
+                    .reference("codes", "CREATE TABLE code(x); INSERT INTO code VALUES(\(number))"),
+                    .shared(
+                        "items", "CREATE TABLE item(id); INSERT INTO item VALUES(\(number))",
+                        more: [.init("preserve", [])]),
+                ])
+        }
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
+        let isSwitched = "[ $(readlink store/.moult/current | grep -c 2.0.0) = 1 ]"
+        let isOld = "[ $(sqlite3 store/items.db 'SELECT id FROM item') = 1 ]"
+        try kill("2.0.0", writing: "items", until: "\(isSwitched) && \(isOld)")
+        try scratch.must(
+            """
+            file=$(readlink -f store/codes.db); chmod u+w $(dirname $file) $file
+            sqlite3 $file "INSERT INTO code VALUES('written')"
+            moult recover -q --undo
+            """)
+        #expect(try value("codes", "SELECT x FROM code") == "1\n")
+        #expect(try scratch.must("sqlite3 store/.moult/quarantine/*/codes.db 'SELECT x FROM code'") == "2\nwritten\n")
+    }
+
+    @Test func `pack refuses a database with the marker of an update`() throws {
+        try scratch.must(
+            "sqlite3 user.db 'CREATE TABLE note(x); CREATE TABLE moult_transaction(transaction_id TEXT NOT NULL)'")
+        let databases = "{\"user\": {\"kind\": \"user\", \"source\": \"user.db\"}}"
+        try Files.writeNew(
+            Array(
+                "{\"manifest\": 1, \"product\": \"org.example.test\", \"version\": \"1.0.0\", \"sequence\": 1, \"databases\": \(databases)}"
+                    .utf8), to: scratch.path("draft.json"))
+        let ended = try run("moult pack -q draft.json -o rel")
+        #expect(ended.status == 3, "\(ended)")
+        let command = try #require(ended.errors.split(separator: "Remove it with: ").last).split(separator: "\n")[0]
+        try scratch.must("\(command); moult pack -q draft.json -o rel")
+    }
+
     @Test(arguments: [
         "CREATE TABLE moult_transaction(transaction_id); INSERT INTO moult_transaction VALUES('mine')",
         "CREATE VIEW Moult_Transaction AS SELECT 'mine' AS transaction_id",

@@ -92,7 +92,8 @@ final class WritableEffects {
 
     /// Records that recovery leaves a database as it is.
     func leave(_ effect: Effect, _ error: MoultError) {
-        let place = effect.change.traits.paths.last.map(place) ?? effect.database ?? effect.text
+        let path = effect.change.traits.paths.last ?? effect.database.flatMap(release.database)?.path
+        let place = path.map(place) ?? effect.text
         left.append(LeftDatabase(database: effect.database ?? "", place: place, error: error))
     }
 

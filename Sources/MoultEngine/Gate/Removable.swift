@@ -76,6 +76,7 @@ package struct Removable {
     /// The staged files of a transaction.
     init(staging transaction: Transaction, _ state: Journal.State) throws {
         if let plan = state.plan { try Self.keepDisplaced(by: plan, transaction) }
+        if state.undoing != nil { try Self.keepChanges(of: transaction) }
         self.init(transaction.directory)
     }
 
@@ -84,6 +85,12 @@ package struct Removable {
         guard try Files.facts(transaction.generation)?.kind == .directory,
             try transaction.hasCreated(transaction.layout.generation(plan.to.generation))
         else { return }
+        try keepChanges(of: transaction)
+    }
+
+    /// Keeps the files that a program has changed in a generation that was in service, and is not any more.
+    private static func keepChanges(of transaction: Transaction) throws {
+        guard try Files.facts(transaction.generation)?.kind == .directory else { return }
         try ChangedGeneration(in: transaction.generation, transaction.layout).keep(by: transaction.id)
     }
 

@@ -151,6 +151,8 @@ package struct CrashRecovery {
     private func rollBackJournals(of plan: Plan) throws {
         for traits in plan.effects.map(\.change.traits) where traits.handling == .written {
             for place in traits.paths.map(layout.file) where try Sidecars.of(place).journal != nil {
+                // SQLite would delete the journal of an empty file, which may have the only copy of its pages.
+                if try Files.factsThroughLinks(place)?.size ?? 0 == 0 { continue }
                 do {
                     let connection = try Connection(path: place, access: .readWrite, busyTimeout: 0)
                     _ = try connection.int("PRAGMA schema_version")

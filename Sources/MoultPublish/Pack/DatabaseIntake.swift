@@ -38,12 +38,20 @@ struct DatabaseIntake {
         }
     }
 
-    /// Throws if a database has rows that an update rejected: every store would get the rows of one user. `source` is the file that the
-    /// publisher can change.
+    /// Throws if a database has rows that an update rejected, or the marker of an update: every store would get them. `source` is the
+    /// file that the publisher can change.
     private func requireNoRejects(_ name: String, _ file: String, source: String) throws {
         let connection = try Connection.openGuarded(path: file, access: .readOnly, deadline: 3600)
         let count = try RejectTable(label: "").count(in: connection)
+        let isMarked = try connection.int("SELECT count(*) FROM sqlite_schema WHERE name = '\(transactionTable)'") > 0
         try connection.close()
+        if isMarked {
+            throw MoultError(
+                .packing, .refused, what: "the database \(name) is from a store in which an update had not ended",
+                why: "\(source) has the table \(transactionTable), and every store would get it",
+                now: "Nothing was written. Remove it with: "
+                    + shellLine(["sqlite3", source, "DROP TABLE \(transactionTable)"]))
+        }
         guard count > 0 else { return }
         throw MoultError(
             .packing, .refused, what: "the database \(name) has rows of a user",
