@@ -149,7 +149,9 @@ import Testing
     }
 
     @Test func `an unfinished update is reported with the command to recover`() throws {
-        try Files.makeDirectory("\(try shop.layout.transactions)/20260101000000-00c0ffee")
+        let transaction = "\(try shop.layout.transactions)/20260101000000-00c0ffee"
+        try Files.makeDirectory(transaction)
+        try Files.writeNew([], to: "\(transaction)/plan.json")
         let found = try examine()
         #expect(found.map(\.kind) == ["unfinished"])
         #expect(found.first?.fix == "moult recover --store \(shop.root)")
