@@ -36,6 +36,10 @@ def names(store):
     return sorted(name for name in os.listdir(store) if name.endswith(".db"))
 
 
+def columns(table):
+    return "release, sequence, digest" if table == b"moult_release" else "*"
+
+
 def content(path):
     """Returns the health and a digest of schema and rows, or digests of the file and its sidecars if it is not a database; also the
     journal mode."""
@@ -45,8 +49,10 @@ def content(path):
             mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
             health = connection.execute("PRAGMA integrity_check").fetchall()
             version = connection.execute("PRAGMA user_version").fetchone()[0]
-            tables = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
-            rows = [(sql, sorted(connection.execute(f"SELECT * FROM \"{name.decode()}\"").fetchall(), key=repr))
+            # The marker has the ID of the transaction, which no two runs share.
+            tables = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name != 'moult_transaction' "
+                                        "ORDER BY name").fetchall()
+            rows = [(sql, sorted(connection.execute(f"SELECT {columns(name)} FROM \"{name.decode()}\"").fetchall(), key=repr))
                     for name, sql in tables]
         except sqlite3.DatabaseError:
             return "no database: " + " ".join(digest(path + suffix) if os.path.isfile(path + suffix) else "-" for suffix in ("",) + SIDECARS), None
