@@ -229,6 +229,30 @@ import Testing
         #expect(try scratch.must("sqlite3 store/.moult/quarantine/*/codes.db 'SELECT x FROM code'") == "2\nwritten\n")
     }
 
+    @Test func `an update whose end is in the history is not undone`() throws {
+        for number in [1, 2] {
+            try make(
+                "\(number).0.0", number,
+                [.reference("codes", "CREATE TABLE code(x); INSERT INTO code VALUES(\(number))")])
+        }
+        try scratch.must(
+            """
+            moult apply -q --create --store base rel/test-1.0.0.json
+            for number in $(seq 60); do
+                rm -rf store; cp -a base store
+                if strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
+                    moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
+                if ls store/.moult/transactions/*/decided.json > found 2> /dev/null && [ $(grep -c done store/.moult/history.jsonl) = 2 ]; \
+                    then exit 0; fi
+            done
+            exit 8
+            """)
+        try scratch.must("moult recover -q --undo; moult verify -q")
+        #expect(try value("codes", "SELECT x FROM code") == "2\n")
+        #expect(try scratch.must("grep -c done store/.moult/history.jsonl") == "2\n")
+        #expect(try Files.list(scratch.path("store/.moult/transactions")) == [])
+    }
+
     @Test func `pack refuses a database with the marker of an update`() throws {
         try scratch.must(
             "sqlite3 user.db 'CREATE TABLE note(x); CREATE TABLE moult_transaction(transaction_id TEXT NOT NULL)'")

@@ -115,7 +115,8 @@ package struct CrashRecovery {
         OpenDecision.begin()
         defer { OpenDecision.end() }
         if state.attempts >= Self.maxAttempts, !ignoringLimit { throw tooManyAttempts(plan, state.attempts) }
-        let isForward = state.undoing == nil && !back
+        // An update whose end is in the history was only interrupted while its records were removed.
+        let isForward = try state.undoing == nil && (!back || isRecorded(plan))
         var isAttempted = false
         do {
             let applier = try applier(transaction, plan, decided, isForward: isForward)
@@ -262,12 +263,16 @@ package struct CrashRecovery {
             report: tell)
     }
 
-    private func record(_ plan: Plan, _ result: Result) throws {
-        // The process may have crashed after it had added the end of the update to the history.
+    /// Returns whether the process crashed after it had added the end of the update to the history.
+    private func isRecorded(_ plan: Plan) throws -> Bool {
         let existing = try HistoryReader(layout).first {
             $0.transaction == plan.id && ![.failed, .stuck].contains($0.outcome) || $0.isLongBefore(plan)
         }
-        if existing?.transaction == plan.id { return }
+        return existing?.transaction == plan.id
+    }
+
+    private func record(_ plan: Plan, _ result: Result) throws {
+        if try isRecorded(plan) { return }
         let outcome: History.Entry.Outcome =
             switch result.ending {
             case .cleaned: .cleaned
