@@ -18,9 +18,10 @@ import Testing
     /// Returns the processor time of a process and its present children, in ticks.
     private static func ticks(_ pid: pid_t) throws -> Int {
         let children = try text("/proc/\(pid)/task/\(pid)/children").split(separator: " ").compactMap { pid_t($0) }
-        return try ([pid] + children).reduce(0) { sum, pid in
-            // The fields after the name of the program: state, parent, ... and then user and system time.
-            let fields = try text("/proc/\(pid)/stat").drop { $0 != ")" }.split(separator: " ")
+        return ([pid] + children).reduce(0) { sum, pid in
+            // The fields after the name of the program: state, parent, ... and then user and system time. The process may have ended
+            // since its number was read.
+            let fields = ((try? text("/proc/\(pid)/stat")) ?? "").drop { $0 != ")" }.split(separator: " ")
             return fields.count > 13 ? sum + (Int(fields[12]) ?? 0) + (Int(fields[13]) ?? 0) : sum
         }
     }
