@@ -50,6 +50,8 @@ import Testing
     @Test(arguments: ["decided.json", "intent-1", "undoing.json"])
     func `a damaged record is not used`(_ name: String) throws {
         try sh("printf '{' > \(name)")
-        #expect(throws: MoultError.self) { try journal.read() }
+        let error = #expect(throws: MoultError.self) { try journal.read() }
+        #expect(error?.outcome == .stuck)
+        #expect(error?.now?.hasSuffix("mv \(journal.directory) \(journal.directory).old") == true)
     }
 }

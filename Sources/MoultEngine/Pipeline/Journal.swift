@@ -92,7 +92,7 @@ package struct Journal {
         var state = State()
         for path in [decided, path(Transaction.endedName)] {
             guard let record = try json(path) else { continue }
-            guard let plan = record["plan"], let markers = record["markers"]?.members else { throw unknown(path) }
+            guard let plan = record["plan"], let markers = record["markers"]?.members else { throw try unknown(path) }
             state.plan = try Plan(json: plan, source: path)
             state.decided = markers.reduce(into: [:]) { $0.updateValue($1.value.string, forKey: $1.name) }
         }
@@ -104,7 +104,7 @@ package struct Journal {
         state.undoing = try json(undoing).map { $0.string ?? "" }
         state.intents = try numbered(Self.intent).map { path in
             guard let record = try json(path), let effect = record["effect"], let intent = record["intent"] else {
-                throw unknown(path)
+                throw try unknown(path)
             }
             return (try Effect(json: effect, source: path), intent)
         }
@@ -112,13 +112,20 @@ package struct Journal {
     }
 
     private func json(_ path: String) throws -> JSON? {
-        try Files.read(path, limit: Self.largest).map { try JSON(parsing: $0, source: path) }
+        guard let bytes = try Files.read(path, limit: Self.largest) else { return nil }
+        do { return try JSON(parsing: bytes, source: path) } catch let error as MoultError {
+            throw try damaged(error.what, error)
+        }
     }
 
-    private func unknown(_ path: String) -> MoultError {
+    private func unknown(_ path: String) throws -> MoultError {
+        try damaged("\(path) is not a record of this version of moult")
+    }
+
+    private func damaged(_ why: String, _ cause: (any Error)? = nil) throws -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "\(path) is not a record of this version of moult",
-            why: "another version of moult may have written it",
-            now: "Finish the update with the version that started it: moult recover")
+            .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
+            now: "To discard the update, move its directory away, then apply the release again: "
+                + shellLine(["mv", directory, try Files.firstFree("\(directory).old")]), cause: cause)
     }
 }

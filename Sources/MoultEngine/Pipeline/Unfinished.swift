@@ -24,11 +24,9 @@ package struct Unfinished: Sendable, Equatable {
 
     private static func words(_ transaction: Transaction) throws -> String {
         let plan: Plan?
-        do { plan = try transaction.journal.read().plan } catch {
-            // Only the store's owner may read a transaction; other users may still know that it exists.
-            if !Files.isDenied(error) { throw error }
-            plan = nil
-        }
+        // Only the store's owner may read a transaction, and its record may be damaged, which `recover` reports. Others may still know
+        // that it exists.
+        do { plan = try transaction.journal.read().plan } catch { plan = nil }
         return plan?.words ?? "an update"
     }
 }
