@@ -307,11 +307,11 @@ put-reader:
 	install -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig .build/reader/moult-reader.pc
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
 
-# Tests the C library and the statements of a GRDB pool with stores that the command has created; as root, the tests run a
-# second time as an ordinary user.
+# Tests the C library with stores that the command has created; as root, the tests run a second time as an ordinary user. With
+# GRDB_PATH, a clone of GRDB, also compiles and runs the class in docs/in-an-app.md.
 reader-test: reader-test-packages release
 	integrations/c/tests/run $(MOULT)
-	integrations/grdb/sequence.py $(MOULT)
+	integrations/grdb/run $(MOULT)
 
 # Tests the Python package as a wheel, with the third-party libraries that it supports, installed from PyPI into .build.
 python-test: python-test-packages release

@@ -45,5 +45,9 @@ enum Advice {
         }
         .replacing("wait for the other process: --wait SECONDS", with: "wait longer: waiting:")
         .replacing("with --allow-downgrade", with: "with follow: .match")
+        // An app kills no other process.
+        .replacing(", or let moult kill it: --force-after SECONDS", with: ".")
+        .replacing(
+            ", or continue without it and kill the processes that block the update: --force-after SECONDS", with: ".")
     }
 }

@@ -132,13 +132,16 @@ public struct StoreStatus: Sendable {
 ///     for fault in try await store.verify(deep: true) {
 ///         print(fault.isChecked ? "damaged:" : "not checked:", fault.subject, fault.text)
 ///     }
-public struct StoreFault: Sendable {
+public struct StoreFault: Sendable, CustomStringConvertible {
     /// The affected database or record.
     public let subject: String
     /// The fault, or, if `isChecked` is false, why the subject could not be checked.
     public let text: String
     /// False if the file is locked or this user may not read it.
     public let isChecked: Bool
+
+    /// The subject and the text, such as `food: it is missing`.
+    public var description: String { "\(subject): \(text)" }
 
     init?(_ check: Verifier.Check) {
         guard check.finding != nil || check.isUnread else { return nil }
@@ -151,7 +154,7 @@ public struct StoreFault: Sendable {
 /// An entry in a store's history.
 ///
 ///     for entry in try store.history(10) { print(entry.time, entry.action, entry.to, entry.isDone ? "done" : "failed") }
-public struct StoreHistoryEntry: Sendable {
+public struct StoreHistoryEntry: Sendable, CustomStringConvertible {
     /// The time when the operation ended, such as `2026-11-20T10:00:00Z`.
     public let time: String
     /// The operation, such as `update`, `rollback`, `reset` or `hold`.
@@ -162,6 +165,12 @@ public struct StoreHistoryEntry: Sendable {
     public let isDone: Bool
     /// The reason for the operation, or why it failed.
     public let reason: String?
+
+    /// A line such as `2026-11-20T10:00:00Z update 1.0.0+1a2b3c4d -> 2.0.0+5e6f7a8b: done`.
+    public var description: String {
+        "\(time) \(action) \(from.map { "\($0) -> " } ?? "")\(to): \(isDone ? "done" : "failed")"
+            + (reason.map { " (\($0))" } ?? "")
+    }
 
     init(_ entry: History.Entry) {
         (time, action, from, to) = (entry.time.description, entry.action, entry.from, entry.to)

@@ -23,6 +23,9 @@ public final class StoreLease: Sendable {
     }
 
     /// Returns the path of a database in this generation; for a writable database, its stable path.
+    ///
+    /// Open a writable database only with the SQLite that this library uses: two copies of SQLite in one process do not know each
+    /// other's locks, and rows are lost.
     public func path(of name: String) throws -> String { try Advice.forApps { try file(of: name) } }
 
     /// Does the same as `path(of:)`, with advice for operators in errors.
@@ -43,13 +46,16 @@ public final class StoreLease: Sendable {
         /// database`: use `path` on such a connection, and note that SQLite then does not prevent writes to a read-only
         /// database.
         public let uri: String
-        /// The path of the file.
+        /// The path of the file. Not for a second copy of SQLite in this process: see `attachments`.
         public let path: String
         /// Whether only releases change the database.
         public let isReadOnly: Bool
     }
 
     /// The databases of the release that belong to no group, for libraries that open databases themselves. `main` is first.
+    ///
+    /// Such a library must use the same SQLite as this one: two copies in one process do not know each other's locks, and rows are
+    /// lost.
     ///
     ///     for database in try lease.attachments where database.schema != "main" {
     ///         try db.execute(sql: "ATTACH ? AS \"\(database.schema)\"", arguments: [database.uri])
@@ -64,7 +70,7 @@ public final class StoreLease: Sendable {
     public func attachments(ofGroup group: String?) throws -> [Attachment] {
         try Advice.forApps {
             try databases(of: group).map { database, schema, path in
-                let access: Access = database.kind.isSealed ? .immutable : .readWrite
+                let access: Access = database.kind.isSealed ? .immutable : .asOpened
                 return Attachment(
                     schema: schema, uri: try access.uri(for: path), path: path, isReadOnly: database.kind.isSealed)
             }
@@ -90,8 +96,10 @@ public final class StoreLease: Sendable {
         }
     }
 
-    /// Returns whether another generation is current now.
+    /// Returns whether a release, or new content of this one, was put into service since the lease was taken.
     public func isOutdated() throws -> Bool {
-        try Advice.forApps { try Generation.currentName(layout) != generation }
+        try Advice.forApps { try lease.seen.news(layout) != nil }
     }
+
+    var seen: Announcement.Seen { lease.seen }
 }

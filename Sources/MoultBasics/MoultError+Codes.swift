@@ -12,6 +12,8 @@ extension MoultError.Code {
     public static let noFeed = Self(262)
     /// The server did not respond, or the transfer was incomplete.
     public static let unreachable = Self(271)
+    /// The file does not exist, or the server refuses access to it.
+    public static let notThere = Self(272)
     /// Another process holds a lock on the database.
     public static let databaseBusy = Self(402)
     /// The file is damaged or not a database.

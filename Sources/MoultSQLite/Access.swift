@@ -13,13 +13,17 @@ package enum Access: Sendable, CaseIterable {
     /// Read a WAL database through the existing `-shm`, without writing to either file.
     case readOnlySharedMemory
 
+    /// As the connection to which the file is attached: a mode that allows more is an error there. For URIs that are handed out.
+    case asOpened
+
     private var parameters: String {
         switch self {
-        case .readWriteCreate: "mode=rwc"
-        case .readWrite: "mode=rw"
-        case .readOnly: "mode=ro"
-        case .immutable: "mode=ro&immutable=1"
-        case .readOnlySharedMemory: "mode=ro&readonly_shm=1"
+        case .readWriteCreate: "?mode=rwc"
+        case .readWrite: "?mode=rw"
+        case .readOnly: "?mode=ro"
+        case .immutable: "?mode=ro&immutable=1"
+        case .readOnlySharedMemory: "?mode=ro&readonly_shm=1"
+        case .asOpened: ""
         }
     }
 
@@ -32,7 +36,7 @@ package enum Access: Sendable, CaseIterable {
         }
         // Without these prefixes, SQLite interprets `//host/x` as an authority and `:memory:` as an in-memory database.
         let prefix = path.utf8.first == UInt8(ascii: "/") ? "file://" : "file:./"
-        return prefix + Self.percentEncoded(path) + "?" + parameters + extra
+        return prefix + Self.percentEncoded(path) + parameters + extra
     }
 
     private static func percentEncoded(_ path: String) -> String {

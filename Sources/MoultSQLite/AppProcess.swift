@@ -1,4 +1,5 @@
 import CLinux
+internal import Synchronization
 
 /// A process that also uses databases on its own, with the same SQLite.
 package enum AppProcess {
@@ -7,7 +8,12 @@ package enum AppProcess {
     package static func prepare() throws {
         _ = try ConnectionVFS.registeredName()
         isPrepared
+        isThis.store(true, ordering: .relaxed)
     }
 
+    /// Whether this process is an app, and not the command.
+    package static var isCurrent: Bool { isThis.load(ordering: .relaxed) }
+
     private static let isPrepared: Void = moult_note_open_files()
+    private static let isThis = Atomic(false)
 }

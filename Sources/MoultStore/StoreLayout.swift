@@ -15,6 +15,8 @@ package struct StoreLayout: Sendable, Equatable {
     package var settings: String { "\(root)/\(Self.settingsName)" }
     package var hidden: String { Self.hidden(in: root) }
     package var current: String { "\(hidden)/current" }
+    /// The record of the last update that is complete (`Announcement`).
+    package var announced: String { "\(hidden)/announced" }
     package var generations: String { "\(hidden)/generations" }
     package var transactions: String { "\(hidden)/transactions" }
     package var downloads: String { "\(hidden)/downloads" }
@@ -40,7 +42,8 @@ package struct StoreLayout: Sendable, Equatable {
     /// Everything that moult puts into its directory.
     package var own: [String] {
         [
-            current, generations, transactions, downloads, feed, keys, quarantine, leases, history, lock, links, checks,
+            current, announced, generations, transactions, downloads, feed, keys, quarantine, leases, history, lock,
+            links, checks,
             holds, trustedSteps,
         ]
     }

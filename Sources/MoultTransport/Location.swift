@@ -4,8 +4,6 @@ internal import MoultFiles
 extension MoultError.Code {
     /// A location that is not valid or not allowed.
     package static let location = Self(270)
-    /// The file does not exist, or the server refuses access to it.
-    package static let notThere = Self(272)
     /// The response does not have the expected form or size.
     package static let badAnswer = Self(273)
     /// The program that sends requests to web servers is missing or broken.

@@ -1,7 +1,7 @@
 public import MoultBasics
 
 /// A change that a step intends to make, as a value that can be printed and saved. A plan is a list of effects.
-public struct Effect: Sendable, Equatable {
+public struct Effect: Sendable, Equatable, CustomStringConvertible {
     /// The name of the step that planned the effect; it applies a `custom` change itself.
     public var step: String
     /// The phase in which the effect is applied.
@@ -15,6 +15,9 @@ public struct Effect: Sendable, Equatable {
     public init(step: String, phase: Phase, database: String? = nil, _ change: Change) {
         (self.step, self.phase, self.database, self.change) = (step, phase, database, change)
     }
+
+    /// The line of the plan: `copy food: seal food.db, 1.1 MB`.
+    public var description: String { "\(phase)\(database.map { " \($0)" } ?? ""): \(text)" }
 }
 
 /// The closed list of changes. The core applies all but `custom`, so that it can journal and undo them.

@@ -126,8 +126,7 @@ import Testing
         let databases = zip(["first", "second"], names).map { database, table in
             Shipped.reference("CREATE TABLE \"\(table)\"(x);", name: database)
         }
-        try shop.pack("1.0.0", databases)
-        let ended = try shop.apply("1.0.0")
+        let ended = try shop.tryToPack("1.0.0", databases)
         #expect(ended.status == 0)
         #expect(ended.errors.contains("a query without a database name") == warns, "\(ended)")
     }

@@ -59,11 +59,11 @@ import Testing
     /// The program is notified of each release that is newer than its generation.
     @Test func `a program that follows the store is notified of a new release`() async throws {
         try await lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
-        let old = try lab.store.lease().generation
+        let old = try lab.store.lease()
         try await lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
         let event = try await lab.store.events(since: old).first { _ in true }
         #expect(event?.version == "2.0.0")
-        #expect(event?.previous == old)
+        #expect(event?.previous == old.generation)
         #expect(event?.databases == ["note"])
     }
 }

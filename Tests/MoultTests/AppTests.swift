@@ -220,6 +220,38 @@ import Testing
         #expect(try store.status().version == "1.0.0")
     }
 
+    @Test func `an error says that the app itself has locked a database, and names another program with its pid`()
+        async throws
+    {
+        try await store.update(to: first)
+        try scratch.must("sed -i '0,/{/s//{ \"waitForApps\": 0,/' store/moult.json")
+        let connection = try store.connect()
+        try connection.execute("BEGIN IMMEDIATE")
+        try connection.execute("INSERT INTO note VALUES('mine')")
+        let own = #expect(throws: MoultError.self) { try store.reset("notes", settingUserDataAside: true) }
+        #expect(own?.code == .inUse, "\(String(describing: own))")
+        #expect(own?.why?.contains("a connection of this one has locked it") == true)
+        #expect(own?.now == "End the transactions and statements of this process, and try again.")
+        try connection.execute("COMMIT")
+        try connection.close()
+        let other = try Program.python(
+            "import sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); d.execute('BEGIN IMMEDIATE'); "
+                + "print('locked', flush=True); sys.stdin.read()", store.path(of: "notes"))
+        #expect(other.line() == "locked")
+        let foreign = #expect(throws: MoultError.self) { try store.reset("notes", settingUserDataAside: true) }
+        #expect(foreign?.why?.contains("pid \(other.pid) ") == true, "\(String(describing: foreign))")
+    }
+
+    @Test func `what an app prints is readable`() async throws {
+        try await store.update(to: first)
+        let plan = try store.plan(Self.make(maker, 2))
+        let lines = plan.effects.map { "\($0)" }
+        #expect(lines.contains { $0.hasPrefix("copy ") } && lines.allSatisfy { !$0.contains("Effect(") }, "\(lines)")
+        #expect(try store.history(1).first.map { "\($0)" }?.hasSuffix(": done") == true)
+        let missing = await #expect(throws: MoultError.self) { try await store.update(to: scratch.path("none.json")) }
+        #expect(missing?.code == .notThere)
+    }
+
     @Test func `errors of leases and events suggest functions of the library`() async throws {
         try await store.update(to: first)
         let lease = try store.lease()

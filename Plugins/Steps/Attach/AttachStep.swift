@@ -30,8 +30,7 @@ public struct AttachStep: Step {
         for set in sets {
             let files = try set.sealed.map { database in (database, try staged(database, context)) }
             try set.requireSameEncoding(set.writable.map { ($0, try place($0, context)) } + files)
-            let tables = try set.open(files)
-            for warning in set.clashes(tables) { context.warn(warning) }
+            try set.open(files)
         }
     }
 
@@ -56,7 +55,7 @@ public struct AttachStep: Step {
     public func check(_ effect: Effect, _ context: ApplyContext) throws {
         for set in Self.sets(context.plan.release) {
             let files = set.sealed.map { (database: $0, path: context.plan.store.path($0.path)) }
-            _ = try set.open(files)
+            try set.open(files)
         }
     }
 

@@ -51,53 +51,31 @@ struct AttachedSet {
             now: "Nothing was changed. The publisher must create all of them with the same encoding.")
     }
 
-    /// Opens all files together, read-only, and returns the tables of each.
-    func open(_ files: [(database: Database, path: String)]) throws -> [(alias: String, tables: [String])] {
+    /// Opens all files together, read-only.
+    func open(_ files: [(database: Database, path: String)]) throws {
         let connection = try Connection.inMemory(
             encoding: files.first.flatMap { try Connection.encoding(ofFileAt: $0.path) })
-        var tables: [(String, [String])] = []
         for (database, path) in files {
             do {
-                tables.append((database.attach.alias, try Self.attach(path, database.attach.alias, to: connection)))
+                try Self.attach(path, database.attach.alias, to: connection)
             } catch {
                 // Only the reason in SQLite's message is useful, because the path is that of a staged file.
                 throw error.sqlite.map { Self.failed(database, $0.message, error) } ?? error
             }
         }
         try connection.close()
-        return tables
     }
 
-    private static func attach(_ path: String, _ alias: String, to connection: Connection) throws -> [String] {
+    private static func attach(_ path: String, _ alias: String, to connection: Connection) throws {
         try connection.attach(path, as: alias, access: .immutable)
-        let rows = try connection.query(
-            "SELECT name FROM \(quoteIdentifier(alias)).sqlite_schema WHERE type IN ('table','view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-        )
-        return rows.compactMap { if case .text(let name)? = $0.first { name } else { nil } }
+        // SQLite reads the file only now.
+        _ = try connection.query("SELECT count(*) FROM \(quoteIdentifier(alias)).sqlite_schema")
     }
 
     private static func failed(_ database: Database, _ why: String, _ cause: any Error) -> MoultError {
         MoultError(
             code, what: "\(database.member) cannot be attached as \"\(database.attach.alias)\"", why: why,
             now: "Publish the release again from an undamaged file.", cause: cause)
-    }
-
-    /// Returns warnings about tables that several databases have: a query without a database name reads the first of them.
-    func clashes(_ tables: [(alias: String, tables: [String])]) -> [String] {
-        var first: [SQLName: String] = [:]
-        var warnings: [String] = []
-        for (alias, names) in tables {
-            for name in names {
-                if let other = first[SQLName(name)] {
-                    warnings.append(
-                        "table \(name) is in \"\(other)\" and in \"\(alias)\": a query without a database name reads \"\(other)\""
-                    )
-                } else {
-                    first[SQLName(name)] = alias
-                }
-            }
-        }
-        return warnings
     }
 
     /// The databases cannot be opened together.

@@ -48,7 +48,7 @@ package enum ReleaseSource: Sendable {
         if file == path {
             guard isMissing(path) else { return .manifest(path: path) }
             throw MoultError(
-                .manifest, what: "no release at \(path)", why: "no such file",
+                .notThere, what: "no release at \(path)", why: "no such file",
                 now:
                     "Specify the manifest of a release, the directory of a feed, or a URL that starts with https:// or oci://."
             )

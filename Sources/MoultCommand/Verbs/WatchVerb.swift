@@ -48,7 +48,7 @@ enum WatchVerb {
                 "--since needs the name of a generation, not \"\(name)\"",
                 why: "the name is a version, a plus sign and eight hexadecimal digits, as shown by `moult status`")
         }
-        let follower = try Follower(layout, since: call.value(since))
+        let follower = try Follower(layout, since: call.value(since).map { try .init(reading: $0, layout) })
         while let change = try follower.next() {
             report(change, call.output)
             if !words.isEmpty {

@@ -79,12 +79,18 @@ package struct Applier {
         do {
             try applyEffects { begun.append($0) }
             stopwatch.begin(.apply, "finish")
-            try performer.finish()
+            try finish()
         } catch {
             if performer.isIrrevocable { throw Self.irrevocable(plan, error) }
             try undo(begun, because: error)
             throw Self.undone(plan, error)
         }
+    }
+
+    /// Makes SQLite's own commits, and announces the release to readers once all its content is there.
+    func finish() throws {
+        try performer.finish()
+        try Announcement(generation: plan.to.generation, transaction: plan.id).write(transaction.layout)
     }
 
     private func undo(_ begun: [Effect], because reason: any Error) throws {

@@ -68,7 +68,8 @@ package struct CrashRecovery {
         try QuarantineShelf(layout: layout, settings: settings).sweep(
             except: Transaction.unfinished(layout).map(\.id))
         for file in [
-            layout.settings, layout.links, layout.checks, layout.holds, layout.history, ReplayGuard.path(layout),
+            layout.settings, layout.announced, layout.links, layout.checks, layout.holds, layout.history,
+            ReplayGuard.path(layout),
         ] {
             try Files.removeStaged(of: file)
         }
@@ -135,7 +136,7 @@ package struct CrashRecovery {
                 return try complete(.undone)
             }
             try applier.applyEffects()
-            try applier.performer.finish()
+            try applier.finish()
             left = applier.performer.left
             for text in applier.clean(.done) { tell(.warning(text)) }
             return try complete(.finished)

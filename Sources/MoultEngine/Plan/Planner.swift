@@ -275,7 +275,7 @@ package struct Planner {
             throw error
         }
         throw MoultError(
-            .manifest, what: "no manifest at \(path)", why: "no such file",
+            .notThere, what: "no manifest at \(path)", why: "no such file",
             now: "Specify the manifest of a release, such as releases/app-1.0.0.json.")
     }
 

@@ -46,6 +46,9 @@ package struct Packer {
         let outputStaging = work.path
         let mode = try Files.mode(ofFileFrom: Self.sources(of: manifest, in: directory))
         try take(&manifest, draftPath, outputStaging)
+        for warning in try NameClashes(manifest: manifest, directory: outputStaging).warnings() {
+            options.warn(warning)
+        }
         try refuseDirty(substitution)
         var report = try write(manifest, work, mode: mode)
         report.reasonForSequence = reason

@@ -3,34 +3,31 @@ internal import MoultFiles
 internal import StepKit
 internal import Synchronization
 
-/// Reports each generation that becomes current from now on. Use it from one thread; other threads may cancel it.
+/// Reports each release once the content of all its databases is there. Use it from one thread; other threads may cancel it.
 package final class Follower: Sendable {
     package struct Change: Sendable, Equatable {
         package let generation: String
         package let version: String
         /// The previously reported generation.
         package let previous: String?
-        /// The names of the databases that differ from those of the previous generation.
+        /// The names of the databases whose content the reader may not have seen.
         package let databases: [String]
     }
 
     private let layout: StoreLayout
     private let watch: DirectoryWatch
-    private let seen: Mutex<String?>
+    private let seen: Mutex<Announcement.Seen>
 
-    /// With `since`, installations after that generation are also reported, so that none is missed before the follower
-    /// starts.
-    package init(_ layout: StoreLayout, since generation: String? = nil) throws {
+    /// Reports what is news after `seen`; nil stands for what is announced now.
+    package init(_ layout: StoreLayout, since seen: Announcement.Seen? = nil) throws {
         // Throws if the store is missing.
         _ = try Settings.read(layout)
         self.layout = layout
         watch = try DirectoryWatch(layout.hidden)
-        seen = Mutex(try generation ?? Generation.currentName(layout))
+        self.seen = Mutex(try seen ?? .now(layout))
     }
 
-    /// Blocks until the current generation differs from the last reported one, and returns the change; nil after cancellation.
-    ///
-    /// Switches in quick succession may be reported as one.
+    /// Blocks until there is news, and returns it; nil after cancellation. Updates in quick succession may be reported as one.
     package func next() throws -> Change? {
         repeat {
             if let change = try nextChange() { return change }
@@ -41,23 +38,31 @@ package final class Follower: Sendable {
     package func cancel() { watch.cancel() }
 
     private func nextChange() throws -> Change? {
-        let previous = seen.withLock { $0 }
-        guard let name = try Generation.currentName(layout), name != previous else {
+        let before = seen.withLock { $0 }
+        guard let news = try before.news(layout) else {
             if try Files.facts(layout.hidden) != nil { return nil }
             throw MoultError(.store, what: "\(layout.root) is no longer a store", why: "\(layout.hidden) was removed")
         }
         let generation: Generation
-        do { generation = try Generation.load(name, in: layout) } catch {
-            // If a different generation is current by now, that one is reported instead.
-            if try Generation.currentName(layout) != name { return try nextChange() }
+        do { generation = try Generation.load(news.generation, in: layout) } catch {
+            // If another update is complete by now, that one is reported instead.
+            if try Announcement.read(layout) != news { return try nextChange() }
             throw error
         }
-        seen.withLock { $0 = name }
-        // The previous generation may have been removed by now; then all databases count as changed.
-        let before = try? previous.map { try Generation.load($0, in: layout).manifest }
+        seen.withLock { $0 = .init(generation: news.generation, announced: news) }
         return Change(
-            generation: name, version: generation.manifest.version.description, previous: previous,
-            databases: generation.manifest.changed(since: before))
+            generation: news.generation, version: generation.manifest.version.description,
+            previous: before.generation, databases: changed(generation, since: before.generation))
+    }
+
+    /// Returns the names of the databases that differ from those of the previous generation. Without that generation, which may have
+    /// been removed, all count as changed; in the same generation, those that are not sealed.
+    private func changed(_ generation: Generation, since previous: String?) -> [String] {
+        if generation.name == previous {
+            return generation.manifest.databases.filter { !$0.kind.isSealed }.map(\.name)
+        }
+        let before = try? previous.map { try Generation.load($0, in: layout).manifest }
+        return generation.manifest.changed(since: before)
     }
 }
 

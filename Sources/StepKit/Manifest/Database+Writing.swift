@@ -14,6 +14,7 @@ extension Database {
             "proved": proved?.json,
             "attach": .unlessEmpty([
                 "as": attach.alias == name ? nil : .string(attach.alias), "group": .optional(attach.group),
+                "qualified": attach.isQualified ? true : nil,
             ]),
             "identity": .unlessEmpty([
                 "applicationID": .optional(identity.applicationID), "userVersion": .optional(identity.userVersion),

@@ -152,6 +152,9 @@ public struct Database: Sendable, Equatable {
         public var alias: String
         /// The name of the group of databases that open together; nil for the group on the store's own connection.
         public var group: String?
+        /// Whether queries always write the database's name before the names of its tables, so that other databases may have tables of
+        /// the same names.
+        public var isQualified = false
     }
 
     /// Values that SQLite reports for a database; each value that is not nil is checked.

@@ -69,8 +69,9 @@ extension ManifestReader {
         if let fault = PlainName.databaseFault(alias) { throw part.fail("as", "\"\(alias)\" \(fault)") }
         let group = try part.optionalString("group")
         if let group, let fault = PlainName.databaseFault(group) { throw part.fail("group", "\"\(group)\" \(fault)") }
+        let isQualified = try part.optionalBool("qualified") ?? false
         try done(part)
-        return Database.Attach(alias: alias, group: group)
+        return Database.Attach(alias: alias, group: group, isQualified: isQualified)
     }
 
     private mutating func identity(_ fields: Fields) throws -> Database.Identity {

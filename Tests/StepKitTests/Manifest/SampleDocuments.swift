@@ -43,7 +43,7 @@ enum SampleDocuments {
             },
             "maps": { "kind": "reference", "member": "maps.db", "size": 0, "sha256": "\(digest)", "place": "in-place" },
             "pantry": {
-              "kind": "shared", "member": "pantry.db", "size": 4096, "sha256": "\(digest)", "attach": { "group": "home" },
+              "kind": "shared", "member": "pantry.db", "size": 4096, "sha256": "\(digest)", "attach": { "group": "home", "qualified": true },
               "preserve": [
                 {
                   "table": "food", "where": "editable = 1", "onConflict": "fail", "onReject": "table",
@@ -110,7 +110,7 @@ enum SampleDocuments {
             },
             "maps": { "kind": "reference", "place": "in-place", "source": "resources/maps.db" },
             "pantry": {
-              "kind": "shared", "attach": { "group": "home" },
+              "kind": "shared", "attach": { "group": "home", "qualified": true },
               "preserve": [
                 {
                   "table": "food", "where": "editable = 1", "onConflict": "fail", "onReject": "table",

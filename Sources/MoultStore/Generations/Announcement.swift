@@ -1,0 +1,63 @@
+internal import MoultBasics
+internal import MoultFiles
+
+/// The last update whose release is in place with the content of all its databases. An update writes this record after its last
+/// commit; `current` switches before that, so the pointer alone does not tell a reader that a writable database has its new content.
+package struct Announcement: Sendable, Equatable {
+    package let generation: String
+    /// The update. Another update of the same release changes only this.
+    package let transaction: String
+
+    package init(generation: String, transaction: String) {
+        (self.generation, self.transaction) = (generation, transaction)
+    }
+
+    /// Returns nil if nothing was announced yet, and for a record that a power failure has torn: it also ended all readers.
+    package static func read(_ layout: StoreLayout) throws -> Announcement? {
+        guard let bytes = try Files.read(layout.announced, limit: 1 << 12) else { return nil }
+        let words = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+            .first?.split(separator: " ").map(String.init)
+        guard let words, words.count == 2, Generation.isName(words[0]), Transaction.isID(words[1]) else { return nil }
+        return Announcement(generation: words[0], transaction: words[1])
+    }
+
+    /// Not synced: recovery writes it again, and a power failure ends all readers.
+    package func write(_ layout: StoreLayout) throws {
+        try Files.replace(
+            layout.announced, with: Array("\(generation) \(transaction)\n".utf8), mode: 0o644, durable: false)
+    }
+
+    /// What a reader has seen: the generation that it reads, and the last announcement before it began to read.
+    package struct Seen: Sendable, Equatable {
+        package let generation: String?
+        package let announced: Announcement?
+
+        package init(generation: String?, announced: Announcement?) {
+            (self.generation, self.announced) = (generation, announced)
+        }
+
+        /// What is announced now.
+        package static func now(_ layout: StoreLayout) throws -> Seen {
+            // Throws if the pointer is damaged.
+            _ = try Generation.currentName(layout)
+            let last = try Announcement.read(layout)
+            return Seen(generation: last?.generation, announced: last)
+        }
+
+        /// What a reader has seen that knows only the name of its generation. If that is in service, the reader has seen all that is
+        /// announced; otherwise, nothing.
+        package init(reading generation: String, _ layout: StoreLayout) throws {
+            let isCurrent = try Generation.currentName(layout) == generation
+            self.init(generation: generation, announced: isCurrent ? try Announcement.read(layout) : nil)
+        }
+
+        /// Returns the announcement that the reader has not seen; nil if there is none, or if an update is not complete.
+        package func news(_ layout: StoreLayout) throws -> Announcement? {
+            let current = try Generation.currentName(layout)
+            guard let last = try Announcement.read(layout) else { return nil }
+            if last != announced { return last }
+            // The reader began in the middle of an update that was then undone.
+            return generation != last.generation && current == last.generation ? last : nil
+        }
+    }
+}

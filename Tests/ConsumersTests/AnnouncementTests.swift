@@ -1,0 +1,115 @@
+import Moult
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A release is reported when the content of all its databases is there, and not before.
+@Suite struct AnnouncementTests {
+    private let scratch: Scratch
+    private let store: Store
+
+    init() throws {
+        scratch = try Scratch()
+        store = Store(at: scratch.path("store"))
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        for number in 1...3 {
+            let rows = "CREATE TABLE item(release); INSERT INTO item VALUES(\(number));"
+            try maker.make(
+                "\(number).0.0", sequence: number,
+                [
+                    .reference("food", rows),
+                    .shared("first", rows, more: [.init("preserve", [])]),
+                    .shared("last", rows, more: [.init("preserve", [])]),
+                ])
+        }
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
+    }
+
+    /// The numbers of the release in all databases.
+    private func content() throws -> [String] {
+        let connection = try store.connect()
+        defer { try? connection.close() }  // Only read.
+        return try ["food", "first", "last"].map { name in
+            try connection.texts("SELECT release FROM \(name).item")[0][0] ?? ""
+        }
+    }
+
+    /// Kills an update after the switch of the pointer, at a call on a path.
+    private func kill(_ call: String, _ path: String) throws {
+        try scratch.must(
+            """
+            mv store base
+            for number in $(seq 200); do
+                rm -rf store; cp -a base store
+                if strace -f -qq -o /dev/null -P $PWD/store/\(path) -e trace=\(call) \
+                    -e inject=\(call):signal=SIGKILL:when=$number \
+                    moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
+                if readlink store/.moult/current > found && grep -q 2.0.0 found; then exit 0; fi
+            done
+            exit 8
+            """)
+    }
+
+    @Test(arguments: ["delete", "wal"])
+    func `a program that is told of a release reads its content`(mode: String) async throws {
+        for name in ["first", "last"] {
+            try scratch.must("sqlite3 store/\(name).db 'PRAGMA journal_mode = \(mode)'")
+        }
+        var events = store.events(since: try store.lease()).makeAsyncIterator()
+        let scratch = scratch
+        for round in 0..<6 {
+            let number = 1 + (round + 1) % 3
+            let update = Task.detached {
+                try scratch.must("moult apply -q --follow match --store store rel/test-\(number).0.0.json")
+            }
+            #expect(try await events.next()?.version == "\(number).0.0")
+            #expect(try content() == Array(repeating: "\(number)", count: 3))
+            _ = try await update.value
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `a lease from the middle of an update is told when the update is complete`() async throws {
+        try kill("pwrite64", "last.db")
+        let lease = try store.lease()
+        #expect(lease.version == "2.0.0")
+        #expect(try !lease.isOutdated())
+        var events = store.events(since: lease).makeAsyncIterator()
+        let others = try Program(
+            [
+                "moult", "watch", "--store", scratch.path("store"), "--since", lease.generation,
+            ], environment: ["PATH": "\(BuiltMoult.directory()):/usr/bin:/bin"])
+        try await store.recover()
+        let event = try await events.next()
+        #expect(event?.version == "2.0.0" && event?.databases == ["first", "last"])
+        #expect(others.line()?.hasPrefix("2.0.0+") == true)
+        #expect(try lease.isOutdated())
+        #expect(try content() == ["2", "2", "2"])
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `a lease from the middle of an update is told when the update was undone`() async throws {
+        try kill("fsync", ".moult")
+        let lease = try store.lease()
+        var events = store.events(since: lease).makeAsyncIterator()
+        try scratch.must("moult recover --undo --store store")
+        let event = try await events.next()
+        #expect(event?.version == "1.0.0" && event?.databases == ["food", "first", "last"])
+        #expect(try content() == ["1", "1", "1"])
+    }
+
+    @Test func `new content of the same release is reported`() async throws {
+        let lease = try store.lease()
+        var events = store.events(since: lease).makeAsyncIterator()
+        try store.reset("first", settingUserDataAside: true)
+        let event = try await events.next()
+        #expect(event?.version == "1.0.0" && event?.databases == ["first", "last"])
+    }
+
+    @Test func `an update that changes nothing visible is not reported`() throws {
+        let before = try Files.read(scratch.path("store/.moult/announced"), limit: 1 << 12)
+        try scratch.must("moult apply -q --store store rel/test-1.0.0.json")
+        #expect(try Files.read(scratch.path("store/.moult/announced"), limit: 1 << 12) == before)
+        #expect(try !store.lease().isOutdated())
+    }
+}
