@@ -48,6 +48,7 @@ $(call needs,bench,20 minutes,$(BENCH_DEPS),$(PEERS))
 $(call needs,bench-report,30 minutes,$(BENCH_DEPS),$(PEERS))
 $(call needs,reader-test,10 minutes,$(BUILD) gcc g++ libc6-dev sqlite3 python3 binutils procps valgrind $(if $(shell command -v rustc),,rustc))
 $(call needs,python-test,10 minutes,$(BUILD) python3 python3-venv)
+$(call needs,programs,15 minutes,$(BUILD) gcc libc6-dev python3 python3-venv)
 $(call needs,portable-test,15 minutes,$(ALL))
 $(call needs,deb-test,15 minutes,$(BUILD) debootstrap)
 $(call needs,ansible-test,10 minutes,$(BUILD) python3-venv iproute2 openssh-client dropbear-bin)
@@ -115,7 +116,7 @@ test-all: test-all-packages release docs
 	$(MAKE) --no-print-directory sample
 	scripts/recipes
 	scripts/sample-package $(MOULT)
-	$(MAKE) --no-print-directory zoo attacks known
+	$(MAKE) --no-print-directory zoo attacks known programs
 	$(MAKE) --no-print-directory reader-test python-test portable-test sanitize-quick containers-test deb-test ansible-test
 
 # Samples of the random stories, of the killed flows, of the apps that write during updates, and of the broken stores.
@@ -316,6 +317,12 @@ reader-test: reader-test-packages release
 # Tests the Python package as a wheel, with the third-party libraries that it supports, installed from PyPI into .build.
 python-test: python-test-packages release
 	integrations/python/tests/run $(MOULT)
+
+# Runs nine programs on one store while releases are installed, with late close() calls: sqlite3, SQLAlchemy, Django, apsw, aiosqlite,
+# fork, gunicorn --preload, datasette, and GRDB if GRDB_PATH is a clone of it. No acknowledged row may be lost, and no view may stay
+# old. UPDATES=20 installs fewer releases.
+programs: programs-packages release
+	scripts/programs/run $(MOULT) $(if $(UPDATES),--updates $(UPDATES))
 
 # Builds the library without Linux-only calls (docs/porting.md) in a separate directory, and runs the tests of the library.
 # Tests of features that this build lacks are skipped; PortableBuildTests tests how this build refuses them.

@@ -26,6 +26,7 @@ enum {
     MOST_BYTES = 1 << 20,
     MOST_DEPTH = 64,
     MOST_NAME = 128,
+    MOST_LINE = 1024,
     PATIENCE_MILLISECONDS = 2000,
     /* Another attempt is only needed if a release was installed during the attempt before it. */
     MOST_ATTEMPTS = 1000
@@ -417,6 +418,8 @@ static void json_free(json *j) {
 
 struct moult_lease {
     char *store, *generation, *product, *version;
+    /* The last announcement when the lease was taken; empty if there was none. */
+    char *announced;
     /* The read lock on the lease file; -1 in a store that only older versions have written to. */
     int lock;
     /* The directory of the release, with the lock that older versions look for, unless another process has locked it. */
@@ -483,6 +486,39 @@ static int read_pointer(const char *store, char name[NAME_MAX + 1], moult_error 
     memcpy(name, target + skip, size);
     name[size] = 0;
     return is_generation(name) ? 0 : damaged_pointer(error, store, "it does not point to a generation of this store");
+}
+
+/* Reads the line with the generation and the transaction that the store announced last; empty if there is no such line. */
+static int read_announced(const char *store, char line[MOST_LINE], moult_error *error) {
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.";
+    char path[PATH_MAX], shell[2 * PATH_MAX];
+    struct stat facts;
+    line[0] = 0;
+    WHAT(error, "cannot read the store %s", store);
+    if (snprintf(path, sizeof path, "%s/.moult/announced", store) >= (int)sizeof path) return because(error, ENAMETOOLONG), -1;
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    /* It is missing before the first announcement, or something else is in its place. */
+    if (file < 0 && (errno == ENOENT || errno == ELOOP || errno == ENXIO || errno == ENOTDIR)) return 0;
+    if (file < 0) {
+        int code = errno;
+        WHAT(error, "cannot read %s", path);
+        if (code == EACCES) NEXT(error, "Let the user read it: chmod a+r %s", quoted(path, shell, sizeof shell));
+        return because(error, code), -1;
+    }
+    ssize_t length = 0;
+    if (!fstat(file, &facts) && S_ISREG(facts.st_mode))
+        while ((length = read(file, line, MOST_LINE - 1)) < 0 && errno == EINTR) {}
+    int code = errno;
+    close(file);
+    if (length < 0) return because(error, code), -1;
+    line[length] = 0;
+    char *space = strchr(line, ' ');
+    size_t known = space ? strspn(space + 1, allowed) : 0;
+    int is_whole = known && !strcmp(space + 1 + known, "\n") && space + 2 + known == line + length;
+    if (space) *space = 0;
+    if (is_whole && is_generation(line)) *space = ' ';
+    else line[0] = 0;
+    return 0;
 }
 
 /* --- leases */
@@ -594,6 +630,13 @@ static int take_lease(moult_lease *lease, moult_error *error) {
     return -1;
 }
 
+static int keep_announced(moult_lease *lease, moult_error *error) {
+    char line[MOST_LINE];
+    if (read_announced(lease->store, line, error)) return -1;
+    lease->announced = strdup(line);
+    return lease->announced ? 0 : out_of_memory(error, lease->store);
+}
+
 /* --- the manifest */
 
 static int is_alphanumeric(int c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
@@ -696,7 +739,7 @@ static int read_database(const moult_lease *lease, const json *j, const json_nod
     if (to->writable) to->path = writable_path(lease, to->kind, file, cache_root);
     else to->path = text_of("%s/.moult/generations/%s/%s", lease->store, lease->generation, file);
     free(file);
-    if (to->path) to->uri = uri_of(to->path, to->writable ? "?mode=rw" : "?mode=ro&immutable=1");
+    if (to->path) to->uri = uri_of(to->path, to->writable ? "" : "?mode=ro&immutable=1");
     return to->uri ? 0 : (because(error, ENOMEM), -1);
 }
 
@@ -854,7 +897,9 @@ moult_lease *moult_open(const char *store, moult_error *error) {
     if (!lease) return out_of_memory(error, store), free(path), (moult_lease *)NULL;
     lease->store = path;
     lease->lock = lease->directory = -1;
-    if (take_lease(lease, error) || read_manifest(lease, error)) return moult_close(lease), (moult_lease *)NULL;
+    /* The announcement is read after the lock, so that none is missed. */
+    if (take_lease(lease, error) || keep_announced(lease, error) || read_manifest(lease, error))
+        return moult_close(lease), (moult_lease *)NULL;
     memset(error, 0, sizeof *error);
     return lease;
 }
@@ -873,6 +918,7 @@ void moult_close(moult_lease *lease) {
     free(lease->databases);
     free(lease->store);
     free(lease->generation);
+    free(lease->announced);
     free(lease->product);
     free(lease->version);
     free(lease);
@@ -895,10 +941,17 @@ const moult_database *moult_database_named(const moult_lease *lease, const char 
 
 int moult_switched(const moult_lease *lease, moult_error *error) {
     moult_error unused;
-    char name[NAME_MAX + 1];
+    char name[NAME_MAX + 1], line[MOST_LINE];
     if (!error) error = &unused;
     memset(error, 0, sizeof *error);
-    return read_pointer(lease->store, name, error) ? -1 : strcmp(name, lease->generation) != 0;
+    if (read_pointer(lease->store, name, error) || read_announced(lease->store, line, error)) return -1;
+    memset(error, 0, sizeof *error);
+    char *space = strchr(line, ' ');
+    if (!space) return 0;
+    if (strcmp(line, lease->announced)) return 1;
+    /* An update may have been undone since, or have ended while the lease was taken. */
+    *space = 0;
+    return strcmp(line, lease->generation) && !strcmp(line, name);
 }
 
 int moult_watch(const char *store, moult_error *error) {
@@ -917,7 +970,7 @@ int moult_watch(const char *store, moult_error *error) {
         if (error->code == EMFILE) NEXT(error, "Close unused watches, or raise fs.inotify.max_user_instances.");
         return -1;
     }
-    /* IN_MOVED_TO reports a switch; the other events report that the store itself was moved or removed. */
+    /* IN_MOVED_TO reports a switch and an announcement; the other events report that the store itself was moved or removed. */
     if (inotify_add_watch(watch, hidden, IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR) < 0) {
         because(error, errno);
         if (error->code == ENOSPC) NEXT(error, "Raise fs.inotify.max_user_watches.");

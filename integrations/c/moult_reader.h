@@ -22,9 +22,15 @@
  *   `ATTACH ? AS phrases`, or quote it as an SQL string.
  *   - A read-only database has `mode=ro&immutable=1`. Such a file never changes, so SQLite needs no locks. Without
  *     `immutable=1`, root can write to it, and `PRAGMA journal_mode=WAL` on a connection changes every attached file.
- *   - A writable database has `mode=rw`: SQLite locks it as usual, and does not create it if it is missing. An update may
- *     lock or replace its content while it is open, so set a busy timeout.
+ *   - The URI of a writable database has no `mode`: the connection decides whether it writes. Open it without
+ *     SQLITE_OPEN_CREATE, or SQLite creates an empty file if it is missing. SQLite locks it as usual. An update may lock or
+ *     replace its content while it is open, so set a busy timeout.
  *     A user without write permission can read it, but in WAL mode only while another process has it open.
+ *
+ * One copy of SQLite
+ *   Open writable databases, by `path` or by `uri`, with one copy of SQLite only, even if each copy is in a different library of
+ *   the process: the system's libsqlite3, one in the app, one in a wrapper or in an extension module. The copies do not know each
+ *   other's locks. When one closes a file, the kernel drops the locks of the other, and rows are lost.
  *
  * A wrapper around SQLite without the flag
  *   SQLite reads URIs on every connection if it was built with SQLITE_USE_URI (sqlite3_compileoption_used("USE_URI")
@@ -37,6 +43,9 @@
  *   Keep one connection to each writable database for the life of the process, and DETACH and ATTACH only read-only databases
  *   when another release is installed. When a descriptor of a file is closed, the kernel drops all locks of the process on that
  *   file. If one thread closes a database in rollback mode while another one takes a lock, rows can be lost.
+ *   After fork, a child has a copy of SQLite's records of the parent's locks, but not the locks. It must not use a connection of the
+ *   parent, and its own ones have no locks if the parent was in a transaction or had a statement that was not reset, or had a
+ *   database in WAL mode open. Start a program in the child, or fork before the first connection.
  *   The library has no global state. A lease does not change after moult_open: any number of threads may use it at once,
  *   and moult_close must be the last call for it. A child process created by fork shares the lease, which lasts until both
  *   processes have closed it; a program started with exec does not inherit it. No function writes to the store, prints, or
@@ -84,9 +93,10 @@ typedef struct moult_database {
     const char *schema;
     /* "reference", "shared", "user" or "cache" */
     const char *kind;
-    /* The absolute path, not escaped */
+    /* The absolute path, not escaped. Open a writable database with one copy of SQLite only (see above). */
     const char *path;
-    /* The same file for SQLite, with every special character escaped: file:///...?mode=ro&immutable=1 or ?mode=rw */
+    /* The same file for SQLite, with every special character escaped: file:///...?mode=ro&immutable=1 for a read-only database,
+     * file:///... for a writable one. Open a writable database with one copy of SQLite only (see above). */
     const char *uri;
     /* 0: only releases change the database; 1: the app writes to it */
     int writable;
@@ -121,11 +131,14 @@ MOULT_API size_t moult_database_count(const moult_lease *lease);
 MOULT_API const moult_database *moult_database_at(const moult_lease *lease, size_t index);
 MOULT_API const moult_database *moult_database_named(const moult_lease *lease, const char *name);
 
-/* Returns 1 if another release has been installed since the lease was taken, 0 if not, -1 and `error` on failure. */
+/* Returns 1 if a release has been announced since the lease was taken, 0 if not, -1 and `error` on failure. An update announces its
+ * release when the content of all databases is there. A lease that is taken during an update may be on the new release before its
+ * shared and user databases have their content; when they have, the answer is 1. So open a new lease whenever it is 1, also if
+ * moult_generation stays the same. */
 MOULT_API int moult_switched(const moult_lease *lease, moult_error *error);
 
-/* Returns a file descriptor that becomes readable (poll, select, epoll) when another release may have been installed; -1 and
- * `error` on failure. Close it with close(). Create it before you take the lease, so that no release is missed:
+/* Returns a file descriptor that becomes readable (poll, select, epoll) when a release may have been announced; -1 and `error` on
+ * failure. Close it with close(). Create it before you take the lease, so that no release is missed:
  *
  *     int watch = moult_watch(store, &error);
  *     for (;;) {

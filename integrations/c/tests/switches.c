@@ -1,4 +1,5 @@
-/* usage: switches STORE OLD NEW     switches between two installed releases at the worst moments while a lease is taken */
+/* usage: switches STORE OLD NEW     switches between two installed releases at the worst moments while a lease is taken, and announces
+ * them */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -91,12 +92,95 @@ static void check(const char *store, const char *expected) {
     CHECK(!is_held(expected));
 }
 
+/* Announces with one rename, as an update does. */
+static void announce(const char *text, size_t length) {
+    int file = open(in_store("announced", ".new"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    CHECK(file >= 0 && write(file, text, length) == (ssize_t)length && !close(file));
+    CHECK(!rename(in_store("announced", ".new"), in_store("announced", "")));
+}
+
+static void announce_as(const char *name, const char *transaction) {
+    char line[2 * NAME_MAX];
+    int length = snprintf(line, sizeof line, "%s %s\n", name, transaction);
+    announce(line, (size_t)length);
+}
+
+static moult_lease *take(const char *store, const char *expected) {
+    moult_error error;
+    moult_lease *lease = moult_open(store, &error);
+    CHECK(lease && !strcmp(moult_generation(lease), expected) && moult_switched(lease, &error) == 0);
+    return lease;
+}
+
+static void check_announced(moult_lease *lease) {
+    moult_error error;
+    CHECK(moult_switched(lease, &error) == 1 && !error.code && !error.what[0]);
+    moult_close(lease);
+}
+
+/* A release is announced when the content of all its databases is there, later than the switch. */
+static void check_announcements(const char *store) {
+    static const char *const unknown[] = {"", "1.0.0+ab", "1.0.0+ab 20", "1.0.0+ab 20\n\n", "../x+1 20\n", "1.0.0+ab  20\n",
+                                          "1.0.0+ab 20 more\n", " 20\n", "1.0.0+ab \n"};
+    point_at(old_name);
+    announce_as(old_name, "20261130031500-0a1b2c3d");
+    moult_lease *before = take(store, old_name);
+    point_at(new_name);
+    CHECK(moult_switched(before, NULL) == 0);
+    moult_lease *during = take(store, new_name);
+    announce_as(new_name, "20261130031501-0a1b2c3d");
+    check_announced(before);
+    check_announced(during);
+
+    /* A second update to the same release. */
+    before = take(store, new_name);
+    announce_as(new_name, "20261130031502-0a1b2c3d");
+    check_announced(before);
+
+    /* An update that is undone. */
+    before = take(store, new_name);
+    point_at(old_name);
+    during = take(store, old_name);
+    CHECK(moult_switched(before, NULL) == 0);
+    point_at(new_name);
+    CHECK(moult_switched(before, NULL) == 0);
+    moult_close(before);
+    check_announced(during);
+
+    /* The announcement is read after an update that began before the lease was taken. */
+    announce_as(old_name, "20261130031503-0a1b2c3d");
+    before = take(store, new_name);
+    point_at(old_name);
+    check_announced(before);
+
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        during = take(store, old_name);
+        announce(unknown[i], strlen(unknown[i]));
+        CHECK(moult_switched(during, NULL) == 0);
+        moult_close(during);
+        before = take(store, old_name);
+        CHECK(!before->announced[0]);
+        announce_as(old_name, "20261130031504-0a1b2c3d");
+        check_announced(before);
+    }
+    announce("1.0.0+ab 20\n\0", 13);
+    before = take(store, old_name);
+    CHECK(!before->announced[0]);
+    const char *path = in_store("announced", "");
+    CHECK(!unlink(path) && moult_switched(before, NULL) == 0);
+    CHECK(!mkdir(path, 0755) && moult_switched(before, NULL) == 0 && !rmdir(path));
+    CHECK(!mkfifo(path, 0644) && moult_switched(before, NULL) == 0 && !unlink(path));
+    CHECK(!symlink("announced", path) && moult_switched(before, NULL) == 0 && !unlink(path));
+    moult_close(before);
+}
+
 int main(int count, char **words) {
     if (count != 4) return 64;
     CHECK(snprintf(hidden, sizeof hidden, "%s/.moult", words[1]) < (int)sizeof hidden);
     snprintf(old_name, sizeof old_name, "%s", words[2]);
     snprintf(new_name, sizeof new_name, "%s", words[3]);
 
+    check_announcements(words[1]);
     point_at(old_name);
     before_lock = replace_lease_file;
     check(words[1], old_name);

@@ -6,6 +6,7 @@
 
 from .command import Command
 from .connection import Connection
+from .copies import SecondSQLiteWarning
 from .errors import CommandNotFound, MoultError, MoultTimeout
 from .files import replace, undo_replace
 from .lease import Database, Lease
@@ -26,6 +27,7 @@ __all__ = [
     "MoultTimeout",
     "Plan",
     "Replacement",
+    "SecondSQLiteWarning",
     "Status",
     "Store",
     "Update",

@@ -10,16 +10,12 @@ import sys
 import warnings
 import weakref
 from types import TracebackType
-from typing import List, Literal, Optional, Type
+from typing import Literal, Optional, Type
 
+from .copies import warn_of_second
 from .errors import MoultError
 from .lease import Database, Lease
 from .parking import SafeConnection, parked
-
-try:
-    import ctypes
-except ImportError:
-    ctypes = None  # type: ignore[assignment]
 
 
 class Connection(SafeConnection):
@@ -32,7 +28,6 @@ class Connection(SafeConnection):
     is_between_transactions = False
     _changes_before = 0
     _own_references = 0
-    _is_of_parent = False
 
     @property
     def generation(self) -> str:
@@ -43,6 +38,11 @@ class Connection(SafeConnection):
     def release(self) -> str:
         """The version of the leased release."""
         return self.lease.version
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a release was announced since this connection was opened: the content of all its databases is there."""
+        return self.lease.is_outdated
 
     @property
     def in_use(self) -> bool:
@@ -73,15 +73,12 @@ class Connection(SafeConnection):
         return self.total_changes != self._changes_before
 
     def commit(self) -> None:
-        if self._is_of_parent:
-            raise sqlite3.ProgrammingError("this connection belongs to the parent process")
         super().commit()
         self._note_end()
 
     def rollback(self) -> None:
-        if not self._is_of_parent:
-            super().rollback()
-            self._note_end()
+        super().rollback()
+        self._note_end()
 
     def _note_end(self) -> None:
         self.is_between_transactions, self._changes_before = self._begins_at_once, self.total_changes
@@ -96,9 +93,8 @@ class Connection(SafeConnection):
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> Literal[False]:
         self.entered -= 1
-        if not self._is_of_parent:
-            super().__exit__(kind, error, trace)
-            self._note_end()
+        super().__exit__(kind, error, trace)
+        self._note_end()
         return False
 
     def _define(self) -> None:
@@ -106,9 +102,7 @@ class Connection(SafeConnection):
         self.create_function("moult_in_use", 0, int)
 
     def close(self) -> None:
-        if not self._is_of_parent:
-            super().close()
-        self.closed = True
+        super().close()
         if hasattr(self, "lease"):
             self.lease.close()
 
@@ -119,30 +113,9 @@ class Connection(SafeConnection):
 
     def _abandon(self) -> None:
         unsaved = not self.closed and self.in_transaction and (not self._begins_at_once or self._has_changed_rows)
-        if unsaved and not self._is_of_parent:
+        if unsaved:
             warnings.warn(f"uncommitted changes of {self!r} were rolled back", ResourceWarning, source=self)
         self.close()
-
-
-# All connections of this process, and those of the process that forked it.
-_opened: weakref.WeakSet[Connection] = weakref.WeakSet()
-_of_parent: List[sqlite3.Connection] = []
-
-
-def _leave_to_parent() -> None:
-    """Keeps a forked child from closing connections of its parent: SQLite would roll back the parent's transactions on disk."""
-    mine = [connection for connection in _opened if not connection.closed]
-    for connection in mine:
-        connection._is_of_parent = True
-    for one in [*mine, *parked.forget()]:
-        _of_parent.append(one)
-        # When CPython ends, it also destroys objects that a module references, so this reference is never released.
-        if ctypes is not None and hasattr(ctypes, "pythonapi"):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
-    _opened.clear()
-
-
-os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def close_if_unused(reference: weakref.ref[Connection]) -> bool:
@@ -182,12 +155,21 @@ def open_release(
         lease.close()
         raise
     main = next((database for database in databases if database.schema == "main"), None)
+    if any(database.kind != "reference" for database in databases):
+        # The caller of Store.connect().
+        warn_of_second(level=3)
 
     connection: Optional[Connection] = None
     opening = main
     try:
+        # First, because a forked child may not open a file that its parent uses.
+        for opening in databases:
+            if opening.kind != "reference":
+                with contextlib.suppress(FileNotFoundError):
+                    parked.open(opening.existing_uri(read_only), opening.path)
+        opening = main
         connection = sqlite3.connect(
-            main.uri(read_only) if main else ":memory:",
+            main.existing_uri(read_only) if main else ":memory:",
             uri=True,
             factory=Connection,
             timeout=timeout,
@@ -196,7 +178,6 @@ def open_release(
             check_same_thread=check_same_thread,
             cached_statements=cached_statements,
         )
-        _opened.add(connection)
         connection.lease = lease
         connection._define()
         if main is None and databases:
@@ -208,10 +189,10 @@ def open_release(
         for opening in databases:
             _check_content(opening, lease)
             if opening.kind != "reference":
-                connection.park(opening.uri(read_only), opening.path)
+                connection.park(opening.existing_uri(read_only), opening.path)
             if opening is not main:
                 schema = opening.schema.replace('"', '""')
-                connection.execute(f'ATTACH ? AS "{schema}"', [opening.uri(read_only)])
+                connection.execute(f'ATTACH ? AS "{schema}"', [opening.existing_uri(read_only)])
         # One reference is the local variable.
         connection._own_references = _count(weakref.ref(connection)) - 1
     except BaseException as error:
@@ -227,7 +208,7 @@ def open_release(
 
 def _encoding(database: Database, read_only: bool) -> str:
     # Read through SQLite, because closing a file that this process also has open elsewhere would drop SQLite's locks.
-    uri = database.uri(read_only)
+    uri = database.existing_uri(read_only)
     if database.kind != "reference":
         return _pragma_encoding(parked.open(uri, database.path))
     with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:

@@ -72,7 +72,7 @@ class StoreDatabase(Database):  # type: ignore[misc]
 
     def connect(self, write: bool = False, release: Optional[Release] = None) -> sqlite3.Connection:
         database = self._found(release)
-        uri = database.uri(read_only=not write)
+        uri = database.existing_uri(read_only=not write)
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False, factory=SafeConnection)
         if database.kind != "reference":
             connection.park(uri, database.path)
@@ -103,7 +103,7 @@ class Follower:
         self._add_databases()
 
     def follow(self) -> Release:
-        if self.store.generation != self.newest.generation:
+        if self.newest.attachments.lease.is_outdated:
             self.newest = Release(self.store)
             self._add_databases()
         return self.newest

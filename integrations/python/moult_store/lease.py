@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Type
 from urllib.parse import quote
 
+from .announcements import GENERATION, announced
+from .copies import warn_of_second
 from .errors import MoultError
 from .records import is_file_name, is_name, parse, read_text, without_comments
 
@@ -31,13 +33,23 @@ class Database(NamedTuple):
     group: Optional[str] = None
 
     def uri(self, read_only: bool = False) -> str:
-        """Returns the URI with which SQLite opens the database."""
+        """Returns the URI with which SQLite opens the database.
+
+        The URI of a writable database leaves it to the connection whether it writes: open it without SQLITE_OPEN_CREATE, or
+        SQLite creates a file that is missing. No other copy of SQLite in this process may open the same writable database: two
+        copies drop each other's locks, and rows are lost.
+        """
         if self.kind == "reference":
             # Releases never change an installed file, so SQLite needs neither locks nor a -wal.
-            options = "mode=ro&immutable=1"
-        else:
-            options = "mode=ro" if read_only else "mode=rw"
-        return f"file://{quote(os.fsencode(self.path))}?{options}"
+            return self._uri("?mode=ro&immutable=1")
+        return self._uri("?mode=ro" if read_only else "")
+
+    def existing_uri(self, read_only: bool) -> str:
+        """Returns a URI for connections of this package, which must not create a file that is missing."""
+        return self.uri(read_only) if read_only or self.kind == "reference" else self._uri("?mode=rw")
+
+    def _uri(self, options: str) -> str:
+        return f"file://{quote(os.fsencode(self.path))}{options}"
 
 
 class Lease:
@@ -47,6 +59,8 @@ class Lease:
         descriptor, self.generation = _take(directory)
         # Runs once: by close(), or if the lease is garbage-collected without close().
         self._release = weakref.finalize(self, os.close, descriptor)
+        # Read after the lock, so that no announcement is missed.
+        self._announced = announced(directory)
         self.directory = directory
         self._path = f"{directory}/.moult/generations/{self.generation}"
         try:
@@ -59,8 +73,31 @@ class Lease:
             raise _unreadable(directory, self.generation, str(error)) from error
 
     @property
+    def is_outdated(self) -> bool:
+        """Whether a release was announced since the lease was taken: the content of all its databases is there.
+
+        A lease that is taken during an update may be on its release before its `shared` and `user` databases have their new
+        content. It is outdated when they have.
+        """
+        last = announced(self.directory)
+        if last is None:
+            return False
+        # If the line is the same, an update may have been undone since, or have ended while this lease was taken.
+        undone = self.generation != last.generation and installed(self.directory) == last.generation
+        return last != self._announced or undone
+
+    @property
     def databases(self) -> Tuple[Database, ...]:
-        """All databases of the release. The first database of kind `user` in each group has the schema name `main`."""
+        """All databases of the release. The first database of kind `user` in each group has the schema name `main`.
+
+        Open a writable database with one copy of SQLite only: two copies in a process drop each other's locks, and rows are lost.
+        """
+        found = self._databases()
+        if any(database.kind != "reference" for database in found):
+            warn_of_second(level=2)
+        return found
+
+    def _databases(self) -> Tuple[Database, ...]:
         mains: Dict[Optional[str], str] = {}
         for one in self._described:
             if one.kind == "user":
@@ -71,8 +108,9 @@ class Lease:
 
     def group(self, name: Optional[str] = None) -> Tuple[Database, ...]:
         """Returns the databases that share a connection: those of a group, or those without a group."""
-        found = tuple(database for database in self.databases if database.group == name)
-        groups = sorted({database.group for database in self.databases if database.group is not None})
+        databases = self._databases()
+        found = tuple(database for database in databases if database.group == name)
+        groups = sorted({database.group for database in databases if database.group is not None})
         if not found and name is not None:
             raise MoultError(
                 f'release {self.version} has no group "{name}" of databases',
@@ -147,8 +185,8 @@ def _read(name: str, one: Any) -> _Described:
     return _Described(name, kind, file, alias, group)
 
 
-#: The target of `.moult/current`: a generation is named after a version and a digest.
-_CURRENT = re.compile(r"generations/(?!\.)(?!.*\.\.)([0-9A-Za-z.-]+\+[0-9A-Za-z+.-]*)")
+#: The target of `.moult/current`.
+_CURRENT = re.compile(rf"generations/({GENERATION})")
 
 
 def installed(directory: str) -> str:

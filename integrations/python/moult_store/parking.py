@@ -11,14 +11,44 @@ import contextlib
 import os
 import sqlite3
 import threading
-from typing import Dict, List, Tuple
+import weakref
+from typing import Any, Callable, Dict, List, Tuple, TypeVar
+
+from .forks import tracked
+
+
+class Cursor(sqlite3.Cursor):
+    """A cursor that a forked child cannot use."""
+
+
+AnyCursor = TypeVar("AnyCursor", bound=sqlite3.Cursor)
 
 
 class SafeConnection(sqlite3.Connection):
-    """A connection that drops no lock of another thread when it is closed."""
+    """A connection that drops no lock of another thread when it is closed, and that a forked child cannot use."""
 
     closed = False
     _parked: Tuple[sqlite3.Connection, ...] = ()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
+        tracked.open.add(self)
+
+    def cursor(self, factory: Callable[[sqlite3.Connection], AnyCursor] = Cursor) -> AnyCursor:  # type: ignore
+        cursor = super().cursor(factory)
+        self._cursors.add(cursor)
+        return cursor
+
+    # Some versions of sqlite3 would make a cursor without calling cursor().
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        return self.cursor().execute(*arguments)
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        return self.cursor().executemany(*arguments)
+
+    def executescript(self, *arguments: Any) -> sqlite3.Cursor:
+        return self.cursor().executescript(*arguments)
 
     def park(self, uri: str, path: str) -> None:
         """Must be called for each writable file of this connection. A missing file is reported when it is used."""
@@ -37,6 +67,10 @@ class SafeConnection(sqlite3.Connection):
             self.close()
 
 
+class _ParkedConnection(sqlite3.Connection):
+    """Can be tracked, unlike objects of its base class."""
+
+
 class Parked:
     """The parked connections of this process: one for each file, without a lock except while another connection is closed."""
 
@@ -52,9 +86,16 @@ class Parked:
         key = (facts.st_dev, facts.st_ino)
         with self._lock:
             if key not in self._by_file:
-                self._by_file[key] = sqlite3.connect(
-                    uri, uri=True, timeout=1, isolation_level=None, check_same_thread=False
+                made = sqlite3.connect(
+                    uri, uri=True, timeout=1, isolation_level=None, check_same_thread=False, factory=_ParkedConnection
                 )
+                try:
+                    tracked.check(key, path, made)
+                except BaseException:
+                    made.close()
+                    raise
+                tracked.open.add(made)
+                self._by_file[key] = made
             return self._by_file[key]
 
     def close(self, connection: SafeConnection) -> None:
@@ -88,11 +129,17 @@ class Parked:
         sqlite3.Connection.close(connection)
         return True
 
-    def forget(self) -> List[sqlite3.Connection]:
-        """Returns the connections of the parent process, which a forked child must neither use nor close."""
-        of_parent = [*self._by_file.values(), *self._late]
+    def before_fork(self) -> None:
+        """Waits until no thread closes a connection, so that no parked one has a transaction."""
+        self._lock.acquire()
+
+    def after_fork(self) -> None:
+        self._lock.release()
+
+    def in_child(self) -> None:
+        tracked.leave_to_parent()
         self.__init__()  # type: ignore[misc]
-        return of_parent
 
 
 parked = Parked()
+os.register_at_fork(before=parked.before_fork, after_in_parent=parked.after_fork, after_in_child=parked.in_child)

@@ -27,7 +27,7 @@ def create_engine(store: Store, **options: Any) -> sqlalchemy.Engine:
     @event.listens_for(engine, "checkout")
     def follow(connection: Connection, record: pool.ConnectionPoolEntry, proxy: pool.PoolProxiedConnection) -> None:
         # The pool makes only two attempts, so a connection opened by this checkout is not replaced again.
-        if not record.info.pop("moult_new", False) and connection.generation != store.generation:
-            raise exc.DisconnectionError("another release is installed")
+        if not record.info.pop("moult_new", False) and connection.is_outdated:
+            raise exc.DisconnectionError("another release was announced, or this process was forked")
 
     return engine

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, List, Optional, Tuple, Type, Union
 
 from .command import Command, Words, option, repeated
 from .connection import Connection, close_if_unused, open_release
+from .copies import warn_of_second
 from .errors import MoultError
 from .lease import Lease, installed
 from .results import Plan, Status, Update, Verification
@@ -97,7 +98,10 @@ class Store:
 
     @property
     def generation(self) -> str:
-        """The name of the installed generation. It changes with each release, and reading it takes one system call."""
+        """The name of the installed generation. It changes before `shared` and `user` databases have their new content.
+
+        Use `connection.is_outdated` to notice a new release.
+        """
         return installed(self.path)
 
     @property
@@ -113,6 +117,10 @@ class Store:
     def attachments(self, read_only: bool = False, group: Optional[str] = None) -> Attachments:
         """Returns the schema names and URIs of the databases that share a connection, with a lease. The user database is `main`.
 
+        Open writable databases without SQLITE_OPEN_CREATE, and only with one copy of SQLite: if another library in the process has
+        its own copy, such as apsw, do not use `connection` or `sqlite3` for them. Two copies drop each other's locks, and rows are
+        lost.
+
         A release with more databases than SQLite can attach divides them into groups, each for a separate connection.
         """
         lease = self.lease()
@@ -123,6 +131,8 @@ class Store:
             raise
         pairs = Attachments((database.schema, database.uri(read_only)) for database in databases)
         pairs.lease = lease
+        if any(database.kind != "reference" for database in databases):
+            warn_of_second(level=2)
         return pairs
 
     def connect(
@@ -159,8 +169,9 @@ class Store:
     def connection(self) -> Connection:
         """This thread's connection to the newest release.
 
-        It stays the same while the program is in a `with` block on it, a transaction is open or a cursor has rows left to
-        fetch, and switches to a new release between them. The previous connection stays open for its cursors, which continue
+        An update announces a release when the content of all its databases is there. From then on, this is another connection, so
+        a program redraws its views when it is not the one before. It stays the same while the program is in a `with` block on it, a transaction is open or a cursor has rows left to
+        fetch. The previous connection stays open for its cursors, which continue
         to read their release; it is closed when neither they nor the program reference it.
         """
         mine = self._of_this_process()
@@ -169,7 +180,7 @@ class Store:
             newest = mine.newest
             if newest is None or newest.closed:
                 mine.newest = self.connect()
-            elif newest.generation != self.generation and not newest.in_use:
+            elif newest.is_outdated and not newest.in_use:
                 mine.earlier.append(weakref.ref(newest))
                 mine.newest = self.connect()
             connection, newest = mine.newest, None

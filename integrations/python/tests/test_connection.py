@@ -264,45 +264,6 @@ def test_each_thread_has_a_connection(store, releases):
     assert leases(store) == set()
 
 
-def test_a_forked_process_opens_its_own_connection(store):
-    mine = store.connection
-    mine.execute("INSERT INTO note (writer, number) VALUES ('parent', 1)")
-    child = os.fork()
-    if child == 0:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            os._exit(0 if store.connection is not mine and release(store.connection) == 1 else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    store.connection.commit()
-    assert notes(store) == 1
-
-
-@pytest.mark.parametrize("end", ["sys.exit()", "store.close(); sys.exit()", "raise KeyboardInterrupt", "connection.close()"])
-def test_the_end_of_a_forked_process_keeps_the_transaction_of_its_parent(store, end):
-    program = f"""if True:
-        import os, sys
-        from moult_store import Store
-        with Store({store.path!r}) as store:
-            connection, other = store.connection, store.connect(read_only=True)
-            connection.execute("PRAGMA cache_size = 5")
-            with connection:
-                # More than the cache holds, so that SQLite writes to the file before the commit.
-                rows = [("x" * 1000, number) for number in range(2000)]
-                connection.executemany("INSERT INTO note (writer, number) VALUES (?, ?)", rows)
-                child = os.fork()
-                if child == 0:
-                    {end}
-                    os.close(2)
-                    sys.exit()
-                os.waitpid(child, 0)
-                assert os.path.exists({store.path!r} + "/notes.db-journal")
-            assert store.connection is connection
-    """
-    subprocess.run([sys.executable, "-c", program], check=True)
-    assert notes(store) == 2000
-    assert store.verify(deep=True).sound
-
-
 def test_releases_are_read_only(store):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         store.connection.execute("DELETE FROM food.food")

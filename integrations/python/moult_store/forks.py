@@ -1,0 +1,195 @@
+"""Connections after fork().
+
+A forked child has a copy of its parent's connections and of SQLite's record of their locks, but not the locks: the kernel leaves
+them with the parent. A statement on such a connection would read and write without a lock, a new connection would count the locks
+of the parent as its own, and closing one would roll back the parent's transaction on disk. So in a child:
+
+- connections without an open transaction or statement are closed at once, which changes nothing on disk and makes SQLite forget
+  their locks; all other connections stay open until the process ends;
+- every use of a connection or cursor of the parent raises MoultError;
+- before the package opens a writable file for the first time, it tests whether SQLite really takes a lock on it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import struct
+import weakref
+from typing import Any, Dict, Iterator, List, NoReturn, Set, Tuple
+
+from .errors import MoultError
+
+try:
+    import ctypes
+except ImportError:
+    ctypes = None  # type: ignore[assignment]
+
+File = Tuple[int, int]
+
+_ADVICE = (
+    "Fork while no transaction is open and no cursor has rows left to fetch. Otherwise, start a program instead: with subprocess, "
+    'or with multiprocessing.set_start_method("spawn").'
+)
+
+
+class Tracked:
+    """The connections of this process, and in a forked child those of its parent."""
+
+    def __init__(self) -> None:
+        self.open: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
+        #: Connections that a child must not close.
+        self.kept: List[sqlite3.Connection] = []
+        self.is_child = False
+        self.parent = 0
+        #: The files on which SQLite was seen to take locks in this child.
+        self._sound: Set[File] = set()
+
+    def leave_to_parent(self) -> None:
+        """Is called in a new child, before it runs any other code of the program."""
+        inherited, self.open = list(self.open), weakref.WeakSet()
+        self.is_child, self.parent = True, os.getppid()
+        self._sound.clear()
+        for connection in inherited:
+            closed = _close_idle(connection)
+            _take_away(connection)
+            if not closed:
+                self._keep(connection)
+
+    def _keep(self, connection: sqlite3.Connection) -> None:
+        self.kept.append(connection)
+        # When CPython ends, it also destroys objects that a module references, so this reference is never released.
+        if ctypes is not None and hasattr(ctypes, "pythonapi"):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+    def check(self, file: File, path: str, connection: sqlite3.Connection) -> None:
+        """Raises MoultError in a forked child in which SQLite counts the locks of the parent as its own."""
+        if not self.is_child or file in self._sound:
+            return
+        if not _takes_locks(file, connection):
+            what = f"cannot open {path} in this process"
+            why = f"it was forked while process {self.parent} used the file, so SQLite would read and write without locks"
+            raise MoultError(what, why, _ADVICE, code="E402")
+        self._sound.add(file)
+
+
+tracked = Tracked()
+
+
+def refuse(*_: Any, **__: Any) -> NoReturn:
+    """Stands for each method of a connection or cursor of the parent."""
+    raise MoultError(
+        "cannot use this connection in a forked process",
+        f"process {tracked.parent} opened it before the fork, and its locks are not inherited",
+        "Get another one in this process, from store.connection or store.connect().",
+        code="E402",
+    )
+
+
+def _nothing(*_: Any) -> bool:
+    return False
+
+
+def _end(one: Any, *_: Any) -> None:
+    one.closed = True
+    if hasattr(one, "lease"):
+        one.lease.close()
+
+
+#: What a child may use. Transactions belong to the parent, so nothing happens to them.
+_HARMLESS = {
+    **{name: _nothing for name in ("rollback", "interrupt", "__exit__")},
+    **{name: _end for name in ("close", "__del__")},
+    # The store and the pool of SQLAlchemy replace such a connection.
+    "is_outdated": True,
+    "in_use": False,
+    "has_transaction": False,
+}
+_REFUSED = ("__enter__", "__call__", "__next__", "__iter__", "in_transaction", "total_changes")
+
+
+def _of_parent(kind: type) -> Dict[str, Any]:
+    """Returns the members of a class whose objects cannot be used."""
+    found: Dict[str, Any] = {}
+    for name in dir(kind):
+        member = getattr(kind, name)
+        if name in _REFUSED or not (name.startswith("_") or isinstance(member, type)):
+            found[name] = refuse if callable(member) else property(refuse)
+    for name in ("isolation_level", "row_factory", "text_factory"):
+        found.pop(name, None)
+    return {**found, **_HARMLESS}
+
+
+def _take_away(connection: sqlite3.Connection) -> None:
+    # With another class, neither the program nor sqlite3 can reach the statements; use in the parent costs no time.
+    for one in [*getattr(connection, "_cursors", ()), connection]:
+        kind = type(one)
+        base = sqlite3.Connection if isinstance(one, sqlite3.Connection) else sqlite3.Cursor
+        try:
+            one.__class__ = type(kind.__name__, (kind,), _of_parent(base))
+        except TypeError:
+            # A cursor of a class that the program has chosen, and that cannot be replaced: its connection may be closed.
+            pass
+
+
+def _close_idle(connection: sqlite3.Connection) -> bool:
+    """Closes a connection without transactions and statements; returns whether it is closed."""
+    try:
+        if connection.in_transaction:
+            return False
+        # SQLite refuses to redefine a function while a statement is running. This is the only way to detect that.
+        connection.create_function("moult_in_use", 0, int)
+        sqlite3.Connection.close(connection)
+    except sqlite3.ProgrammingError as error:
+        # It belongs to another thread of the parent, and may be in use; or it is closed already.
+        return "closed" in str(error)
+    except sqlite3.Error:
+        return False
+    return True
+
+
+def _takes_locks(file: File, connection: sqlite3.Connection) -> bool:
+    """Returns whether a reader in this process gets a lock from the kernel, as it does unless SQLite believes that it has one."""
+    try:
+        connection.execute("BEGIN")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        return _has_lock(file)
+    except sqlite3.OperationalError as error:
+        # Another process may have locked the file, and use of the database shows that. A lock that no process has is inherited.
+        return "locked" not in str(error) or _is_locked(file)
+    except sqlite3.DatabaseError:
+        # The file is damaged, which use of the database shows.
+        return True
+    finally:
+        if connection.in_transaction:
+            connection.rollback()
+
+
+def _descriptors(file: File) -> Iterator[int]:
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            facts = os.stat(int(name))
+        except OSError:
+            # The descriptor of this list, or one that another thread has closed.
+            continue
+        if (facts.st_dev, facts.st_ino) == file:
+            yield int(name)
+
+
+def _has_lock(file: File) -> bool:
+    """Returns whether this process has a lock on a file, as the kernel sees it."""
+    for descriptor in _descriptors(file):
+        with open(f"/proc/self/fdinfo/{descriptor}") as facts:
+            if any(line.startswith("lock:") and " POSIX " in line for line in facts):
+                return True
+    return False
+
+
+def _is_locked(file: File) -> bool:
+    """Returns whether another process has a lock that keeps SQLite from reading."""
+    # SQLite's bytes: the pending lock, the reserved lock, and the range of shared locks.
+    question = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0x40000000, 512, 0)
+    for descriptor in _descriptors(file):
+        return bool(struct.unpack("hhqqi4x", fcntl.fcntl(descriptor, fcntl.F_GETLK, question))[0] != fcntl.F_UNLCK)
+    return True
