@@ -488,7 +488,7 @@ static int read_pointer(const char *store, char name[NAME_MAX + 1], moult_error 
     return is_generation(name) ? 0 : damaged_pointer(error, store, "it does not point to a generation of this store");
 }
 
-/* Reads the line with the generation and the transaction that the store announced last; empty if there is no such line. */
+/* Reads the line with the generation and the transaction that the store announced last; empty without a valid line. */
 static int read_announced(const char *store, char line[MOST_LINE], moult_error *error) {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.";
     char path[PATH_MAX], shell[2 * PATH_MAX];

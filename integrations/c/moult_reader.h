@@ -43,9 +43,10 @@
  *   Keep one connection to each writable database for the life of the process, and DETACH and ATTACH only read-only databases
  *   when another release is installed. When a descriptor of a file is closed, the kernel drops all locks of the process on that
  *   file. If one thread closes a database in rollback mode while another one takes a lock, rows can be lost.
- *   After fork, a child has a copy of SQLite's records of the parent's locks, but not the locks. It must not use a connection of the
- *   parent, and its own ones have no locks if the parent was in a transaction or had a statement that was not reset, or had a
- *   database in WAL mode open. Start a program in the child, or fork before the first connection.
+ *   After fork, SQLite in the child has a copy of its record of the parent's locks, but the kernel leaves the locks with the parent.
+ *   The child must not use a connection of the parent. Its own connections have no locks either if the parent was in a transaction,
+ *   had a statement that was not reset, or had a database in WAL mode open. Start a program in the child, or fork before the first
+ *   connection.
  *   The library has no global state. A lease does not change after moult_open: any number of threads may use it at once,
  *   and moult_close must be the last call for it. A child process created by fork shares the lease, which lasts until both
  *   processes have closed it; a program started with exec does not inherit it. No function writes to the store, prints, or

@@ -31,7 +31,7 @@ class Announcement(NamedTuple):
 
 
 def announced(directory: str) -> Optional[Announcement]:
-    """Returns the last announcement; None if there is none, or if it cannot be understood."""
+    """Returns the last announcement; None before the first one, and for an invalid line."""
     path = f"{directory}/.moult/announced"
     try:
         # O_NONBLOCK, because opening a FIFO would wait for a writer.

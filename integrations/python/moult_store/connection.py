@@ -14,6 +14,7 @@ from typing import Literal, Optional, Type
 
 from .copies import warn_of_second
 from .errors import MoultError
+from .forks import refuse
 from .lease import Database, Lease
 from .parking import SafeConnection, parked
 
@@ -73,12 +74,15 @@ class Connection(SafeConnection):
         return self.total_changes != self._changes_before
 
     def commit(self) -> None:
+        if self.is_of_parent:
+            refuse()
         super().commit()
         self._note_end()
 
     def rollback(self) -> None:
-        super().rollback()
-        self._note_end()
+        if not self.is_of_parent:
+            super().rollback()
+            self._note_end()
 
     def _note_end(self) -> None:
         self.is_between_transactions, self._changes_before = self._begins_at_once, self.total_changes
@@ -93,8 +97,9 @@ class Connection(SafeConnection):
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> Literal[False]:
         self.entered -= 1
-        super().__exit__(kind, error, trace)
-        self._note_end()
+        if not self.is_of_parent:
+            super().__exit__(kind, error, trace)
+            self._note_end()
         return False
 
     def _define(self) -> None:
@@ -102,7 +107,8 @@ class Connection(SafeConnection):
         self.create_function("moult_in_use", 0, int)
 
     def close(self) -> None:
-        super().close()
+        if not self.is_of_parent:
+            super().close()
         if hasattr(self, "lease"):
             self.lease.close()
 

@@ -1,7 +1,6 @@
 """Connections after fork().
 
-A forked child has a copy of its parent's connections and of SQLite's record of their locks, but not the locks: the kernel leaves
-them with the parent. A statement on such a connection would read and write without a lock, a new connection would count the locks
+A forked child copies the connections of its parent, and SQLite's record of their locks. The kernel leaves the locks with the parent. A statement on such a connection would read and write without a lock, a new connection would count the locks
 of the parent as its own, and closing one would roll back the parent's transaction on disk. So in a child:
 
 - connections without an open transaction or statement are closed at once, which changes nothing on disk and makes SQLite forget
@@ -16,8 +15,9 @@ import fcntl
 import os
 import sqlite3
 import struct
+import time
 import weakref
-from typing import Any, Dict, Iterator, List, NoReturn, Set, Tuple
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Set, Tuple
 
 from .errors import MoultError
 
@@ -27,6 +27,9 @@ except ImportError:
     ctypes = None  # type: ignore[assignment]
 
 File = Tuple[int, int]
+
+#: How long a child waits until another process lets it read, in seconds.
+_PATIENCE = 30.0
 
 _ADVICE = (
     "Fork while no transaction is open and no cursor has rows left to fetch. Otherwise, start a program instead: with subprocess, "
@@ -42,14 +45,14 @@ class Tracked:
         #: Connections that a child must not close.
         self.kept: List[sqlite3.Connection] = []
         self.is_child = False
-        self.parent = 0
+        self.process, self.parent = os.getpid(), 0
         #: The files on which SQLite was seen to take locks in this child.
         self._sound: Set[File] = set()
 
     def leave_to_parent(self) -> None:
         """Is called in a new child, before it runs any other code of the program."""
         inherited, self.open = list(self.open), weakref.WeakSet()
-        self.is_child, self.parent = True, os.getppid()
+        self.is_child, self.parent, self.process = True, self.process, os.getpid()
         self._sound.clear()
         for connection in inherited:
             closed = _close_idle(connection)
@@ -67,7 +70,10 @@ class Tracked:
         """Raises MoultError in a forked child in which SQLite counts the locks of the parent as its own."""
         if not self.is_child or file in self._sound:
             return
-        if not _takes_locks(file, connection):
+        end = time.monotonic() + _PATIENCE
+        while (takes := _takes_locks(file, connection, time.monotonic() > end)) is None:
+            pass
+        if not takes:
             what = f"cannot open {path} in this process"
             why = f"it was forked while process {self.parent} used the file, so SQLite would read and write without locks"
             raise MoultError(what, why, _ADVICE, code="E402")
@@ -101,6 +107,7 @@ def _end(one: Any, *_: Any) -> None:
 _HARMLESS = {
     **{name: _nothing for name in ("rollback", "interrupt", "__exit__")},
     **{name: _end for name in ("close", "__del__")},
+    "is_of_parent": True,
     # The store and the pool of SQLAlchemy replace such a connection.
     "is_outdated": True,
     "in_use": False,
@@ -140,6 +147,9 @@ def _close_idle(connection: sqlite3.Connection) -> bool:
             return False
         # SQLite refuses to redefine a function while a statement is running. This is the only way to detect that.
         connection.create_function("moult_in_use", 0, int)
+        # A cursor may keep its statement, and a statement the connection.
+        for cursor in getattr(connection, "_cursors", ()):
+            sqlite3.Cursor.close(cursor)
         sqlite3.Connection.close(connection)
     except sqlite3.ProgrammingError as error:
         # It belongs to another thread of the parent, and may be in use; or it is closed already.
@@ -149,15 +159,25 @@ def _close_idle(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def _takes_locks(file: File, connection: sqlite3.Connection) -> bool:
-    """Returns whether a reader in this process gets a lock from the kernel, as it does unless SQLite believes that it has one."""
+def _takes_locks(file: File, connection: sqlite3.Connection, is_late: bool) -> Optional[bool]:
+    """Returns whether a reader in this process gets a lock from the kernel, as it does unless SQLite believes that it has one.
+
+    None means that another process keeps readers out, which is raised as an error if it is too late to try again.
+    """
     try:
         connection.execute("BEGIN")
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
         return _has_lock(file)
     except sqlite3.OperationalError as error:
-        # Another process may have locked the file, and use of the database shows that. A lock that no process has is inherited.
-        return "locked" not in str(error) or _is_locked(file)
+        if "locked" not in str(error):
+            # Use of the database shows the cause.
+            return True
+        if not _is_locked(file):
+            # The parent had the lock.
+            return False
+        if is_late:
+            raise
+        return None
     except sqlite3.DatabaseError:
         # The file is damaged, which use of the database shows.
         return True

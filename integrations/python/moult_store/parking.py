@@ -28,6 +28,8 @@ class SafeConnection(sqlite3.Connection):
     """A connection that drops no lock of another thread when it is closed, and that a forked child cannot use."""
 
     closed = False
+    #: In a forked child. Its class refuses every use, but a method that was bound before the fork is still that of this class.
+    is_of_parent = False
     _parked: Tuple[sqlite3.Connection, ...] = ()
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -125,6 +125,7 @@ def test_a_child_of_an_idle_parent_takes_real_locks(store, mode):
     with store.connection as connection:
         connection.execute(INSERT, ["parent", 0])
     mine, cursor = store.connection, store.connection.cursor()
+    execute, commit = mine.execute, mine.commit
 
     def child():
         connection = store.connection
@@ -134,7 +135,7 @@ def test_a_child_of_an_idle_parent_takes_real_locks(store, mode):
         assert is_locked_by_this_process(f"{store.path}/notes.db")
         connection.execute(INSERT, ["child", 1])
         connection.commit()
-        for use in [lambda: mine.execute("SELECT 1"), lambda: cursor.execute("SELECT 1"), mine.commit]:
+        for use in [lambda: mine.execute("SELECT 1"), lambda: cursor.execute("SELECT 1"), mine.commit, lambda: execute("SELECT 1"), commit]:
             with pytest.raises(MoultError, match="cannot use this connection in a forked process") as raised:
                 use()
             assert "store.connection" in raised.value.now

@@ -15,7 +15,7 @@ seen = set()
 
 @contextlib.contextmanager
 def connection():
-    """Returns the thread's connection, or a new one for each row: then the file is often closed, so that releases exchange it."""
+    """Returns the thread's connection, or a new one for each row: then the file is often closed."""
     if how == "connection":
         yield store.connection
     else:
