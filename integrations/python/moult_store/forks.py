@@ -46,6 +46,8 @@ class Tracked:
         self.kept: List[sqlite3.Connection] = []
         self.is_child = False
         self.process, self.parent = os.getpid(), 0
+        #: The files that the parent used in a transaction or a statement when it forked this child.
+        self._in_use: Set[File] = set()
         #: The files on which SQLite was seen to take locks in this child.
         self._sound: Set[File] = set()
 
@@ -55,9 +57,11 @@ class Tracked:
         self.is_child, self.parent, self.process = True, self.process, os.getpid()
         self._sound.clear()
         for connection in inherited:
-            closed = _close_idle(connection)
+            state = _close_idle(connection)
+            if state == "in use":
+                self._in_use.update(getattr(connection, "files", ()))
             _take_away(connection)
-            if not closed:
+            if state != "closed":
                 self._keep(connection)
 
     def _keep(self, connection: sqlite3.Connection) -> None:
@@ -70,14 +74,20 @@ class Tracked:
         """Raises MoultError in a forked child in which SQLite counts the locks of the parent as its own."""
         if not self.is_child or file in self._sound:
             return
-        end = time.monotonic() + _PATIENCE
-        while (takes := _takes_locks(file, connection, time.monotonic() > end)) is None:
-            pass
-        if not takes:
+        if file in self._in_use or not self._takes_locks(file, connection):
             what = f"cannot open {path} in this process"
             why = f"it was forked while process {self.parent} used the file, so SQLite would read and write without locks"
             raise MoultError(what, why, _ADVICE, code="E402")
         self._sound.add(file)
+
+    def _takes_locks(self, file: File, connection: sqlite3.Connection) -> bool:
+        if not os.path.isdir("/proc/self/fdinfo"):
+            # Nothing can be tested.
+            return not self.kept
+        end = time.monotonic() + _PATIENCE
+        while (takes := _takes_locks(file, connection, time.monotonic() > end)) is None:
+            pass
+        return takes
 
 
 tracked = Tracked()
@@ -140,11 +150,11 @@ def _take_away(connection: sqlite3.Connection) -> None:
             pass
 
 
-def _close_idle(connection: sqlite3.Connection) -> bool:
-    """Closes a connection without transactions and statements; returns whether it is closed."""
+def _close_idle(connection: sqlite3.Connection) -> str:
+    """Closes a connection without transactions and statements; returns `closed`, `in use` or `unknown`."""
     try:
         if connection.in_transaction:
-            return False
+            return "in use"
         # SQLite refuses to redefine a function while a statement is running. This is the only way to detect that.
         connection.create_function("moult_in_use", 0, int)
         # A cursor may keep its statement, and a statement the connection.
@@ -152,11 +162,11 @@ def _close_idle(connection: sqlite3.Connection) -> bool:
             sqlite3.Cursor.close(cursor)
         sqlite3.Connection.close(connection)
     except sqlite3.ProgrammingError as error:
-        # It belongs to another thread of the parent, and may be in use; or it is closed already.
-        return "closed" in str(error)
+        # It belongs to another thread of the parent, or is closed already.
+        return "closed" if "closed" in str(error) else "unknown"
     except sqlite3.Error:
-        return False
-    return True
+        return "in use"
+    return "closed"
 
 
 def _takes_locks(file: File, connection: sqlite3.Connection, is_late: bool) -> Optional[bool]:
@@ -208,8 +218,12 @@ def _has_lock(file: File) -> bool:
 
 def _is_locked(file: File) -> bool:
     """Returns whether another process has a lock that keeps SQLite from reading."""
-    # SQLite's bytes: the pending lock, the reserved lock, and the range of shared locks.
-    question = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0x40000000, 512, 0)
-    for descriptor in _descriptors(file):
-        return bool(struct.unpack("hhqqi4x", fcntl.fcntl(descriptor, fcntl.F_GETLK, question))[0] != fcntl.F_UNLCK)
-    return True
+    descriptor = next(_descriptors(file), None)
+    if descriptor is None:
+        return True
+    # SQLite's bytes: the pending lock, and the range of shared locks.
+    for start, length in ((0x40000000, 1), (0x40000002, 510)):
+        question = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, start, length, 0)
+        if struct.unpack("hhqqi4x", fcntl.fcntl(descriptor, fcntl.F_GETLK, question))[0] != fcntl.F_UNLCK:
+            return True
+    return False

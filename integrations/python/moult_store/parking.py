@@ -14,7 +14,7 @@ import threading
 import weakref
 from typing import Any, Callable, Dict, List, Tuple, TypeVar
 
-from .forks import tracked
+from .forks import File, tracked
 
 
 class Cursor(sqlite3.Cursor):
@@ -31,6 +31,8 @@ class SafeConnection(sqlite3.Connection):
     #: In a forked child. Its class refuses every use, but a method that was bound before the fork is still that of this class.
     is_of_parent = False
     _parked: Tuple[sqlite3.Connection, ...] = ()
+    #: The writable files of this connection.
+    files: Tuple[File, ...] = ()
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -56,6 +58,7 @@ class SafeConnection(sqlite3.Connection):
         """Must be called for each writable file of this connection. A missing file is reported when it is used."""
         with contextlib.suppress(FileNotFoundError):
             self._parked = (*self._parked, parked.open(uri, path))
+            self.files = (*self.files, file_at(path))
 
     def close(self) -> None:
         if not self.closed:
@@ -69,6 +72,11 @@ class SafeConnection(sqlite3.Connection):
             self.close()
 
 
+def file_at(path: str) -> File:
+    facts = os.stat(path)
+    return facts.st_dev, facts.st_ino
+
+
 class _ParkedConnection(sqlite3.Connection):
     """Can be tracked, unlike objects of its base class."""
 
@@ -78,14 +86,13 @@ class Parked:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._by_file: Dict[Tuple[int, int], sqlite3.Connection] = {}
+        self._by_file: Dict[File, sqlite3.Connection] = {}
         #: Connections that could not be closed, because another process had locked a file.
         self._late: List[SafeConnection] = []
 
     def open(self, uri: str, path: str) -> sqlite3.Connection:
         """Returns the parked connection to a file. A file that was replaced gets another one, and the old one stays."""
-        facts = os.stat(path)
-        key = (facts.st_dev, facts.st_ino)
+        key = file_at(path)
         with self._lock:
             if key not in self._by_file:
                 made = sqlite3.connect(

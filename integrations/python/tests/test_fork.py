@@ -72,6 +72,11 @@ def begin(store):
     store.connection.execute(INSERT, ["parent", 1])
 
 
+def exclude(store):
+    store.connection.execute("BEGIN EXCLUSIVE")
+    store.connection.execute(INSERT, ["parent", 1])
+
+
 def fetch_one(store):
     with store.connection as connection:
         connection.executemany(INSERT, [("many", number) for number in range(500)])
@@ -88,7 +93,7 @@ def return_one(store):
     return cursor
 
 
-@pytest.mark.parametrize("state", [begin, fetch_one, return_one])
+@pytest.mark.parametrize("state", [begin, exclude, fetch_one, return_one])
 def test_a_child_whose_parent_uses_a_database_is_told_what_to_do(store, mode, state):
     """SQLite would report a locked database for ever, or read without a lock."""
     kept = state(store)
