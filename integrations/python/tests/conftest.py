@@ -64,7 +64,8 @@ def pack(moult, directory, drafts, output):
         (directory / name).write_text(text if isinstance(text, str) else json.dumps(text))
     command = [moult, "pack", "--json", "--output", str(output), str(directory / "draft.json")]
     packed = subprocess.run(command, check=True, capture_output=True, text=True)
-    return json.loads(packed.stdout)["manifest"]
+    # Warnings have lines of their own.
+    return json.loads(packed.stdout.splitlines()[-1])["manifest"]
 
 
 @pytest.fixture(scope="session")
@@ -109,6 +110,12 @@ def store(place, releases):
     with Store(place / "my store 100%25?#") as store:
         store.apply(releases[1], create=True)
         yield store
+
+
+def printed_attachments(store, *words):
+    """Returns the schema names and URIs that the command prints. Its URIs of writable databases may have a mode, for the shell."""
+    printed = store._command.run(["attach", *words, "--json", "--store", store.path])[0]
+    return [(each["schema"], each["uri"].removesuffix("?mode=rw")) for each in printed["databases"]]
 
 
 class Program:

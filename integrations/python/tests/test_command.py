@@ -72,7 +72,7 @@ def test_a_missing_release(store, place):
     with pytest.raises(MoultError) as raised:
         store.apply(place / "none.json")
     error = raised.value
-    assert (error.code, error.exit_status) == ("E200", 1)
+    assert (error.code, error.exit_status) == ("E272", 1)
     assert str(place / "none.json") in error.what and error.why and error.now
     assert str(error) == f"{error.what}: {error.why}\n{error.now}"
     again = pickle.loads(pickle.dumps(error))

@@ -10,7 +10,7 @@ import threading
 import warnings
 
 import pytest
-from conftest import FOODS, NAMES
+from conftest import FOODS, NAMES, printed_attachments
 
 from moult_store import MoultError, Store
 
@@ -300,8 +300,7 @@ def test_directories_with_special_characters(place, releases, name):
 
 
 def test_attachments_are_those_of_the_command(store):
-    printed = store._command.run(["attach", "--json", "--store", store.path])[0]
-    assert list(store.attachments()) == [(each["schema"], each["uri"]) for each in printed["databases"]]
+    assert list(store.attachments()) == printed_attachments(store)
 
 
 def test_a_missing_database_is_named(store):

@@ -8,7 +8,7 @@ import subprocess
 import tarfile
 
 import pytest
-from conftest import pack
+from conftest import pack, printed_attachments
 
 from moult_store import MoultError, Store
 
@@ -100,9 +100,8 @@ def test_more_databases_than_sqlite_attaches_open_in_groups(place, moult):
     assert store.connection.execute(query).fetchone() == (0, 1, 10)
     with store.connect(group="maps") as maps:
         assert maps.execute(query).fetchone() == (11, 12, 21)
-    printed = store._command.run(["attach", "--group", "maps", "--json", "--store", store.path])[0]
     with store.attachments(group="maps") as pairs:
-        assert list(pairs) == [(each["schema"], each["uri"]) for each in printed["databases"]]
+        assert list(pairs) == printed_attachments(store, "--group", "maps")
     for ask in [store.connect, store.attachments]:
         with pytest.raises(MoultError) as raised:
             ask(group="map")
