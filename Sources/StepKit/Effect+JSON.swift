@@ -44,7 +44,7 @@ extension Change {
         case .migrate(let path, let members, let from, let to, let rows):
             .compact([
                 "do": "migrate", "path": .string(path), "members": .array(members.map { .string($0) }),
-                "from": .size(from), "to": .size(to), "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
+                "from": .size(from), "to": .size(to), "rows": rows.map { .array($0.map(\.json)) },
             ])
         case .restoreRows(let path, let table, let set, let size, let generations):
             [
@@ -87,7 +87,7 @@ extension Change {
             self = .migrate(
                 path: try fields.string("path"), members: try fields.optionalStrings("members") ?? [],
                 from: try fields.integer("from"), to: try fields.integer("to"),
-                rows: try fields.objects("rows").map { try RowFate($0) })
+                rows: try RowFate.list(fields))
         case "restoreRows":
             self = .restoreRows(
                 path: try fields.string("path"), table: try fields.string("table"), set: try fields.string("set"),

@@ -55,8 +55,8 @@ public enum Change: Sendable, Equatable {
     case create(path: String, size: Int)
     /// Replaces the content of a writable database, in place. Preserved rows are carried over; other app content is kept.
     case replace(Replacement)
-    /// Migrates a user database to the release's schema, in one transaction.
-    case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate] = [])
+    /// Migrates a user database to the release's schema, in one transaction. `rows` are nil if only `apply` or a deep plan finds out.
+    case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate]? = nil)
     /// Restores rows of one table from a set in quarantine. `generations` are those that shipped the set's content and the
     /// installed content: rows that they contain were not written by the app.
     case restoreRows(path: String, table: String, set: String, size: Int, generations: [String])
@@ -127,7 +127,7 @@ extension Effect {
         case .replace(let new): new.text
         case .migrate(let path, let members, let from, let to, let rows):
             (["\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"]
-                + rows.map(\.migratedText)).joined(separator: "; ")
+                + (rows ?? []).map(\.migratedText)).joined(separator: "; ")
         case .restoreRows(let path, let table, let set, _, _): "\(path): rows of \(table) are restored from \(set)"
         case .keep(let why): why
         case .attach(let main, let names):

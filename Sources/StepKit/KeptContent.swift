@@ -49,6 +49,11 @@ public struct RowFate: Sendable, Equatable {
         (self.kept, self.incomplete, self.displaced) = (kept, incomplete, displaced)
     }
 
+    /// Returns the list in the field `rows`; nil if the field is missing.
+    static func list(_ fields: Fields) throws -> [RowFate]? {
+        try fields.json("rows") == nil ? nil : fields.objects("rows").map { try RowFate($0) }
+    }
+
     /// Whether no row is affected.
     public var isEmpty: Bool { carried == 0 && rejected == 0 && kept == 0 }
 

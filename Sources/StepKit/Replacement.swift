@@ -10,24 +10,24 @@ public struct Replacement: Sendable, Equatable {
     public var size: Int
     /// The reason for which old content is kept.
     public var reason: KeptReason
-    /// What happens to the rows of the old content.
-    public var rows: [RowFate]
+    /// What happens to the rows of the old content; nil if only `apply` or a deep plan finds out.
+    public var rows: [RowFate]?
 
     /// Creates a description of new content.
-    public init(path: String, member: String, size: Int, reason: KeptReason, rows: [RowFate] = []) {
+    public init(path: String, member: String, size: Int, reason: KeptReason, rows: [RowFate]? = []) {
         (self.path, self.member, self.size, self.reason, self.rows) = (path, member, size, reason, rows)
     }
 
     /// The text in a plan.
     var text: String {
-        (["\(path), \(ByteCount(size)), in place"] + rows.map { $0.plannedText(keptIn: "quarantine") }).joined(
+        (["\(path), \(ByteCount(size)), in place"] + (rows ?? []).map { $0.plannedText(keptIn: "quarantine") }).joined(
             separator: "; ")
     }
 
     var json: JSON {
         .compact([
             "do": "replace", "path": .string(path), "member": .string(member), "size": .size(size),
-            "reason": .string(reason.rawValue), "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
+            "reason": .string(reason.rawValue), "rows": rows.map { .array($0.map(\.json)) },
         ])
     }
 
@@ -35,6 +35,6 @@ public struct Replacement: Sendable, Equatable {
         self.init(
             path: try fields.string("path"), member: try fields.string("member"), size: try fields.count("size"),
             reason: try fields.word("reason", KeptReason.self) ?? .replaced,
-            rows: try fields.objects("rows").map { try RowFate($0) })
+            rows: try RowFate.list(fields))
     }
 }

@@ -44,7 +44,7 @@ import Testing
         #expect(try shop.apply("2.0.0").output.hasPrefix("nothing to do"))
     }
 
-    @Test func `a plan names a large database whose rows it did not count`() throws {
+    @Test func `a plan names a database whose migrations it did not try`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE d(id INTEGER PRIMARY KEY, a, b); PRAGMA user_version = 1;")])
         try shop.pack(
             "2.0.0",
@@ -54,11 +54,11 @@ import Testing
                     ["0002-b.sql": "ALTER TABLE d DROP COLUMN b; PRAGMA user_version = 2;"])
             ])
         try shop.install("1.0.0")
-        try shop.sql("diary.db", "INSERT INTO d VALUES(1, zeroblob(34000000), 'B')")
+        try shop.sql("diary.db", "INSERT INTO d VALUES(1, zeroblob(34000), 'B')")
         let plan = try shop.plan("2.0.0")
-        #expect((plan.output + plan.errors).contains("not all rows of diary.db were counted"), "\(plan.output)")
+        #expect(plan.output.contains("known at apply: what happens to the rows of diary"), "\(plan.output)")
         let deep = try shop.plan("2.0.0", "--deep")
-        #expect(!(deep.output + deep.errors).contains("counted"), "\(deep.output)")
+        #expect(!deep.output.contains("known at apply"), "\(deep.output)")
         #expect(deep.output.contains("values of 1 row of d"), "\(deep.output)")
     }
 

@@ -27,6 +27,7 @@ CHECKS = {
     "adopted": "the kept copies of a replaced single file are as predicted",
     "plan": "the plan counts the rows that do not survive",
     "migration-plan": "the plan counts the rows of a user database that a migration changes",
+    "deep": "an update does what a deep plan has said, and refuses what it has refused",
     "result": "the result counts the rows that do not survive",
     "message": "an error names databases by their paths in the store",
     "files": "the store has exactly the predicted files",
@@ -555,10 +556,23 @@ class World:
         if self.options.without & {"downgrade"}:
             op.pop("downgrade", None)
         outcomes = getattr(self.oracle, op["op"])(self.state, op)
+        deep = self.deep_plan(op) if op["op"] == "apply" and not self.beside else None
         ended = self.moult(*self.words(op))
         if op["op"] == "apply":
             self.last = op
+        if deep:
+            self.judge(deep_faults(deep, ended), op)
         self.conclude(op, ended, outcomes)
+
+    def deep_plan(self, op):
+        """Runs `plan --deep` before an update; None if recovery would change the store between the two."""
+        if glob.glob(f"{self.store}/.moult/transactions/*"):
+            return None
+        before = self.bytes()
+        self.counts["deep plans compared"] += 1
+        planned = self.moult("plan", "--deep", "--json", *self.words(op)[2:])
+        self.judge([("unchanged", f"plan --deep changed {name}") for name in differing(before, self.bytes())], op)
+        return planned
 
     do_apply = do_rollback = do_reset = do_hold = do_unhold = do_clean = command
 
@@ -1488,6 +1502,30 @@ def plan_faults(outcome, plan):
         check = "migration-plan" if database in outcome.migrated else "plan"
         found += [(check, f"{database}: " + text) for text in count_faults(rows.get(database, {}), told.get(database, {}))]
     return found
+
+
+def counts_by_table(rows):
+    """Returns the counts of each table that are not all 0."""
+    names = ("carried", "rejected", "kept", "incomplete", "displaced")
+    counts = {(row.get("database"), row["table"]): tuple(row.get(name, 0) for name in names) for row in rows}
+    return {table: numbers for table, numbers in counts.items() if any(numbers)}
+
+
+def deep_faults(deep, ended):
+    """Compares what a deep plan has said with what the update did next."""
+    if BUSY in (deep.status, ended.status):
+        return []
+    if deep.status not in (DONE, CHANGES) or ended.status != DONE:
+        if (deep.status, deep.told) == (ended.status, ended.told):
+            return []
+        return [("deep", f"plan --deep exited with {deep.status} ({deep.told[:300]}), apply with {ended.status} ({ended.told[:300]})")]
+    planned = counts_by_table(
+        {"database": effect.get("database"), **row} for effect in deep.events[-1].get("effects", [])
+        for row in effect.get("change", {}).get("rows") or [])
+    result = next((e for e in ended.events if e.get("event") == "result"), {})
+    made = counts_by_table(result.get("rows") or [])
+    return [("deep", f"{table}: the deep plan says {planned.get(table)}, the update did {made.get(table)}")
+            for table in sorted(set(planned) | set(made), key=str) if planned.get(table) != made.get(table)]
 
 
 def result_faults(outcome, result):

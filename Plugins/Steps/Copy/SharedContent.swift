@@ -43,7 +43,8 @@ struct SharedContent {
     /// Facts about the file, read without changing it.
     private struct Facts {
         var digest: String?
-        var rows: [RowFate] = []
+        /// Nil if the file is too large to count them in a plan.
+        var rows: [RowFate]? = []
     }
 
     private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
@@ -98,7 +99,9 @@ struct SharedContent {
             facts.rows = fates.all.filter { !$0.isEmpty }
             return facts
         }
-        facts.rows = try forecast.rows(of: connection, place)
+        let rows = try forecast.rows(of: connection, place)
+        let size = try Files.factsThroughLinks(place)?.size ?? 0
+        facts.rows = size > PlanContext.largestCounted ? nil : rows
         return facts
     }
 }

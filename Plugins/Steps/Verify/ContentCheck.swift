@@ -107,6 +107,11 @@ struct ContentCheck {
 
     private func verify(_ found: ValidationReport.Identity) throws {
         let wanted = database.identity
+        if let encoding = wanted.encoding, let other = try Connection.encoding(ofFileAt: path)?.description,
+            encoding != other
+        {
+            throw failed("its text encoding is \(other), and the manifest says \(encoding)")
+        }
         if let id = wanted.applicationID, id != found.applicationID {
             throw failed("its application_id is \(found.applicationID), and the manifest says \(id)")
         }

@@ -149,7 +149,7 @@ extension Orchestrator {
     }
 
     /// Lets external steps clean up; a failure is only a warning.
-    private func cleanSteps(_ ending: Ending, _ prepared: Planner.PreparedPlan, _ transaction: Transaction) {
+    func cleanSteps(_ ending: Ending, _ prepared: Planner.PreparedPlan, _ transaction: Transaction) {
         warning {
             let performer = Performer(
                 transaction: transaction, plan: prepared.plan, installed: prepared.context.installed,

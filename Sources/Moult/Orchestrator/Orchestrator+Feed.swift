@@ -70,15 +70,15 @@ extension Orchestrator {
         return (try feedStatus(current, choice, store), plan)
     }
 
-    /// Returns the plan for a release of the feed. The files of a remote release are not there yet, so its plan has no forecasts.
+    /// Returns the plan for a release of the feed. The files of a remote release are not there yet, so its plan is never deep.
     private func plan(
         _ next: Planner.Incoming, _ follower: FeedFollower, _ store: StoreSnapshot, deep: Bool
     ) throws -> Plan {
         let prepared = try planner(store).update(next, follower.update)
-        guard prepared.plan.manifestPath != nil, prepared.plan.bundle.map({ $0.missing == 0 }) ?? true else {
+        guard deep, prepared.plan.manifestPath != nil, prepared.plan.bundle.map({ $0.missing == 0 }) ?? true else {
             return prepared.plan
         }
-        return try forecast(prepared, deep: deep)
+        return try rehearse(prepared)
     }
 
     /// Installs the newest release of the feed that is available to this store, through intermediate releases if necessary.

@@ -63,38 +63,32 @@ package struct Orchestrator: Sendable {
 
     // MARK: queries
 
-    /// Plans an update. `deep` adds the forecasts that take as long as reading the bundle and the databases.
+    /// Plans an update. A deep plan stages the release and tries everything, and takes as long as an update.
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
         try refusingDamage {
-            try forecast(planner(snapshot()).update(request), deep: deep)
+            let prepared = try planner(snapshot()).update(request)
+            return try deep ? rehearse(prepared) : prepared.plan
         }
     }
 
-    /// Returns the plan with the forecasts that need the files of the release.
-    func forecast(_ prepared: Planner.PreparedPlan, deep: Bool) throws -> Plan {
-        var plan = prepared.plan
-        let (release, installed) = (prepared.context.release, prepared.context.installed)
-        try MigrationForecast(layout: layout, release: release, installed: installed, isDeep: deep).fill(&plan)
-        try SchemaForecast(layout: layout, context: prepared.context, isDeep: deep).check(plan)
-        let content = ContentForecast(
-            layout: layout, release: release, installed: installed, limit: deep ? .max : ContentForecast.quick)
-        try content.checkRewrites(plan)
-        if deep { try content.fill(&plan) }
-        return try deep ? plan : plan.warningOfUncountedRows(in: layout)
+    /// Returns the plan with what happens to each row; throws if the update would be refused.
+    func rehearse(_ prepared: Planner.PreparedPlan) throws -> Plan {
+        if !prepared.plan.changesStore { return prepared.plan }
+        return try Files.withScratchDirectory { scratch in
+            let transaction = Transaction(rehearsing: prepared.plan.id, in: scratch, layout)
+            defer { cleanSteps(.failed, prepared, transaction) }
+            return try Rehearsal(
+                transaction: transaction, steps: steps(prepared.store), watcher: watcher, prepared: prepared
+            ).run(of: prepared.plan)
+        }
     }
 
     package func planRollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
     ) throws -> Plan {
         try refusingDamage {
-            var prepared = try planner(snapshot()).rollback(to: wanted, reason: reason, force: force, consent: consent)
             // The older release is kept, so the plan can say which rows do not fit its schema.
-            let content = ContentForecast(
-                layout: layout, release: prepared.context.release, installed: prepared.context.installed,
-                limit: ContentForecast.quick)
-            try content.checkRewrites(prepared.plan)
-            try content.fill(&prepared.plan)
-            return try prepared.plan.warningOfUncountedRows(in: layout)
+            try rehearse(planner(snapshot()).rollback(to: wanted, reason: reason, force: force, consent: consent))
         }
     }
 

@@ -2,7 +2,6 @@ internal import Moult
 internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
-internal import MoultPublish
 internal import MoultSandbox
 internal import MoultStore
 internal import StepKit
@@ -19,8 +18,6 @@ struct PlanReport: Report {
     let details: Bool
     /// The command that applies the plan.
     let command: [String]
-    /// The changes inside the databases, if requested and an older release is installed.
-    let contents: ReleaseDiff?
     /// The validator that would check the databases of the release.
     let examiner: Validator
     let holds: Holds
@@ -48,7 +45,6 @@ struct PlanReport: Report {
                 for line in lines.lines(of: effect, on: page.terminal) { page.line(line) }
             }
         }
-        if let contents { DiffSummary(diff: contents).write(to: &page) }
         if !plan.calls.isEmpty { page.line() }
         for call in plan.calls { page.wrapped("consumer \(call.text)") }
         if !plan.steps.isEmpty { page.line() }
@@ -59,8 +55,24 @@ struct PlanReport: Report {
             "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free"
                 + (summary == nil ? " \(page.terminal.symbols.dot) \(counts)" : ""))
         if !examiner.isFullyConfined { page.wrapped("guard: \(examiner.guardDescription)") }
+        if !untried.isEmpty {
+            let deep = shellLine(["moult", "plan", "--deep"] + command.dropFirst(2))
+            let now = plan.manifestPath == nil || command.contains("--plan") ? "" : "; to try it now: \(deep)"
+            page.wrapped("known at apply: what happens to the rows of \(untried.joined(separator: ", "))\(now)")
+        }
         page.holds(holds, storeWords: storeWords)
         page.line("apply with: \(shellLine(command), .heading)")
+    }
+
+    /// The databases whose rows only `apply` or a deep plan tries.
+    private var untried: [String] {
+        plan.effects.compactMap { effect in
+            switch effect.change {
+            case .replace(let new) where new.rows == nil: effect.database
+            case .migrate(_, _, _, _, nil): effect.database
+            default: nil
+            }
+        }
     }
 
     private var counts: String {
@@ -76,7 +88,6 @@ struct PlanReport: Report {
     var json: JSON {
         plan.json.setting("free", to: .size(free))
             .setting("unfinished", to: .array(unfinished.updates.map { .string($0) }))
-            .setting("contents", to: contents?.json)
             .setting("holds", to: holds.json)
             .setting("guard", to: .string(examiner.guardDescription))
     }
@@ -103,17 +114,14 @@ func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is in
 extension Call {
     /// Prints a whole plan, and returns the exit status, which shows whether anything would change.
     func show(
-        _ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator, summary: [String]? = nil,
-        contents: () throws -> ReleaseDiff? = { nil }
+        _ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator, summary: [String]? = nil
     ) throws -> ExitCode {
         let (free, unfinished) = (try orchestrator.freeSpace(), try orchestrator.unfinished())
         let examiner = try Validator.available()
         let holds = try orchestrator.holds()
-        // This comes last, because it may confine the process, which can then read nothing else in the store.
-        let contents = try contents()
         let report = PlanReport(
             plan: plan, store: store, free: free, unfinished: unfinished, details: output.isVerbose, command: command,
-            contents: contents, examiner: examiner, holds: holds, storeWords: storeWords, summary: summary)
+            examiner: examiner, holds: holds, storeWords: storeWords, summary: summary)
         output.print(report)
         if output.format == .text {
             output.flush()

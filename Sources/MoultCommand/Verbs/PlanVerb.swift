@@ -1,7 +1,6 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultEngine
-internal import MoultPublish
 internal import MoultStore
 
 /// `moult plan`: shows what applying a release would do.
@@ -11,23 +10,24 @@ enum PlanVerb {
         "Path or URL of a release manifest or of a feed (default: the store's feed)")
     static let out = Option(
         "output", aliases: ["out"], letter: "o", value: .file(), "Save the plan, for `moult apply --plan FILE`")
-    static let deep = Option("deep", "Also unpack the bundle into a temporary directory and compare the rows")
+    static let deep = Option(
+        "deep", "Also unpack the bundle into a temporary directory, and try each row and migration")
 
     static let command = Command(
         "plan", .operators, "show what applying a release would do, and change nothing",
         discussion: [
             "Each line is one change, with a mark in front (moult help plans). Nothing is written except FILE.",
             """
-            With --deep, the new databases are compared with the installed ones, as with `moult diff`: the output \
-            says how many rows would be added, removed and changed, and how schemas would change. This takes as long \
-            as reading all these databases.
+            With --deep, the command does what `moult apply` does before it decides, with copies of the databases: it \
+            checks the release, carries rows over, and runs migrations. It takes as long as an update. What changes in \
+            the content of the databases is shown by `moult diff STORE RELEASE`.
             """,
         ],
         arguments: [release], options: [out, deep] + UpdateOptions.all + FeedOptions.all,
         examples: [
             .init("See what a release would change:", "moult plan releases/dailyvalue-2.1.0.json"),
             .init("See what following the feed would change:", "moult plan"),
-            .init("Also see how many rows would change:", "moult plan --deep releases/dailyvalue-2.1.0.json"),
+            .init("Also try each row and migration:", "moult plan --deep releases/dailyvalue-2.1.0.json"),
             .init(
                 "Save the plan, so that exactly this plan is applied after approval:",
                 "moult plan -o approved.plan new.json"),
@@ -39,11 +39,6 @@ enum PlanVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        guard call.has(deep) else { return try plan(call) }
-        return try call.sandboxed("compare the databases in \(call.store()) with the release") { try plan(call) }
-    }
-
-    private static func plan(_ call: Call) throws -> ExitCode {
         guard let name = call.value(release) else { return try follow(call, call.feedRequest(), []) }
         let orchestrator = try call.orchestrator()
         switch try call.reading(name, { try call.source(name) }) {
@@ -81,19 +76,6 @@ enum PlanVerb {
             try plan.save(to: file)
             command = ["moult", "apply", "--plan", file]
         }
-        return try call.show(plan, store: call.store(), command: command, in: call.orchestrator()) {
-            try contents(of: plan, plan.manifestPath ?? "", call)
-        }
-    }
-
-    /// Returns the changes inside the databases; nil if they were not requested, or no other release is installed
-    /// to compare with.
-    private static func contents(of plan: Plan, _ path: String, _ call: Call) throws -> ReleaseDiff? {
-        guard call.has(deep), plan.changesStore, let from = plan.from, from.generation != plan.to.generation else {
-            return nil
-        }
-        let (before, after) = (try call.installedSubject(), try call.subject(path))
-        try call.confine(to: before, after)
-        return try call.orchestrator().refusingDamage { try call.compare(before, after) }
+        return try call.show(plan, store: call.store(), command: command, in: call.orchestrator())
     }
 }

@@ -22,6 +22,8 @@ final class Migration: WritableEffect {
     /// The path of the copy that is made before the database changes.
     private let copy: String
     private var transaction: HeldTransaction?
+    /// The indexes, triggers and views of the app that the migrations drop or change.
+    private var lostItems: [SchemaShape.Item] = []
 
     /// The file from which the database was created: its indexes, triggers and views do not belong to the app.
     private let template: String?
@@ -66,14 +68,42 @@ final class Migration: WritableEffect {
         try TransactionMarker.write(id, to: connection)
     }
 
+    /// Runs the migrations on a second copy.
+    func rehearse() throws {
+        try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
+        try NonInvasiveReader.copy(place, to: copy)
+        let migrated = "\(copy).migrated"
+        try Files.copy(copy, to: migrated, mode: 0o600)
+        let connection = try Connection(path: migrated, access: .readWrite, shownAs: place)
+        try connection.execute("PRAGMA synchronous = OFF")
+        try migrations.begin(on: connection) {}
+        if let misfit = try misfit(connection) { throw misfit }
+        try prove(connection)
+        try connection.execute("ROLLBACK")
+        try connection.close()
+    }
+
     private func keepOriginalIfNeeded(_ connection: Connection) throws {
+        try prove(connection)
+        if displacement?.isKept == true { try displacement?.keep(copy: copy) }
+    }
+
+    /// Finds out what the migrations have changed or dropped.
+    private func prove(_ connection: Connection) throws {
         let before = try Connection(path: copy, access: .readOnly)
         let loss = try MigrationLoss(from: before, to: connection)
         try before.close()
         let fates = loss.tables.map { RowFate(table: $0.name, kept: $0.rows) }
-        let isLost = try !fates.isEmpty || !Self.ofApp(loss.items, template: template).isEmpty
-        displacement?.prove(fates, hasContentLeft: isLost)
-        if displacement?.isKept == true { try displacement?.keep(copy: copy) }
+        lostItems = try Self.ofApp(loss.items, template: template)
+        displacement?.prove(fates, hasContentLeft: !fates.isEmpty || !lostItems.isEmpty)
+    }
+
+    var warnings: [String] {
+        if lostItems.isEmpty { return [] }
+        let names = lostItems.map { "\($0.kind) \($0.name)" }.joined(separator: ", ")
+        return [
+            "\(path): the migrations drop or change schema objects of the app: \(names); the old database is kept in quarantine"
+        ]
     }
 
     /// Returns the items that the app has created or changed: those that the file from which the database was created does not

@@ -61,12 +61,23 @@ final class Rewrite: WritableEffect {
         self.live = live
         try live.naming { try live.copyContent(to: copy, patience: .seconds(patience)) }
         let old = try openCopy(copy)
-        try prepareStagedFile(like: live, old)
+        try prepareStagedFile(pageSize: live.requiredPageSize, old)
         if isRepaged { try Files.copy(waiting, to: repaged, mode: 0o600) }
         try carry(from: old)
         try old.close()
         // Under the lock, only the name has to be synced.
         if let displacement, displacement.isKept { try Files.syncFile(displacement.kept(of: copy)) }
+    }
+
+    func rehearse() throws {
+        try discard()
+        try NonInvasiveReader.copy(place, to: copy)
+        let old = try openCopy(copy)
+        try prepareStagedFile(pageSize: nil, old)
+        try carry(from: old)
+        try old.close()
+        try source?.close()
+        source = nil
     }
 
     /// The copy of a staged file that has another page size than the template.
@@ -83,13 +94,13 @@ final class Rewrite: WritableEffect {
     }
 
     /// Gives the staged file the page size of a file in WAL mode, which SQLite cannot change.
-    private func prepareStagedFile(like live: LockedDatabase, _ old: Connection) throws {
+    private func prepareStagedFile(pageSize: Int?, _ old: Connection) throws {
         let staged = try Connection(path: waiting, access: .readWrite)
         try requireSameEncoding(old, staged)
         releaseRow = nil
         if try staged.int(ReleaseMarker.isThere) == 1 { releaseRow = try staged.query(ReleaseMarker.row).first }
         isRepaged = false
-        if let size = try live.requiredPageSize, try size != staged.header().pageSize {
+        if let size = pageSize, try size != staged.header().pageSize {
             let paged = "\(waiting).paged"
             try Files.remove(paged)
             try staged.run("PRAGMA page_size = \(size)")

@@ -19,6 +19,11 @@ protocol WritableEffect: AnyObject {
     /// The marker that the database has while it is held; nil if it is not held. Recorded with the decision.
     var marker: HeldMarker? { get }
 
+    /// What the operator should know about the change.
+    var warnings: [String] { get }
+
+    /// Does with a private copy of the database what an update does up to the decision, for a plan.
+    func rehearse() throws
     /// Reads the database, and prepares everything that needs no lock. Whatever can be refused is refused here.
     func examine() throws
     /// Takes only the lock, briefly, so that several databases can be tried together. May be called again after `unlock`.
@@ -49,6 +54,8 @@ extension WritableEffect {
     var fates: [RowFate] { displacement?.fates ?? [] }
     var waitsForOthers: Bool { false }
     var marker: HeldMarker? { nil }
+    var warnings: [String] { [] }
+    func rehearse() throws {}
     func examine() throws {}
     func acquire() throws {}
     func unlock() throws {}
@@ -59,6 +66,20 @@ extension WritableEffect {
     func commit() throws -> Bool { false }
     func endFailedCommit(_ error: any Error) throws {}
     func finish() throws {}
+}
+
+extension Change {
+    /// Returns the change with what happens to the rows of the database.
+    func counting(_ fates: [RowFate]) -> Change {
+        switch self {
+        case .replace(var new):
+            new.rows = fates
+            return .replace(new)
+        case .migrate(let path, let members, let from, let to, _):
+            return .migrate(path: path, members: members, from: from, to: to, rows: fates)
+        default: return self
+        }
+    }
 }
 
 /// The marker of a database at the decision.

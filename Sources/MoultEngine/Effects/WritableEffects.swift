@@ -59,6 +59,18 @@ final class WritableEffects {
         for effect in effects where !isSkipped(effect.effect.database) { try effect.copyPages() }
     }
 
+    /// Takes private copies of the databases through what `hold` does, and enters into the plan what happens to their rows.
+    func rehearse(_ plan: inout Plan) throws {
+        for effect in try effects() {
+            if !(effect is Aside) { try requireOpenable(effect.place) }
+            try SoleName.require(effect.place)
+            try effect.rehearse()
+            guard let index = plan.effects.firstIndex(of: effect.effect) else { continue }
+            plan.effects[index].change = effect.effect.change.counting(effect.fates)
+            plan.warnings += effect.warnings
+        }
+    }
+
     /// Takes an effect through a stage. A cache that another process is using is postponed: it can be recreated at any time, so it does
     /// not block an update. After the decision nothing refuses: a database whose content does not allow the change stays as it is.
     private func ifPossible(_ effect: any WritableEffect, _ stage: () throws -> Void) throws {

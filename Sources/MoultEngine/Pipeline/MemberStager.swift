@@ -45,10 +45,12 @@ struct MemberStager {
     /// Takes a file with the same content from a generation: by a hard link or shared blocks, or as a copy if it is small.
     private func take(_ base: String, for reuse: Plan.Reuse, to target: String) throws {
         guard let content = release.content(of: reuse.member) else { return }
-        if reuse.isLinked(in: release) {
+        // A link would change the metadata of the store's own file.
+        if reuse.isLinked(in: release), !transaction.isRehearsal {
             return try LinkedFiles(transaction.layout).take(base, sha256: content.sha256, to: target)
         }
         try Files.copy(base, to: target, mode: 0o600)
+        if transaction.isRehearsal, let place = reuse.base { return try verify(base, place) }
         try verify(target, content, "\(base)")
     }
 

@@ -78,76 +78,24 @@ package struct Pipeline {
         package let postponed: [Plan.Pending]
     }
 
-    /// Stages and verifies everything, in this order.
     private func prepare() throws {
-        let context = PrepareContext(
-            plan: prepared.context, staging: transaction.directory, stagedGeneration: transaction.generation,
-            progress: { [watcher] progress in
-                try watcher.stopIfAsked()
-                watcher.tell(.progress(progress))
-            },
-            warn: { [watcher] in watcher.tell(.warning($0)) })
-        let proven = Set(release.databases.filter { prepared.context.carriedProof(of: $0) != nil }.map(\.name))
-        try prepare(.check, context)
-        let digests = try unpack(context, proven)
-        try examine(context, digests)
-        try prepare(.delete, context)
-        try prepare(.copy, context)
-        try prepare(.attach, context)
-        try prepare(.verify, context)
-        try seal(context, proven)
-    }
-
-    /// Lets the steps of a phase prepare their effects.
-    private func prepare(_ phase: Phase, _ context: PrepareContext) throws {
-        try watcher.stopIfAsked()
-        watcher.tell(.phase(.prepare, phase))
-        try call(phase) { step, effects in try step.prepare(effects, context) }
-    }
-
-    private func call(_ phase: Phase, _ body: (any Step, [Effect]) throws -> Void) throws {
-        for step in steps.steps(of: phase, for: release, plan.purpose) {
-            stopwatch.begin(.prepare, step.name)
-            try body(step, plan.effects.filter { $0.phase == phase && $0.step == step.name })
-        }
-    }
-
-    /// Unpacks the members that the plan needs; returns their digests, which are computed in the background.
-    private func unpack(_ context: PrepareContext, _ proven: Set<String>) throws -> UnpackedDigests? {
-        if plan.members.isEmpty { return nil }
-        stopwatch.begin(.prepare, "unpack")
-        return try MemberStager(
-            transaction: transaction, store: prepared.store, plan: plan, release: release, proven: proven,
-            progress: context.progress
-        )
-        .stage()
-    }
-
-    /// Verifies all received files before any of them is copied, changed or attached.
-    private func examine(_ context: PrepareContext, _ digests: UnpackedDigests?) throws {
-        do {
-            for phase in Phase.allCases { try call(phase) { step, effects in try step.examine(effects, context) } }
-        } catch {
-            try watcher.stopIfAsked()
-            // If the file differs from the published one, that is the reason to report, however the check failed.
-            try digests?.verify()
-            throw error
-        }
-        stopwatch.begin(.prepare, "digest")
-        try digests?.verify()
+        let preparation = Preparation(
+            transaction: transaction, steps: steps, watcher: watcher, prepared: prepared, stopwatch: stopwatch)
+        try preparation.run()
+        try seal(preparation)
     }
 
     /// Seals the new generation, if the plan installs one.
-    private func seal(_ context: PrepareContext, _ proven: Set<String>) throws {
+    private func seal(_ preparation: Preparation) throws {
         let isNew = plan.effects.contains { if case .installGeneration = $0.change { true } else { false } }
         guard isNew else { return }
         stopwatch.begin(.prepare, "seal")
-        try context.progress(.init("make the files read-only", done: 0, total: 0))
+        try preparation.context.progress(.init("make the files read-only", done: 0, total: 0))
         try GenerationSealer(
             transaction: transaction, manifest: release, bytes: prepared.bytes, feedSerial: plan.origin?.serial,
             keys: KeyChain.mark(prepared.store.settings, in: transaction.layout),
             changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database)),
-            proven: proven
+            proven: preparation.proven
         )
         .finish()
     }

@@ -1,4 +1,5 @@
 internal import MoultFiles
+internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
@@ -6,7 +7,18 @@ extension Planner {
     /// Throws if this user may not write to a file or a directory that the plan changes: otherwise a migration or a replacement
     /// would fail later, with an error that does not name the cause. A user who may not write to the store at all can still
     /// read the plan.
-    func requireWritable(_ effects: [Effect]) throws {
+    func requireWritable(_ effects: [Effect], by release: Manifest) throws {
+        for traits in effects.map(\.change.traits) where traits.handling == .written {
+            for path in traits.paths { try SoleName.require(layout.file(path)) }
+        }
+        for effect in effects {
+            guard case .replace(let new) = effect.change,
+                let encoding = effect.database.flatMap(release.database)?.identity.encoding
+            else { continue }
+            let place = layout.file(new.path)
+            try LockedDatabase.requireSameEncoding(
+                place, Connection.encoding(ofFileAt: place)?.description, encoding)
+        }
         guard try Files.isWritable(layout.hidden) else { return }
         for effect in effects {
             let traits = effect.change.traits

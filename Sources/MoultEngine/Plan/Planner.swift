@@ -327,7 +327,7 @@ package struct Planner {
                 context.planned = plan.effects
             }
         }
-        try requireWritable(plan.effects)
+        try requireWritable(plan.effects, by: manifest)
         if generation == installed?.name { plan.effects = Self.withoutRepetition(plan.effects) }
         plan.steps = notes.all
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)

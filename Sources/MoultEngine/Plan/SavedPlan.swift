@@ -68,7 +68,7 @@ extension Effect {
             new.rows = []
             effect.change = .replace(new)
         case .migrate(let path, let members, let from, let to, _):
-            effect.change = .migrate(path: path, members: members, from: from, to: to, rows: [])
+            effect.change = .migrate(path: path, members: members, from: from, to: to, rows: nil)
         default: break
         }
         return effect

@@ -27,8 +27,16 @@ struct SealedDatabase {
                 why: "its schema is \(found.schema)",
                 now: "Correct the draft, or remove \"schema\", which `moult pack` adds.")
         }
+        let encoding = try DatabaseHeader(ofOwnFile: path).encoding?.description
+        if let wanted = database.identity.encoding, let encoding, wanted != encoding {
+            throw MoultError(
+                .packing, .refused, what: "the database \(name) does not match the draft",
+                why: "its text encoding is \(encoding), and the draft says \(wanted)",
+                now: "Correct the draft or the database.")
+        }
         database.identity = .init(
-            applicationID: found.applicationID, userVersion: found.userVersion, schema: found.schema)
+            applicationID: found.applicationID, userVersion: found.userVersion, schema: found.schema,
+            encoding: encoding)
         database.sha256 = try SHA256.digest(ofFileAt: path).hex
         database.proved = .init(check: .full, sqlite: "\(SQLiteVersion.linked)", moult: .moult)
     }

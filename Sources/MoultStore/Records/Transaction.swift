@@ -7,12 +7,21 @@ package struct Transaction {
     /// How many seconds effects wait for programs that have a database locked.
     package var patience = Settings.defaultWaitForApps
 
-    package init(layout: StoreLayout, id: String) { (self.layout, self.id) = (layout, id) }
+    package let directory: String
+    /// Whether the directory is a private one outside of the store, for a plan that stages a release and changes nothing.
+    package let isRehearsal: Bool
+
+    package init(layout: StoreLayout, id: String) {
+        (self.layout, self.id, directory, isRehearsal) = (layout, id, layout.transaction(id), false)
+    }
+
+    /// A transaction in a scratch directory.
+    package init(rehearsing id: String, in scratch: String, _ layout: StoreLayout) {
+        (self.layout, self.id, directory, isRehearsal) = (layout, id, "\(scratch)/\(id)", true)
+    }
 
     /// The records of an update that has begun, was decided, or has ended.
     package static let (planName, decidedName, endedName) = ("plan.json", "decided.json", "ended.json")
-
-    package var directory: String { layout.transaction(id) }
 
     /// Returns whether a name has the form of a transaction: a time and a random number. Only such names may become paths.
     package static func isID(_ id: String) -> Bool {

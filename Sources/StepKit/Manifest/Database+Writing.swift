@@ -18,7 +18,7 @@ extension Database {
             ]),
             "identity": .unlessEmpty([
                 "applicationID": .optional(identity.applicationID), "userVersion": .optional(identity.userVersion),
-                "schema": .optional(identity.schema),
+                "schema": .optional(identity.schema), "encoding": .optional(identity.encoding),
             ]),
             "preserve": .unlessEmpty(preserve.map(\.json)),
             "unpreserved": unpreserved == .refuse ? nil : .string(unpreserved.rawValue),

@@ -165,10 +165,15 @@ public struct Database: Sendable, Equatable {
         public var userVersion: Int?
         /// `sha256:` and the digest of the schema's canonical text.
         public var schema: String?
+        /// `PRAGMA encoding`: `UTF-8`, `UTF-16le` or `UTF-16be`. The encoding of a writable database never changes.
+        public var encoding: String?
 
         /// Creates an identity; nil values are not checked.
-        public init(applicationID: Int? = nil, userVersion: Int? = nil, schema: String? = nil) {
-            (self.applicationID, self.userVersion, self.schema) = (applicationID, userVersion, schema)
+        public init(
+            applicationID: Int? = nil, userVersion: Int? = nil, schema: String? = nil, encoding: String? = nil
+        ) {
+            (self.applicationID, self.userVersion) = (applicationID, userVersion)
+            (self.schema, self.encoding) = (schema, encoding)
         }
     }
 

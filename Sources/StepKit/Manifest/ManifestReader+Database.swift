@@ -74,6 +74,8 @@ extension ManifestReader {
         return Database.Attach(alias: alias, group: group, isQualified: isQualified)
     }
 
+    private static let encodings = ["UTF-8", "UTF-16le", "UTF-16be"]
+
     private mutating func identity(_ fields: Fields) throws -> Database.Identity {
         guard let part = try fields.optionalObject("identity") else { return .init() }
         let schema = try part.optionalString("schema")
@@ -82,9 +84,13 @@ extension ManifestReader {
         {
             throw part.fail("schema", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
         }
+        let encoding = try part.optionalString("encoding")
+        if let encoding, !Self.encodings.contains(encoding) {
+            throw part.fail("encoding", "must be \(Self.encodings.joined(separator: ", "))")
+        }
         let identity = Database.Identity(
-            applicationID: try int32(part, "applicationID"), userVersion: try int32(part, "userVersion"), schema: schema
-        )
+            applicationID: try int32(part, "applicationID"), userVersion: try int32(part, "userVersion"),
+            schema: schema, encoding: encoding)
         try done(part)
         return identity
     }

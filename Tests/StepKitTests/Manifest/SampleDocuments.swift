@@ -39,7 +39,7 @@ enum SampleDocuments {
               "kind": "reference", "member": "food-2.db", "size": 130000000, "sha256": "\(digest)", "path": "food.db",
               "verify": "full", "proved": { "check": "full", "sqlite": "3.40.1", "moult": "0.1.0" },
               "attach": { "as": "shipped" },
-              "identity": { "applicationID": -1, "userVersion": 2, "schema": "sha256:\(other)" }
+              "identity": { "applicationID": -1, "userVersion": 2, "schema": "sha256:\(other)", "encoding": "UTF-8" }
             },
             "maps": { "kind": "reference", "member": "maps.db", "size": 0, "sha256": "\(digest)", "place": "in-place" },
             "pantry": {
@@ -103,7 +103,7 @@ enum SampleDocuments {
               "kind": "reference", "member": "food-2.db", "size": 130000000, "sha256": "\(digest)", "path": "food.db",
               "verify": "full", "proved": { "check": "full", "sqlite": "3.40.1", "moult": "0.1.0" },
               "attach": { "as": "shipped" },
-              "identity": { "applicationID": -1, "userVersion": 2, "schema": "sha256:\(other)" },
+              "identity": { "applicationID": -1, "userVersion": 2, "schema": "sha256:\(other)", "encoding": "UTF-8" },
               "build": {
                 "script": "food.sql", "define": { "REVISION": "5" }, "analyze": true, "from": "old/food.db",
               },

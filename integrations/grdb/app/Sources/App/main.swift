@@ -37,7 +37,7 @@ func versions(_ db: GRDB.Database) throws -> Versions {
         prices: try String.fetchAll(db, sql: "SELECT DISTINCT version FROM prices.price WHERE own = 0"))
 }
 
-func migrator() -> DatabaseMigrator {
+@Sendable func migrator() -> DatabaseMigrator {
     var migrator = DatabaseMigrator()
     migrator.registerMigration("stars") { db in try db.execute(sql: "ALTER TABLE note ADD COLUMN stars INTEGER") }
     migrator.registerMigration("index") { db in try db.execute(sql: "CREATE INDEX note_text ON note(text)") }
@@ -59,7 +59,9 @@ func observe(_ view: any View, _ text: String) async throws -> Versions {
     }
     var first: Versions?
     for try await (versions, count) in observation.values(in: view.writer) {
-        if count == 1 { return first ?? versions }
+        if count > 0 { return first ?? versions }
+        // An observation may report the same values again.
+        if first != nil { continue }
         first = versions
         try await view.writer.write { db in
             try db.execute(sql: "INSERT INTO note (text, stars) VALUES (?, 5)", arguments: [text])
