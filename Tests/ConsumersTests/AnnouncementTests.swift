@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ["delete", "wal"])
-    func `a program that is told of a release reads its content`(mode: String) async throws {
+    func `a program reads the content of the release that is reported`(mode: String) async throws {
         for name in ["first", "last"] {
             try scratch.must("sqlite3 store/\(name).db 'PRAGMA journal_mode = \(mode)'")
         }
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)))
-    func `a lease from the middle of an update is told when the update is complete`() async throws {
+    func `a lease from the middle of an update is outdated when the update is complete`() async throws {
         try kill("pwrite64", "last.db")
         let lease = try store.lease()
         #expect(lease.version == "2.0.0")
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)))
-    func `a lease from the middle of an update is told when the update was undone`() async throws {
+    func `a lease from the middle of an update is outdated when the update was undone`() async throws {
         try kill("fsync", ".moult")
         let lease = try store.lease()
         var events = store.events(since: lease).makeAsyncIterator()

@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultTrust
 internal import StepKit
 
 /// Plans the change of an existing user database: it is kept, or migrated to the release's schema.
@@ -13,8 +14,7 @@ struct UserSchema {
         try requireUsable()
         // If a release does not specify versions, the app is responsible for the schema.
         guard let known = database.knownUserVersion, let version = try version() else {
-            try requireKeptSchema()
-            return .keep(why: kept)
+            return .keep(why: try kept + requireKeptSchema())
         }
         guard version <= known else {
             throw MoultError(
@@ -24,8 +24,7 @@ struct UserSchema {
         }
         let pending = database.migrations.filter { $0.number > version }
         guard let last = pending.last, context.purpose == .update else {
-            try requireKeptSchema()
-            return .keep(why: "\(kept), user_version \(version)")
+            return .keep(why: try "\(kept), user_version \(version)" + requireKeptSchema())
         }
         return .migrate(path: database.path, members: pending.map(\.member), from: version, to: last.number)
     }
@@ -40,13 +39,26 @@ struct UserSchema {
     }
 
     /// Throws if the kept database does not have the schema of the release. This needs a template in the store; if the store
-    /// has none, `check(_:)` is called later with the template from the bundle.
-    private func requireKeptSchema() throws {
-        guard context.purpose == .update else { return }
+    /// has none, `check(_:)` is called later with the template from the bundle, and the result says so.
+    private func requireKeptSchema() throws -> String {
+        guard context.purpose == .update else { return "" }
         let template = context.store.path(ofMember: database.member, in: context.generation)
+        guard try Files.facts(template)?.kind == .file else {
+            return try hasReleasedSchema() ? "" : "; whether it has the tables of the release is known at apply"
+        }
         // If the template is damaged, this update recreates it, and compares the database with the new one.
-        guard try Files.facts(template)?.kind == .file else { return }
-        do { try check(template) } catch let error as MoultError where error.code == .databaseCorrupt { return }
+        do { try check(template) } catch let error as MoultError where error.code == .databaseCorrupt { return "" }
+        return ""
+    }
+
+    /// Returns whether the schema is exactly that of the release; true if the manifest does not name it, or if an app has the database
+    /// locked, which can evidently use its schema.
+    private func hasReleasedSchema() throws -> Bool {
+        guard database.schemaOwner == .release, let wanted = database.identity.schema else { return true }
+        do {
+            let text = try NonInvasiveReader.into(place) { try SchemaShape.ofContent($0).canonicalText }
+            return wanted == "sha256:\(try SHA256.digest(of: Array(text.utf8)).hex)"
+        } catch let error as MoultError where error.outcome == .busy { return true }
     }
 
     /// Throws if a database lacks parts of the schema that the app of this release needs.

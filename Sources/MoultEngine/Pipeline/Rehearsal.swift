@@ -13,7 +13,7 @@ package struct Rehearsal {
 
     package init(transaction: Transaction, steps: StepSet, watcher: Watcher, prepared: Planner.PreparedPlan) {
         (self.transaction, self.steps, self.watcher) = (transaction, steps, watcher)
-        // Files outside of the store are caches, which are made anew and have no rows to count.
+        // Files outside of the store are caches, which are created again and have no rows to count.
         var prepared = prepared
         prepared.plan.effects.removeAll { $0.change.traits.paths.contains(where: \.isAbsolutePath) }
         self.prepared = prepared

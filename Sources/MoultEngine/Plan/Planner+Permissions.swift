@@ -16,8 +16,15 @@ extension Planner {
                 let encoding = effect.database.flatMap(release.database)?.identity.encoding
             else { continue }
             let place = layout.file(new.path)
-            try LockedDatabase.requireSameEncoding(
-                place, Connection.encoding(ofFileAt: place)?.description, encoding)
+            // SQLite could delete the sidecars of an empty file, which may have rows.
+            guard try Files.factsThroughLinks(place)?.size ?? 0 > 0 else { continue }
+            do {
+                try LockedDatabase.requireSameEncoding(
+                    place, Connection.encoding(ofFileAt: place)?.description, encoding)
+            } catch let error as MoultError where error.code == .databaseCorrupt {
+                // Without a readable header, no connection can have the old encoding.
+                continue
+            }
         }
         guard try Files.isWritable(layout.hidden) else { return }
         for effect in effects {

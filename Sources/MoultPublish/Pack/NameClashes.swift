@@ -25,7 +25,7 @@ struct NameClashes {
         }
         return names.compactMap { key, name in
             let all = holders[key] ?? []
-            // Whoever qualifies the names of all others means the first one without a name.
+            // If the names of all others are qualified, a name alone means the table of the first one.
             guard let first = all.first, all.dropFirst().contains(where: { !$0.attach.isQualified }) else { return nil }
             let schemas = all.map { "\"\($0.name == main ? "main" : $0.attach.alias)\"" }
             return "table \(name) is in \(listed(schemas)): a query without a database name reads \(schemas[0]). "

@@ -15,8 +15,7 @@ package struct Announcement: Sendable, Equatable {
     /// Returns nil if nothing was announced yet, and for a record that a power failure has torn: it also ended all readers.
     package static func read(_ layout: StoreLayout) throws -> Announcement? {
         guard let bytes = try Files.read(layout.announced, limit: 1 << 12) else { return nil }
-        let words = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-            .first?.split(separator: " ").map(String.init)
+        let words = OutsideText.valid(bytes.prefix { $0 != UInt8(ascii: "\n") })?.split(separator: " ").map(String.init)
         guard let words, words.count == 2, Generation.isName(words[0]), Transaction.isID(words[1]) else { return nil }
         return Announcement(generation: words[0], transaction: words[1])
     }
@@ -36,7 +35,7 @@ package struct Announcement: Sendable, Equatable {
             (self.generation, self.announced) = (generation, announced)
         }
 
-        /// What is announced now.
+        /// The present announcement.
         package static func now(_ layout: StoreLayout) throws -> Seen {
             // Throws if the pointer is damaged.
             _ = try Generation.currentName(layout)
@@ -51,7 +50,7 @@ package struct Announcement: Sendable, Equatable {
             self.init(generation: generation, announced: isCurrent ? try Announcement.read(layout) : nil)
         }
 
-        /// Returns the announcement that the reader has not seen; nil if there is none, or if an update is not complete.
+        /// Returns the announcement that the reader has not seen; nil without one, or while an update is not complete.
         package func news(_ layout: StoreLayout) throws -> Announcement? {
             let current = try Generation.currentName(layout)
             guard let last = try Announcement.read(layout) else { return nil }

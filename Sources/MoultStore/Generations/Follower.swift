@@ -27,7 +27,7 @@ package final class Follower: Sendable {
         self.seen = Mutex(try seen ?? .now(layout))
     }
 
-    /// Blocks until there is news, and returns it; nil after cancellation. Updates in quick succession may be reported as one.
+    /// Blocks until an update is announced, and returns it; nil after cancellation. Updates in quick succession may be reported as one.
     package func next() throws -> Change? {
         repeat {
             if let change = try nextChange() { return change }

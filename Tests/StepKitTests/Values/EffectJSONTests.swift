@@ -30,7 +30,7 @@ import Testing
         ),
         (
             .replace(Replacement(path: "pantry.db", member: "p.db", size: 7, reason: .rolledBack)),
-            #"{"do":"replace","path":"pantry.db","member":"p.db","size":7,"reason":"rolled-back"}"#
+            #"{"do":"replace","path":"pantry.db","member":"p.db","size":7,"reason":"rolled-back","rows":[]}"#
         ),
         (
             .replace(
