@@ -1,4 +1,5 @@
 import MoultBasics
+import MoultFiles
 import TestSupport
 import Testing
 
@@ -52,11 +53,13 @@ import Testing
         let compared = try Shell.run([moult, "diff", old, new])
         #expect(compared.status == 2, "\(compared)")
         for kind in ["reference", "shared", "user", "cache"] {
-            try Shell.must([
-                moult, "pack", new, "-q", "--product", "local.other", "--kind", "new=\(kind)", "--version", "1.0.0",
-                "-o",
-                shop.scratch.path(kind),
-            ])
+            let preserve = kind == "shared" ? #""preserve": [],"# : ""
+            let draft = """
+                {"manifest": 1, "product": "local.other", "version": "1.0.0",
+                 "databases": {"new": {"kind": "\(kind)", \(preserve) "source": "new.db"}}}
+                """
+            try Files.writeNew(Array(draft.utf8), to: shop.scratch.path("\(kind).json"))
+            try Shell.must([moult, "pack", "-q", shop.scratch.path("\(kind).json"), "-o", shop.scratch.path(kind)])
             let store = shop.scratch.path("store-\(kind)")
             try Shell.must([moult, "init", "-q", store, "--product", "local.other"])
             try Shell.must([moult, "apply", "-q", "\(shop.scratch.path(kind))/other-1.0.0.json", "--store", store])

@@ -48,7 +48,8 @@ import Testing
         try shop.sql("app.db", "INSERT INTO item VALUES('mine', 1)")
         let ended = try shop.apply("2.0.0")
         #expect(
-            ended.output.contains("app: 1 row that the new content does not have is in quarantine; see it with: "),
+            ended.errors.contains(
+                "warning: app: 1 row that the new content does not have is in quarantine; see it with: "),
             "\(ended)")
     }
 

@@ -14,7 +14,7 @@ def readers():
         return
     os.makedirs(f"{work}/live-readers")
     shutil.copy(f"{work}/m{middle}/food.db", f"{work}/live-readers/food.db")
-    fields = {"kind": "shared", "path": "food.db", "replace": "live"}
+    fields = {"kind": "shared", "path": "food.db", "preserve": []}
     first = pack("live-readers", "1.0.0", 1, 3, **fields)
     evolve(f"{work}/live-readers/food.db", 100)
     second = pack("live-readers", "2.0.0", 2, 3, **fields)

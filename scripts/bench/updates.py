@@ -159,7 +159,7 @@ def shared():
     directory = "shared"
     os.makedirs(f"{work}/{directory}")
     shutil.copy(f"{work}/m{middle}/food.db", f"{work}/{directory}/food.db")
-    fields = {"kind": "shared", "path": "food.db"}
+    fields = {"kind": "shared", "path": "food.db", "preserve": []}
     first = pack(directory, "1.0.0", 1, 3, **fields)
     evolve(f"{work}/{directory}/food.db", 100)
     second = pack(directory, "2.0.0", 2, 3, **fields)

@@ -357,9 +357,10 @@ def draft(release):
     for name, db in release["databases"].items():
         files[f"{name}.sql"] = script(db)
         entry = {"kind": db["kind"], "source": f"{name}.db", "path": db["path"]}
-        for field in ("preserve", "unpreserved"):
-            if db["kind"] == "shared" and db.get(field):
-                entry[field] = db[field]
+        if db["kind"] == "shared":
+            entry["preserve"] = db["preserve"]
+            if db.get("unpreserved"):
+                entry["unpreserved"] = db["unpreserved"]
         if db["kind"] == "user" and db["migrations"]:
             entry["migrations"] = []
             for i, sql in enumerate(db["migrations"]):

@@ -89,7 +89,8 @@ class Releases:
         for kind in ("shared", "reference"):
             self.pair(f"taken-{kind}", lambda v: {
                 "food": ("reference", reference("food", v), {}),
-                "user": ("user" if v == "1.0.0" else kind, (NOTE[1], ()), {}),
+                "user": ("user", (NOTE[1], ()), {}) if v == "1.0.0"
+                        else (kind, (NOTE[1], ()), {"preserve": []} if kind == "shared" else {}),
             })
         self.pair("sealed", lambda v: {"food": ("reference", reference("food", v), {}), "pantry": ("reference", pantry(v), {})})
         # All of these kinds of changes in one release.

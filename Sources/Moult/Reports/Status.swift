@@ -69,6 +69,9 @@ package struct Status: Sendable {
     package let failure: History.Entry?
     /// Why the history cannot be read, and how to repair it.
     package let historyFault: MoultError?
+    /// The sets in quarantine with rows of the app that updates did not carry over, oldest first. They stay until the operator
+    /// removes them. Empty if this user may not read the quarantine.
+    package let uncarried: [QuarantineShelf.Set]
     package let consumers: [Consumer]
     /// Readers that still use a generation no longer in service.
     package let laggards: [Laggard]
@@ -106,6 +109,12 @@ package struct Status: Sendable {
         databases = try installed.map { try Self.files($0, store) } ?? []
         unfinished = try Unfinished(in: layout)
         (last, failure, historyFault) = try Self.outcomes(layout)
+        do {
+            uncarried = try QuarantineShelf(layout: layout, settings: settings).sets().filter(\.hasUncarriedRows)
+        } catch {
+            if !Files.isDenied(error) { throw error }
+            uncarried = []
+        }
         (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
         laggards = generations.filter { !$0.isCurrent }.flatMap { kept in
             kept.holders.map { Laggard(process: $0, generation: kept.name) }

@@ -15,9 +15,9 @@ extension Topic {
                     "shared",
                     """
                     Releases and the app write to it. A release replaces the content and carries over the rows that \
-                    "preserve" in the manifest selects. A row that violates a constraint of the new table stops \
+                    "preserve" in the manifest selects; every draft of a shared database has this field ([] selects no row). A row that violates a constraint of the new table stops \
                     the update, or goes to the table moult_rejected if the manifest has "onReject": "table". Other rows \
-                    that the app wrote go to quarantine; if anything else is dropped, the complete old database does.
+                    that the app wrote go to quarantine, with a warning; if anything else is dropped, the complete old database does.
                     """
                 ),
                 (

@@ -24,6 +24,7 @@ extension StatusReport {
             "workers": .array(status.unfinished.workers.map { .size(Int($0.pid)) }),
             "databases": .array(status.databases.map(\.json)),
             "generations": .array(status.generations.map(\.json)),
+            "uncarried": status.uncarried.isEmpty ? nil : .array(status.uncarried.map(\.json)),
             "consumers": .array(
                 status.consumers.map { consumer in
                     .compact([

@@ -16,6 +16,8 @@ struct StatusReport: Report {
         unfinished(&page)
         page.holds(status.holds, storeWords: storeWords)
         news(&page)
+        for sentence in status.uncarriedRows { page.wrapped(StyledText(sentence, .warning)) }
+        if !status.uncarried.isEmpty { page.line("see them with: \(command("quarantine"), .heading)") }
         for laggard in status.laggards { page.wrapped(StyledText(laggard.text, .warning)) }
         if !status.databases.isEmpty {
             page.heading("Databases")

@@ -59,6 +59,7 @@ struct Verdict {
         }
         if let text = status.keyList?.warning(at: now) { warning.append(text) }
         if let expires = status.expires, expires < now { warning.append("the release was valid until \(expires)") }
+        warning += status.uncarriedRows
         if status.waitsForReaders { warning += status.laggards.map(\.text) }
         findings =
             critical.map { Finding(state: .critical, text: $0) } + warning.map { Finding(state: .warning, text: $0) }

@@ -68,9 +68,10 @@ final class UpdateDisplay: Sendable {
             output.event("decided")
         case .recovered(let result):
             output.event("settled", result.eventMembers)
+            output.warnOfRows(in: result.kept)
             output.lines { page in
                 page.wrapped(StyledText(result.text))
-                for set in result.kept { page.wrapped(StyledText(set.keptText(storeWords))) }
+                page.otherSets(result.kept, storeWords)
             }
         case .consumer(let name, let call):
             bar.end()
@@ -115,6 +116,7 @@ final class UpdateDisplay: Sendable {
         for laggard in result.laggards { output.warn(StyledText(laggard.text)) }
         for reader in result.outdated { output.warn(StyledText(reader.text)) }
         for cache in result.pending { output.warn(StyledText(cache.text)) }
+        output.warnOfRows(in: result.kept)
     }
 
     /// Shows the result, with suggestions for the next step; `feed` is the state of the feed if no release was newer.
@@ -148,7 +150,7 @@ final class UpdateDisplay: Sendable {
                     ? fate.migratedText : fate.text(keptIn: result.kept.isEmpty ? "the old copy" : "quarantine")
                 page.wrapped("\(fate.database ?? ""): \(text)")
             }
-            for set in result.kept { page.wrapped(StyledText(set.keptText(storeWords))) }
+            page.otherSets(result.kept, storeWords)
             page.line(
                 "\("\(version) is installed", .good) (generation \(generation)) in \(durationText(seconds: seconds))")
             if let hold = plan.hold {

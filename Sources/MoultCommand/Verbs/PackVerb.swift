@@ -161,19 +161,46 @@ extension Call {
         )
         return try Files.withScratchDirectory { scratch in
             let path = try value(PackVerb.writeDraft).map(Files.absolute) ?? "\(scratch)/draft.json"
-            let text = ReleaseDraft.commented(
-                try draft.json(in: Files.directory(of: path)), named: value(PackVerb.writeDraft) ?? path)
+            let json = try draft.json(in: Files.directory(of: path))
+            if !has(PackVerb.writeDraft) { try draft.requirePreserve(in: json, advice: savingDraft) }
+            let text = ReleaseDraft.commented(json, named: value(PackVerb.writeDraft) ?? path)
             guard try Files.facts(path) == nil else {
                 throw wrongUsage("--write-draft does not overwrite a file", why: "\(path) already exists")
             }
             let directory = try OutputFile.directory(of: path)
             try withExtendedLifetime(directory) { try Files.writeNew(Array(text.utf8), to: path) }
+            try draft.requirePreserve(in: json, advice: completingDraft)
             do { return try body(path) } catch var error as MoultError where !has(PackVerb.writeDraft) {
                 // The message must not name the generated draft, which the user does not know and which is about to be removed.
                 if error.what.hasPrefix("\(path): ") { error.what.removeFirst("\(path): ".count) }
                 throw error
             }
         }
+    }
+
+    /// Returns the advice for a draft that lacks a line and was not saved.
+    private func savingDraft(_ database: String, _ line: String) -> String {
+        let options = command.ownOptions.flatMap { option in
+            guard has(option) else { return [String]() }
+            return option.value == nil
+                ? ["--\(option.name)"] : values(option).flatMap { ["--\(option.name)", pastedPath($0)] }
+        }
+        let words =
+            ["moult", "pack"] + values(PackVerb.draft).map(pastedPath) + options
+            + ["--write-draft", "\(database).draft.json"]
+        return
+            "Nothing was written. The draft needs this line in \"\(database)\", with the tables whose rows belong to the app "
+            + "(or []): \(line) To save the draft: \(shellLine(words))"
+    }
+
+    /// Returns the advice for a saved draft that lacks a line.
+    private func completingDraft(_ database: String, _ line: String) -> String {
+        let draft = value(PackVerb.writeDraft) ?? ""
+        let output = value(PackVerb.output).map { ["--output", pastedPath($0)] } ?? []
+        return
+            "The draft was saved, and no release was made. Add this line to \"\(database)\" in \(draft), with the tables whose "
+            + "rows belong to the app (or []): \(line) Then run: "
+            + shellLine(["moult", "pack", pastedPath(draft)] + output)
     }
 
     private func kinds() throws -> [String: Database.Kind] {

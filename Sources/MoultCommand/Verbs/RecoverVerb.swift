@@ -41,12 +41,13 @@ enum RecoverVerb {
                 hasWarned.withLock { $0 = true }
             }, shouldStop: { Interruption.isRequested })
         let recovered = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
+        for result in recovered { call.output.warnOfRows(in: result.kept) }
         call.output.print(json: ["settled": .array(recovered.map(\.json))]) { page in
             // If a warning was shown, it has already reported the repair.
             if recovered.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
             for result in recovered {
                 page.wrapped(StyledText(result.text))
-                for set in result.kept { page.wrapped(StyledText(set.keptText(call.storeWords))) }
+                page.otherSets(result.kept, call.storeWords)
             }
         }
         return .done
@@ -70,7 +71,10 @@ extension Call {
             switch event {
             case .recovered(let result):
                 output.note(StyledText(result.text))
-                for set in result.kept { output.note(StyledText(set.keptText(storeWords))) }
+                output.warnOfRows(in: result.kept)
+                for set in result.kept where !set.hasUncarriedRows {
+                    output.note(StyledText(set.keptText(storeWords)))
+                }
             case .warning(let text): output.warn(StyledText(text))
             default: break
             }

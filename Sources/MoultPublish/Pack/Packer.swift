@@ -49,6 +49,7 @@ package struct Packer {
         for warning in try NameClashes(manifest: manifest, directory: outputStaging).warnings() {
             options.warn(warning)
         }
+        try RenameCheck(options: options, draft: draftPath).check(manifest)
         try refuseDirty(substitution)
         var report = try write(manifest, work, mode: mode)
         report.reasonForSequence = reason

@@ -51,7 +51,8 @@ extension ReleaseDraft {
 
     private static let ofKind = [
         "reference": "reference: only releases change it. For the other kinds: moult help kinds",
-        "shared": "shared: the app writes to it, too. \"preserve\" names the rows that survive a release.",
+        "shared":
+            "shared: the app writes to it, too. \"preserve\" names the rows that survive a release; [] means none.",
         "user": "user: belongs to the user. It is installed once; releases change only its schema, by \"migrations\".",
         "cache": "cache: the app can recreate it. It is replaced when its schema changes.",
     ]

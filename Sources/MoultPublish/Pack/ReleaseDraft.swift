@@ -121,6 +121,33 @@ package struct ReleaseDraft {
         return .object(members).setting("source", to: .string(near))
     }
 
+    /// Throws if a shared database of a draft from `json(in:)` has no "preserve": rows that no rule selects leave the file with the
+    /// next release, so the publisher has to decide. `advice` returns the next step for the line to add to the draft.
+    package func requirePreserve(in draft: JSON, advice: (_ database: String, _ line: String) -> String) throws {
+        for file in files {
+            let name = try Self.name(of: file)
+            guard let database = draft["databases"]?[name], database["preserve"] == nil,
+                database["kind"]?.string == Database.Kind.shared.rawValue
+            else { continue }
+            let tables = try Self.tables(of: file)
+            let entries = tables.map { "{ \"table\": \(JSON.string($0).line) }" }
+            throw refusal(
+                "\(name) is shared, and the release does not say which of its rows belong to the app",
+                tables.isEmpty
+                    ? "it has no table whose rows an update could carry over"
+                    : "rows of \(tables.joined(separator: ", ")) that no \"preserve\" selects leave the file with the next release",
+                advice(name, "\"preserve\": [\(entries.joined(separator: ", "))],"))
+        }
+    }
+
+    private static func tables(of file: String) throws -> [String] {
+        var tables: [String] = []
+        try LockFreeReader.into(file) { connection, _ in
+            tables = try SelectionCheck(connection).selectableTables().sorted()
+        }
+        return tables
+    }
+
     /// Throws if a database is left out, because it would no longer be installed.
     private func requireComplete(_ names: [String], _ before: EarlierRelease?) throws {
         guard let before, let missing = before.manifest.databases.map(\.name).first(where: { !names.contains($0) })

@@ -50,14 +50,24 @@ package struct SelectionCheck {
                 subject: .table, why: "\"\(table)\" \(kind), and rows can be selected only from ordinary tables",
                 suggestion: nil)
         case nil:
-            let candidates = all.filter { entry in
-                let name = SQLName(entry.name)
-                return entry.type == "table" && !name.isInternal && !name.hasPrefix(reservedPrefix)
-            }
             return Fault(
                 subject: .table, why: "the database has no table \"\(table)\"",
-                suggestion: didYouMean(table, among: candidates.map(\.name)))
+                suggestion: didYouMean(table, among: try selectableTables()))
         }
+    }
+
+    /// Returns the names of the tables whose rows can be selected.
+    package func selectableTables() throws -> [String] {
+        try tables().filter { entry in
+            let name = SQLName(entry.name)
+            return entry.type == "table" && !name.isInternal && !name.hasPrefix(reservedPrefix)
+        }
+        .map(\.name)
+    }
+
+    /// Returns the columns of a table whose values can be carried over; none if the table does not exist.
+    package func columns(of table: String) throws -> [String] {
+        try TableLayout.of(SQLName(table), in: connection)?.columns.map(\.name) ?? []
     }
 
     /// Returns why the new names of renamed columns do not match the table in this schema; nil if they do.

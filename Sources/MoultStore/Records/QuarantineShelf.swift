@@ -37,6 +37,17 @@ package struct QuarantineShelf {
             return [.replaced, .rolledBack, .migrated, .foreign].contains(record.reason)
         }
 
+        /// Whether an update has left rows of the app behind that only the set has, or content whose rows it could not count. What
+        /// the operator has set aside, caches, and the old values of migrated rows do not count.
+        package var hasUncarriedRows: Bool {
+            guard let record, !isCache else { return false }
+            switch record.reason {
+            case .replaced, .rolledBack: return record.rows.map { $0.values.contains { $0 > 0 } } ?? true
+            case .foreign, .takenOver: return record.rows?.values.contains { $0 > 0 } ?? false
+            case .migrated, .reset, .unfitCache, .undone, .restored, .changed: return false
+            }
+        }
+
         /// The path of the main file.
         package var file: String? { record.map { "\(directory)/\($0.keptName)" } }
 

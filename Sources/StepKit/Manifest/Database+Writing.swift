@@ -20,7 +20,8 @@ extension Database {
                 "applicationID": .optional(identity.applicationID), "userVersion": .optional(identity.userVersion),
                 "schema": .optional(identity.schema), "encoding": .optional(identity.encoding),
             ]),
-            "preserve": .unlessEmpty(preserve.map(\.json)),
+            // `pack` without a draft takes the decision from the previous release, so an empty list is one, too.
+            "preserve": kind.isReplaced ? .array(preserve.map(\.json)) : nil,
             "unpreserved": unpreserved == .refuse ? nil : .string(unpreserved.rawValue),
             "migrations": .unlessEmpty(migrations.map(\.json)),
             "schema": schemaOwner == .release ? nil : .string(schemaOwner.rawValue),

@@ -23,7 +23,7 @@ extension ManifestReader {
             proved: try proof(fields),
             attach: try attach(fields, name),
             identity: try identity(fields),
-            preserve: try preserve(fields),
+            preserve: try preserve(fields, kind),
             unpreserved: try fields.word("unpreserved", Database.Unpreserved.self) ?? .refuse,
             migrations: try migrations(fields),
             schemaOwner: try fields.word("schema", Database.SchemaOwner.self) ?? .release,
@@ -115,8 +115,16 @@ extension ManifestReader {
         return proof
     }
 
-    private mutating func preserve(_ fields: Fields) throws -> [Database.Preserve] {
-        try fields.objects("preserve").map { part in
+    /// Reads which rows are carried over. A draft says so explicitly, because all other rows leave the database with the next
+    /// release; sealed manifests from before this rule have no such field.
+    private mutating func preserve(_ fields: Fields, _ kind: Database.Kind) throws -> [Database.Preserve] {
+        if form == .draft, kind.isReplaced, fields.json("preserve") == nil {
+            throw fields.fail(
+                "preserve", "is missing: rows that it does not select leave the database with the next release",
+                now: "List the tables whose rows the app writes, such as \"preserve\": [{ \"table\": \"note\" }], "
+                    + "or if the app writes none: \"preserve\": []")
+        }
+        return try fields.objects("preserve").map { part in
             let preserve = Database.Preserve(
                 table: try part.string("table"), where: try part.optionalString("where"),
                 onConflict: try part.word("onConflict", Database.Preserve.Conflict.self) ?? .keepUser,

@@ -75,6 +75,9 @@ struct Shop {
                 files += database.migrations.map { ($0.key, $0.value) }
                 entry.append(.init("migrations", .array(database.migrations.map { .string($0.key) })))
             }
+            if database.kind == "shared", !database.more.contains(where: { $0.name == "preserve" }) {
+                entry.append(.init("preserve", []))
+            }
             entries.append(.init(database.name, .object(entry + database.more)))
         }
         let draft: JSON = [

@@ -49,8 +49,35 @@ import Testing
         #expect(ended.errors.contains(#""requires": { "from": "<1.1.0" }"#), "\(ended)")
     }
 
+    /// Packs the first release, in which the app's database is shared: the rows of `t` survive updates.
+    private func packShared() throws {
+        let pack = "moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared"
+        try scratch.must("\(pack) --write-draft my.json || [ $? = 3 ]")
+        try scratch.must(
+            #"sed -i 's/"kind": "shared",/&\n"preserve": [{ "table": "t" }],/' my.json && moult pack my.json"#)
+    }
+
+    @Test func `a shared database without a draft is refused with the line to add to the draft`() throws {
+        try scratch.must("sqlite3 my_app.sqlite 'CREATE TABLE note(x)'")
+        let pack = "moult pack my_app.sqlite --product org.example.food --kind my_app=shared"
+        try refused(pack, 3, #""preserve": [{ "table": "note" }, { "table": "t" }],"#)
+        let ended: Shell.Ended = try scratch.run(pack)
+        let lines = ended.errors.split(separator: "\n")
+        let advice = try #require(lines.first { $0.contains("moult pack my_app.sqlite") })
+        let command = try #require(advice.firstRange(of: "moult pack my_app.sqlite").map { advice[$0.lowerBound...] })
+        let saved: Shell.Ended = try scratch.run(String(command))
+        #expect(saved.status == 3 && saved.errors.contains("moult pack my_app.draft.json"), "\(saved)")
+        try scratch.must(
+            #"sed -i 's/"kind": "shared",/&\n"preserve": [],/' my_app.draft.json && moult pack my_app.draft.json"#)
+        // The next release takes the decision from this one.
+        try scratch.must("moult pack my_app.sqlite && moult apply -q --create -s store releases/food-1.1.0.json")
+        // A release that was published before the field was required does not count as a decision.
+        try scratch.must(#"sed -i 's/"preserve": \[\]/"unpreserved": "refuse"/' releases/*.json"#)
+        try refused("moult pack my_app.sqlite", 3, #""preserve": [{ "table": "note" }, { "table": "t" }],"#)
+    }
+
     @Test func `sequences increase automatically, and a store follows the releases`() throws {
-        try scratch.must("moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared")
+        try packShared()
         try scratch.must("moult apply -q --create -s store releases/food-1.0.0.json")
         #expect(try scratch.must("sqlite3 store/my_app.sqlite 'SELECT x FROM t'") == "mine\n")
         try make("food.db", "two")
@@ -114,7 +141,7 @@ import Testing
         try draft("1.1.0", "{\"kind\": \"shared\", \"preserve\": [{\"table\": \"t\"}]}")
         let text: String = try scratch.must("moult pack d.json")
         #expect(text.contains("its kind changes from user to shared"), "\(text)")
-        try draft("1.2.0", "{\"kind\": \"shared\"}")
+        try draft("1.2.0", "{\"kind\": \"shared\", \"preserve\": []}")
         try scratch.must("moult pack -q d.json")
         let diff: Shell.Ended = try scratch.run("moult diff releases/food-1.1.0.json releases/food-1.2.0.json")
         #expect(diff.output.contains("rows of t are no longer preserved"), "\(diff)")
@@ -147,8 +174,7 @@ import Testing
     }
 
     @Test func `a draft from --write-draft explains each of its fields, and says how to pack it`() throws {
-        try scratch.must(
-            "moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared --write-draft my.json")
+        try packShared()
         let lines = try scratch.must("cat my.json").split(separator: "\n").map { $0.drop { $0 == " " } }
         #expect(lines.first == "// The draft of a release. Pack it with: moult pack my.json")
         for field in ["product", "version", "databases", "source", "path"] {

@@ -57,7 +57,7 @@ import Testing
 
     @Test func `pack refuses a table with a reserved name`() throws {
         try scratch.write("shop.sql", Array("CREATE TABLE moult_release(mine);".utf8))
-        try draft(1, databases: #""shop": { "kind": "shared", "build": { "script": "shop.sql" } }"#)
+        try draft(1, databases: #""shop": { "kind": "shared", "build": { "script": "shop.sql" }, "preserve": [] }"#)
         try isRefused(1, "moult_release")
     }
 

@@ -10,14 +10,16 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// Packs a release of a shared database with this list of entries.
-    private func pack(_ preserve: String) throws {
+    private func pack(_ preserve: String) throws { try pack(field: ", \"preserve\": [\(preserve)]") }
+
+    private func pack(field: String) throws {
         try Files.writeNew(
             Array(
                 "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT, edited INT); CREATE VIEW v AS SELECT 1 AS a;".utf8),
             to: scratch.path("make.sql"))
         let draft = """
             { "manifest": 1, "product": "org.example.shop", "version": "1.0.0", "sequence": 1, "databases": {
-              "pantry": { "kind": "shared", "build": { "script": "make.sql" }, "preserve": [\(preserve)] } } }
+              "pantry": { "kind": "shared", "build": { "script": "make.sql" }\(field) } } }
             """
         try Files.writeNew(Array(draft.utf8), to: scratch.path("draft.json"))
         var options = PackOptions()
@@ -33,6 +35,18 @@ import Testing
             { "table": "item", "where": "cents > 5", "columns": { "price": "cents" } }
             """)
         #expect(try Files.facts(scratch.path("out/shop-1.0.0.json")) != nil)
+    }
+
+    @Test func `a draft of a shared database says which rows survive, or that none do`() throws {
+        let error = try #require(throws: MoultError.self) { try pack(field: "") }
+        #expect(error.what.contains("databases.pantry.preserve is missing"), "\(error)")
+        #expect(error.now?.contains(#""preserve": []"#) == true, "\(error)")
+        #expect(try Files.facts(scratch.path("out/shop-1.0.0.json")) == nil)
+        try scratch.must("rm draft.json make.sql")
+        try pack("")
+        // The next release that is packed without a draft takes the decision from this manifest.
+        let sealed = try JSON(parsing: scratch.read("out/shop-1.0.0.json"), source: "m.json")
+        #expect(sealed["databases"]?["pantry"]?["preserve"] == [])
     }
 
     @Test(arguments: [

@@ -37,7 +37,7 @@ import Testing
 
     @Test func `missing fields of a draft have default values`() throws {
         let text = """
-            { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": { "food": { "kind": "shared" } } }
+            { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": { "food": { "kind": "cache" } } }
             """
         let manifest = try Manifest(parsing: Array(text.utf8), as: .draft, source: "m.json")
         let food = try #require(manifest.database("food"))

@@ -59,6 +59,13 @@ let wrongDraftDatabases: [WrongManifest] = [
         says: "databases.pantry.marker must be true or false, but is a string"
     ),
 
+    .init(
+        .draft, .remove("/databases/pantry/preserve"),
+        says:
+            "databases.pantry.preserve is missing: rows that it does not select leave the database with the next release."
+            + " List the tables whose rows the app writes, such as \"preserve\": [{ \"table\": \"note\" }],"
+            + " or if the app writes none: \"preserve\": []"),
+
     // Duplicate names
     .init(
         .draft, .set("/databases/pantry/member", "food-2.db"),
