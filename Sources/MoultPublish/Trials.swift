@@ -45,7 +45,7 @@ package struct Trials: Sendable {
             in: directory, before: release,
             where: { older in
                 let digest = try older.digest
-                return try feed?.contains { $0.manifest.sha256 == digest } ?? true && Self.hasBundle(older)
+                return try feed?.contains { $0.manifest.sha256 == digest } ?? true && older.hasBundle
             }
         )
         .filter { one in !named.contains { $0.1 == one.1 } }
@@ -63,12 +63,6 @@ package struct Trials: Sendable {
     ) throws -> [(String, Version)] {
         try EarlierRelease.all(in: directory).filter { try $0.precedes(release) && isUsable($0) }.prefix(newest)
             .map { ($0.path, $0.manifest.version) }
-    }
-
-    /// Returns whether the bundle exists: it may be missing if the feed no longer keeps the release.
-    private static func hasBundle(_ release: EarlierRelease) throws -> Bool {
-        guard let bundle = release.manifest.bundle else { return true }
-        return try Files.factsThroughLinks("\(Files.directory(of: release.path))/\(bundle.file)") != nil
     }
 
     private static func refusal(_ error: any Error, _ version: Version, over previous: Version?) -> any Error {

@@ -51,7 +51,15 @@ import Testing
     @Test func `a store applies several patches in a row`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
-        try patches.release("3.0.0", sequence: 3, from: ["2.0.0"])
+        try patches.release("3.0.0", sequence: 3)
+        // `pack` makes a patch from each release, so another program has made this manifest.
+        try patches.edit(
+            "3.0.0",
+            """
+            last = [q for q in m['patches'] if q['from'] == '2.0.0']
+            first = dict(json.load(open('rel/test-2.0.0.json'))['patches'][0], result=last[0]['base'])
+            m['patches'] = last + [first]
+            """)
         try patches.store(with: "1.0.0")
         try bench.must("rm rel/test-2.0.0.tar.zst rel/test-3.0.0.tar.zst")
         #expect(try way(to: "3.0.0") == "2 2 False")

@@ -9,9 +9,13 @@ extension Topic {
             .heading("Publish"),
             .literal(
                 """
-                moult pack draft.json --delta-from releases/dailyvalue-2.0.0.json
+                moult pack draft.json
                 moult publish public releases/dailyvalue-2.1.0.json --key release.key
                 """),
+            """
+            `moult pack` makes patches from the newest releases in the output directory, and `moult publish` keeps them in the feed \
+            as long as the release that they start from is in it.
+            """,
             """
             `moult pack` leaves out a patch that would not be clearly smaller than the bundle. Patches are smallest if a \
             database is changed in place instead of rebuilt; `moult delta` shows the size without packing a release.

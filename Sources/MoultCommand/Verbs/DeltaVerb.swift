@@ -23,8 +23,8 @@ enum DeltaVerb {
         "delta", .publishers, "create a patch from one database to another",
         discussion: [
             """
-            The patch is verified by applying it. To pack a release with patches, use `moult pack --delta-from`; \
-            stores then use them automatically.
+            The patch is verified by applying it. `moult pack` makes the patches of a release; \
+            stores use them automatically.
             """
         ],
         arguments: [old, new], options: [output, database, memory], usesStore: false,

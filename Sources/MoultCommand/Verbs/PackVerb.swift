@@ -30,9 +30,13 @@ enum PackVerb {
     static let format = Option(
         "format", value: .choice("FORMAT", of: ["tar.zst", "tar.xz", "tar.gz", "zip"]),
         "The format of the bundle: tar.zst (default), tar.xz, tar.gz or zip")
+    static let patches = Option(
+        "patches", value: .number("N", in: 0...50),
+        "Make patches from the newest N releases in the output directory, of each channel if it has a feed (default \(PatchBases.defaultCount))"
+    )
     static let deltaFrom = Option(
         "delta-from", value: .file("MANIFEST"), repeats: true,
-        "Also make patches from this older release")
+        "Make patches from this older release, too")
     static let previous = Option(
         "previous", value: .file("MANIFEST"), repeats: true,
         "Test the release as an update of this older one, and show the changes (default: the newest in the output directory; the newest three are always tested)"
@@ -59,6 +63,10 @@ enum PackVerb {
             databases do not open together.
             """,
             """
+            For stores with one of the newest releases in the output directory, moult also makes patches, which are much smaller \
+            than a bundle of more than 16 KiB (moult help patches). If the directory has a feed, only its releases count, without the withdrawn ones.
+            """,
+            """
             Without a draft, specify the database files. Product and kinds are those of the newest release in the \
             output directory, and version and sequence are the next ones. A new database gets the kind "reference": only \
             releases change it (moult help kinds). A draft without a sequence also gets the next one.
@@ -66,7 +74,7 @@ enum PackVerb {
         ],
         arguments: [draft],
         options: [
-            product, version, kind, writeDraft, output, name, level, format, deltaFrom, previous, checkTimeout,
+            product, version, kind, writeDraft, output, name, level, format, patches, deltaFrom, previous, checkTimeout,
             allowDirty, define,
         ],
         usesStore: false,
@@ -76,8 +84,8 @@ enum PackVerb {
             .init("Make the next release:", "moult pack food.db"),
             .init("Compress more, into another directory:", "moult pack draft.json -o public --level 19"),
             .init(
-                "Add patches for stores with an earlier release:",
-                "moult pack draft.json --delta-from releases/food-2.0.0.json"),
+                "Add patches for stores with a release in another directory:",
+                "moult pack draft.json --delta-from old/food-2.0.0.json"),
         ],
         exits: [.init(.failure(.refused), "stores could not install the release, or files have uncommitted changes")],
         run: run)
@@ -92,6 +100,7 @@ enum PackVerb {
         }
         options.name = call.value(name)
         options.level = call.number(level) ?? 12
+        options.patches = call.number(patches) ?? options.patches
         options.deltaFrom = call.values(deltaFrom)
         options.previous = call.values(previous)
         options.checkTime = call.trialTime

@@ -35,7 +35,8 @@ enum PublishVerb {
         "threshold", value: .number(in: 1...16), "How many of the new keys must sign (default 1)")
     static let patches = Option(
         "patches", value: .number("N", in: 0...50),
-        "Keep patches from the N releases before the newest (default 3)")
+        "Keep only patches from the newest N releases of each channel before its newest (default: from all in the feed)"
+    )
     static let keepReleases = Option(
         "keep-releases", value: .number("N", in: 1...100_000),
         "Keep the newest N releases of each channel and the older ones that stores need to reach them; drop the rest")
@@ -130,7 +131,7 @@ enum PublishVerb {
         if let fault = PlainName.databaseFault(options.channel) {
             throw call.wrongUsage("\"\(options.channel)\" cannot be a channel", why: "it \(fault)")
         }
-        options.patches = call.number(patches) ?? options.patches
+        options.patches = call.number(patches)
         options.serial = call.number(serial)
         options.keptReleases = call.number(keepReleases)
         options.uploadCommand = call.value(uploadWith)

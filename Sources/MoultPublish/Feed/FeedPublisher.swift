@@ -148,22 +148,21 @@ package struct FeedPublisher {
         return dropped
     }
 
-    /// Lists in the feed the patches of new releases that save bytes, and removes the patches that do not start from one of the
-    /// last releases.
+    /// Lists in the feed the patches of new releases that save bytes, one entry for each release that needs the patch, and removes
+    /// the entries of releases that are no longer in the feed. Every other entry stays, whatever else changes.
     private func keepPatches(of new: [SealedRelease], in feed: inout Feed) throws {
-        let bases = feed.releases.suffix(options.patches + 1).dropLast()
+        let bases = PatchBases.keeping(feed, newest: options.patches)
         for index in feed.releases.indices {
             let release = feed.releases[index]
-            guard let sealed = new.first(where: { $0.manifest.version == release.version }) else {
-                feed.releases[index].patches.removeAll { patch in !bases.contains { $0.version == patch.from } }
-                continue
-            }
-            for base in bases where base.sequence < release.sequence {
-                for patch in try sealed.patches(from: base, new, directory)
-                where !feed.releases[index].patches.contains(where: { $0.file == patch.file }) {
-                    feed.releases[index].patches.append(.init(from: base.version, file: patch.file))
+            if let sealed = new.first(where: { $0.manifest.version == release.version }) {
+                for base in feed.releases where base.sequence < release.sequence && bases.contains(base.version) {
+                    for patch in try sealed.patches(from: base, new, directory) {
+                        let entry = Feed.Release.Patch(from: base.version, file: patch.file)
+                        if !feed.releases[index].patches.contains(entry) { feed.releases[index].patches.append(entry) }
+                    }
                 }
             }
+            feed.releases[index].patches.removeAll { !bases.contains($0.from) }
         }
     }
 

@@ -13,8 +13,8 @@ package struct PublishOptions {
     package var rollout = 100
     /// The serial of the new feed; by default, one more than the last.
     package var serial: Int?
-    /// The number of previous releases from which patches are kept.
-    package var patches = 3
+    /// The number of releases of each channel, before its newest one, from which patches are kept; nil for all in the feed.
+    package var patches: Int?
     /// The number of releases kept per channel; nil for all.
     package var keptReleases: Int?
     /// A shell command that copies each new file to another place.

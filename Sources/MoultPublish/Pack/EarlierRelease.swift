@@ -13,6 +13,14 @@ struct EarlierRelease {
 
     var digest: String { get throws { try SHA256.digest(of: bytes).hex } }
 
+    /// Whether the bundle exists: it may be missing if the feed no longer keeps the release.
+    var hasBundle: Bool {
+        get throws {
+            guard let bundle = manifest.bundle else { return true }
+            return try Files.factsThroughLinks("\(Files.directory(of: path))/\(bundle.file)") != nil
+        }
+    }
+
     /// Nil if the file is not a sealed manifest.
     init?(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest,

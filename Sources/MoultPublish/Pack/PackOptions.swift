@@ -15,7 +15,9 @@ package struct PackOptions {
     /// The name of manifest and bundle without extension; files from an earlier pack with this name are replaced. By default,
     /// the name consists of product and version, and each version can be packed only once.
     package var name: String?
-    /// The manifests of older releases from which patches are made.
+    /// The number of the newest releases in the output directory, of each channel of its feed, from which patches are made.
+    package var patches = PatchBases.defaultCount
+    /// The manifests of further older releases from which patches are made.
     package var deltaFrom: [String] = []
     /// Manifests of older releases over which the new release is installed for trial, in addition to those in the output
     /// directory. The new release is compared with the first of them, or otherwise with the newest in the output directory.
@@ -55,7 +57,7 @@ package struct PackReport: Sendable {
     package let sequence: Int
     /// Why `pack` has chosen this sequence; nil if the draft has one.
     package var reasonForSequence: String?
-    /// The patches in the manifest, including those of older releases.
+    /// The patches in the manifest.
     package let patches: [Manifest.Patch]
     package let databases: [(name: String, size: Int, sha256: String)]
     package let trials: Trials

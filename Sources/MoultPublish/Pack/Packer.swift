@@ -188,13 +188,7 @@ package struct Packer {
         let patches = try ReleasePatches(options: options, outputStaging: outputStaging, stem: stem).make(for: manifest)
         manifest.patches = patches.map(\.patch)
         for made in patches {
-            let file = "\(ready)/\(made.patch.file)"
-            if made.path.isBelow(outputStaging) {
-                try Files.rename(made.path, to: file)
-            } else {
-                // A patch of an older release may be in a different directory.
-                try Files.copy(made.path, to: file, mode: 0o644)
-            }
+            try Files.rename(made.path, to: "\(ready)/\(made.patch.file)")
         }
         for database in manifest.databases where database.place == .inPlace {
             try Files.rename("\(outputStaging)/\(database.member)", to: "\(ready)/\(database.member)")

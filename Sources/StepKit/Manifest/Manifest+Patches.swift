@@ -13,7 +13,7 @@ extension Manifest {
     public struct Patch: Sendable, Equatable {
         /// The member of this release that the patch produces, directly or through a later patch.
         public var member: String
-        /// The oldest release to which the patch applies.
+        /// The release from which the patch was made. It also applies to others with the same file.
         public var from: Version
         /// The old file; nil if the patch is the complete member, compressed.
         public var base: Content?
