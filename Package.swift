@@ -240,7 +240,9 @@ let package = Package(
         .testTarget(
             name: "FeedTests",
             dependencies: [
-                "MoultTool", "MoultFetch", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
+                "MoultTool", "MoultFetch", "Moult", "MoultPublish", "MoultEngine", "MoultStore", "MoultTransport",
+                "StepKit",
+                "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
             ]),
     ]
 )

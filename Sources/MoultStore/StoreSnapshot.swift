@@ -63,17 +63,6 @@ package final class StoreSnapshot {
     /// The installed generation; nil if none is installed.
     package var installed: Generation? { get throws { try installedName.map { try generation($0) } } }
 
-    /// The sequence of the installed release; nil if nothing is installed or the manifest is damaged.
-    package var installedSequence: Int? {
-        get throws {
-            guard let name = try installedName else { return nil }
-            do { return try generation(name).manifest.sequence } catch {
-                if Files.isDenied(error) { throw error }
-                return nil
-            }
-        }
-    }
-
     /// The installed version, even if the manifest is damaged; nil if nothing is installed.
     package var installedVersion: Version? {
         get throws {
@@ -108,10 +97,11 @@ package final class StoreSnapshot {
         var newest: ReleasedDatabase?
         for name in try Generation.names(layout) {
             // A generation with a damaged manifest provides no information.
-            guard let manifest = try? generation(name).manifest, manifest.sequence > newest?.sequence ?? -1,
+            guard let manifest = try? generation(name).manifest,
+                newest.map({ $0.version.precedes(manifest.version) }) ?? true,
                 let database = manifest.databases.first(where: { $0.kind.isReplaced && $0.sha256 == digest })
             else { continue }
-            newest = ReleasedDatabase(database, generation: name, sequence: manifest.sequence)
+            newest = ReleasedDatabase(database, generation: name, version: manifest.version)
         }
         return newest
     }

@@ -31,14 +31,14 @@ public protocol StoreView: Sendable {
 public struct ReleasedDatabase: Sendable {
     /// The generation of the release.
     public let generation: String
-    /// The sequence of the release.
-    public let sequence: Int
+    /// The version of the release.
+    public let version: Version
     /// The database in the manifest of the release.
     public let database: Database
 
-    /// Creates a database of the release with this sequence.
-    public init(_ database: Database, generation: String, sequence: Int) {
-        (self.database, self.generation, self.sequence) = (database, generation, sequence)
+    /// Creates a database of the release with this version.
+    public init(_ database: Database, generation: String, version: Version) {
+        (self.database, self.generation, self.version) = (database, generation, version)
     }
 }
 

@@ -200,12 +200,12 @@ import Testing
     @Test func `only the patch is downloaded from a feed`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
-        try bench.must("moult publish -q public \(patches.manifest("1.0.0"))")
+        try bench.must("moult publish --allow-unsigned -q public \(patches.manifest("1.0.0"))")
         let server = try patches.serve("public")
         defer { server.program.stop() }
         try bench.must("moult init -q store --product org.example.test --feed \(server.url)feed.json")
         try bench.must("moult apply -q --store store --allow-unsigned; : > served")
-        let published = try bench.must("moult publish public \(patches.manifest("2.0.0"))")
+        let published = try bench.must("moult publish --allow-unsigned public \(patches.manifest("2.0.0"))")
         #expect(published.contains(".from-1.0.0.patch"))
         let size = try patches.json("cat \(patches.manifest("2.0.0"))", "m[\"patches\"][0][\"size\"]")
         let missing = "sum(p.get(\"missing\", 0) for r in m[\"reuse\"] for p in r[\"patches\"])"
@@ -221,14 +221,15 @@ import Testing
     func `the bundle is used if a patch in the feed is damaged or missing`(spoil: String) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
-        try bench.must("moult publish -q public \(patches.manifest("1.0.0"))")
+        try bench.must("moult publish --allow-unsigned -q public \(patches.manifest("1.0.0"))")
         let server = try patches.serve("public")
         defer { server.program.stop() }
         try bench.must(
             "moult init -q store --product org.example.test --feed \(server.url)feed.json && "
                 + "moult apply -q --store store --allow-unsigned")
         try bench.must(
-            "moult publish -q public \(patches.manifest("2.0.0")) && for f in public/*.patch; do \(spoil); done")
+            "moult publish --allow-unsigned -q public \(patches.manifest("2.0.0")) && for f in public/*.patch; do \(spoil); done"
+        )
         let ended = try bench.run("moult apply --store store --allow-unsigned")
         #expect(
             ended.status == 0 && ended.errors.contains("the update continues without this patch"), "\(ended.errors)")
@@ -242,15 +243,17 @@ import Testing
         try patches.release("3.0.0", sequence: 3, from: ["2.0.0", "1.0.0"])
         func files() throws -> String { try bench.must("cd public; ls | grep patch$ || true") }
         for version in ["1.0.0", "2.0.0"] {
-            try bench.must("moult publish -q public \(patches.manifest(version)) --patches 1")
+            try bench.must("moult publish --allow-unsigned -q public \(patches.manifest(version)) --patches 1")
         }
         #expect(try files() == "test-2.0.0.food.from-1.0.0.patch\n")
-        try bench.must("moult publish -q public \(patches.manifest("3.0.0")) --patches 1")
+        try bench.must("moult publish --allow-unsigned -q public \(patches.manifest("3.0.0")) --patches 1")
         #expect(try files() == "test-3.0.0.food.from-2.0.0.patch\n")
         let listed = try patches.json(
             "cat public/feed.json", "[p[\"file\"] for r in m[\"releases\"] for p in r.get(\"patches\", [])]")
         #expect(listed == "['test-3.0.0.food.from-2.0.0.patch']")
-        #expect(try bench.must("moult publish public --patches 0").contains("test-3.0.0.food.from-2.0.0.patch"))
+        #expect(
+            try bench.must("moult publish --allow-unsigned public --patches 0").contains(
+                "test-3.0.0.food.from-2.0.0.patch"))
         #expect(try files() == "")
     }
 }

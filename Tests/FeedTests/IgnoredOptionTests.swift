@@ -104,7 +104,7 @@ import Testing
             ])
         try bench.must(
             """
-            moult publish -q public rel/test-1.0.0.json rel/test-2.0.0.json
+            moult publish --allow-unsigned -q public rel/test-1.0.0.json rel/test-2.0.0.json
             moult init -q --product org.example.test --feed public; moult apply -q rel/test-1.0.0.json
             moult sql -q --write "INSERT INTO pantry.item VALUES('salt', 12, 1)"
             """)

@@ -94,7 +94,9 @@ import Testing
         try bench.release("1.0.0", sequence: 1)
         try bench.must("moult publish public rel/test-1.0.0.json -q -k a.key; echo SECRET > secret; mkdir out")
         try bench.must("ln -s ../secret public/test-1.0.0.json.x.minisig; ln -s ../secret public/feed.json.x.minisig")
-        try bench.must("moult publish public -q -k a.key --upload-with 'cp \"$MOULT_FILE\" \"out/$MOULT_NAME\"'")
+        try bench.must(
+            "moult publish public -q -k a.key --new --fetch-with 'cp \"out/$MOULT_NAME\" \"$MOULT_FILE\"' --upload-with 'cp \"$MOULT_FILE\" \"out/$MOULT_NAME\"'"
+        )
         #expect(try bench.run("grep -rl SECRET out").output.isEmpty)
         #expect(try Files.facts(bench.path("out/feed.json")) != nil)
     }

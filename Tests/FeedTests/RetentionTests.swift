@@ -140,11 +140,14 @@ import Testing
         var sizes: [Int] = []
         for number in 1...7 {
             try publish("1.0.\(number)", number, options: "--keep-releases 3")
-            sizes.append(try Files.facts(bench.path("public/feed.json"))?.size ?? 0)
+            // It also has the digests of up to 16 feeds before it.
+            sizes.append(try bench.feed().setting("previous", to: nil).pretty.utf8.count)
         }
         #expect(try versions() == ["1.0.5", "1.0.6", "1.0.7"])
         // The feed grows only because its numbers get longer.
         #expect(sizes[6] - sizes[2] < 40)
+        for _ in 0..<12 { try bench.must("moult publish -q public -k a.key") }
+        #expect(try bench.feed()["previous"]?.array?.count == 16)
     }
 
     @Test func `if publish is killed while it removes files, the next publish removes the rest`() throws {

@@ -24,7 +24,10 @@ import Testing
             cp "$MOULT_FILE" "away/$MOULT_NAME" && echo "$MOULT_NAME|$MOULT_CACHE_CONTROL|$MOULT_CONTENT_TYPE" >> log
             """
         try Files.replace(bench.path("copy"), with: Array(script.utf8))
-        return try bench.run("moult publish public -k a.key \(rest) --upload-with '\(command)'")
+        let isFirst = try Files.facts(bench.path("away/feed.json")) == nil
+        return try bench.run(
+            "moult publish public -k a.key \(rest) --upload-with '\(command)' --fetch-with 'cp away/\"$MOULT_NAME\" \"$MOULT_FILE\"'"
+                + (isFirst ? " --new" : ""))
     }
 
     private func uploaded() throws -> [String] {
@@ -126,7 +129,7 @@ import Testing
         try Files.replace(bench.path("slow"), with: Array("echo $$ > pid; exec sleep 600".utf8))
         let publisher = try Background([
             "sh", "-c",
-            "cd \(bench.path("")) && exec \(try BuiltMoult.path()) publish public rel/test-1.0.0.json -k a.key --upload-with 'sh slow'",
+            "cd \(bench.path("")) && exec \(try BuiltMoult.path()) publish public rel/test-1.0.0.json -k a.key --upload-with 'sh slow' --fetch-with false --new",
         ])
         try publisher.wait { try (Files.facts(bench.path("pid"))?.size ?? 0) > 1 }
         let pid = try bench.must("cat pid").split(separator: "\n")[0]

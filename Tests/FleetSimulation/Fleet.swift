@@ -61,7 +61,6 @@ struct Fleet {
     private let holds: Holds
     private let policy: Policy
     /// The state of a store that has not seen a feed.
-    private let nothingSeen: ReplayGuard
     private static let store = "/var/lib/fleet"
     private static let mirrors = ["https://a.example/feed.json", "https://b.example/feed.json"]
     /// The times of a store's requests to a server that does not respond, in seconds, with pauses of about the average
@@ -74,7 +73,6 @@ struct Fleet {
         settings.mirrors = [Self.mirrors.map { Address($0) }]
         self.settings = settings
         let empty = try StoreLayout(root: "/nowhere")
-        nothingSeen = try ReplayGuard.read(empty)
         holds = Holds.read(empty, Settings(product: "org.example.fleet", follow: .newer))
         policy = Policy(follow: .newer, appVersion: nil, moultVersion: moultVersion)
     }
@@ -136,11 +134,8 @@ struct Fleet {
     /// Chooses the next release with the code of real stores.
     private func decide(_ machine: Machine, _ feed: Feed, _ installed: inout Int) throws {
         let release = feed.releases[min(installed, feed.releases.count - 1)]
-        var seen = nothingSeen
-        (seen.serial, seen.sequence) = (feed.serial, release.sequence)
         let result = try FeedChoice(
-            feed: feed, installed: release.version, installedSequence: release.sequence,
-            seen: seen, channel: Feed.Release.defaultChannel,
+            feed: feed, installed: release.version, channel: Feed.Release.defaultChannel,
             holds: holds, policy: policy, machine: machine
         ).choose()
         if let next = result.way.last { installed = next.sequence - 1 }

@@ -184,8 +184,8 @@ struct Parser: Sendable {
             let layout = try StoreLayout(root: "/nonexistent")
             let settings = Settings(product: "org.example.x")
             _ = try FeedChoice(
-                feed: Feed(parsing: bytes, source: "f"), installed: Version(installed), installedSequence: 0,
-                seen: ReplayGuard.read(layout), channel: Feed.Release.defaultChannel,
+                feed: Feed(parsing: bytes, source: "f"), installed: Version(installed),
+                channel: Feed.Release.defaultChannel,
                 holds: Holds.read(layout, settings),
                 policy: Policy(follow: .newer, appVersion: Version(1, 0, 0), moultVersion: .moult),
                 machine: Machine(id: "x")

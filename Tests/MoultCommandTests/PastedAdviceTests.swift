@@ -48,7 +48,7 @@ import Testing
             sqlite3 'our store/notes.db' "INSERT INTO note VALUES('mine')"
             moult pack -q notes.db --product org.example.test --kind notes=shared --version 4.0.0 -o other --write-draft draft.json || [ $? = 3 ]
             sed -i 's/"sequence": 1/"sequence": 9/; s/"kind": "shared",/& "preserve": [],/' draft.json; moult pack -q draft.json -o shared
-            moult publish -q public shared/test-4.0.0.json
+            moult publish --allow-unsigned -q public shared/test-4.0.0.json
             """)
         // `check` does not recommend a release that `apply` would refuse.
         let check = try world.run("moult check --feed public/feed.json -s 'our store'")

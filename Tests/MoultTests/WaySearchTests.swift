@@ -71,8 +71,7 @@ import Testing
         let empty = try StoreLayout(root: "/nonexistent")
         let settings = Settings(product: "org.example.test")
         return try FeedChoice(
-            feed: feed, installed: installed, installedSequence: 0, seen: ReplayGuard.read(empty),
-            channel: Feed.Release.defaultChannel, holds: Holds.read(empty, settings),
+            feed: feed, installed: installed, channel: Feed.Release.defaultChannel, holds: Holds.read(empty, settings),
             policy: Policy(follow: .newer, appVersion: nil, moultVersion: .moult), machine: Machine(id: "x")
         ).choose().way.map(\.version)
     }

@@ -35,10 +35,11 @@ import Testing
 
     @Test func `rollback skips withdrawn releases, and status suggests no rollback that would fail`() throws {
         let store = try ReleasesStore(3)
-        try store.must("moult publish public rel/test-*.json -q")
+        try store.must("moult publish --allow-unsigned public rel/test-*.json -q")
         func withdraw(_ version: String) throws {
             try store.must(
-                "moult publish public --withdraw \(version) --reason 'leaks data' -q; moult check -q --feed public")
+                "moult publish --allow-unsigned public --withdraw \(version) --reason 'leaks data' -q; moult check -q --feed public"
+            )
         }
         try withdraw("2.0.0")
         let plan = try store.run("moult rollback -n")

@@ -82,8 +82,8 @@ import Testing
         let ended = try run(
             """
             export OTHER=$'\\xe9' LANG=$'\\xe9' PATH=$'\\xe9':$PATH; cd good; moult keygen -q --no-password other
-            moult publish -q feed rel/x-1.0.0.json --key key.key --upload-with 'printf %s "$OTHER" | od -An -tx1; true'
-            moult publish -q feed2 rel/x-1.0.0.json --key key.key --upload-with 'printf %s "$OTHER" > ../other'
+            moult publish -q feed rel/x-1.0.0.json --key key.key --new --fetch-with 'cp feed/"$MOULT_NAME" "$MOULT_FILE"' --upload-with 'printf %s "$OTHER" | od -An -tx1; true'
+            moult publish -q feed2 rel/x-1.0.0.json --key key.key --new --fetch-with 'cp feed2/"$MOULT_NAME" "$MOULT_FILE"' --upload-with 'printf %s "$OTHER" > ../other'
             od -An -tx1 ../other
             """)
         #expect(ended.status == 0 && ended.output.hasSuffix(" e9\n"), "\(ended)")

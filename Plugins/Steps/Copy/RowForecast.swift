@@ -94,7 +94,7 @@ struct RowForecast {
         guard let installed = context.installed, let generation = context.installedGeneration,
             let before = installed.databases.first(where: { $0.path == database.path && $0.kind.isReplaced })
         else { return nil }
-        return ReleasedDatabase(before, generation: generation, sequence: installed.sequence)
+        return ReleasedDatabase(before, generation: generation, version: installed.version)
     }
 
     /// Returns the released database that the content of the file comes from. A restored set, for example, may come from an
@@ -108,7 +108,7 @@ struct RowForecast {
     private func rules(_ origin: ReleasedDatabase?) -> [Preservation.Rule] {
         Preservation(
             from: origin?.database, to: database,
-            isBack: origin.map { $0.sequence > context.release.sequence } ?? (context.purpose == .rollback)
+            isBack: origin.map { context.release.version.precedes($0.version) } ?? (context.purpose == .rollback)
         ).rules
     }
 

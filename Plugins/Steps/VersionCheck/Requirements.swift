@@ -27,7 +27,8 @@ struct Requirements {
                 range.contains(moult), "moult \(range)", "this is moult \(moult)",
                 "Install a matching version of moult.")
         }
-        if let range = requires.from, let installed = context.installed?.version {
+        // A release that the publisher has not made is no base, and the publisher's requirements do not concern it.
+        if let range = requires.from, let installed = context.installed?.version, !context.policy.replacesRevoked {
             try require(
                 range.contains(installed), "an installed version \(range)", "\(installed) is installed",
                 "First apply a release in that range.")

@@ -5,7 +5,7 @@ public import StepKit
 /// moult.
 public struct VersionCheckStep: Step {
     public let name = "version-check"
-    public let summary = "compares versions and sequences, and checks what the release requires"
+    public let summary = "compares versions, and checks what the release requires"
 
     public init() {}
 
@@ -14,7 +14,7 @@ public struct VersionCheckStep: Step {
         if context.purpose == .rollback {
             var findings = try Rollback(context: context).findings
             // A release that is newer than the installed one has the same requirements as in an update.
-            if let installed = context.installed, installed.sequence < context.release.sequence {
+            if let installed = context.installed, installed.version.precedes(context.release.version) {
                 findings += try Requirements(context: context).findings()
             }
             return findings.map { effect(.check, nil, .confirm($0)) }

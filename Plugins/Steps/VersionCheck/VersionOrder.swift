@@ -6,21 +6,15 @@ struct VersionOrder {
     let context: PlanContext
 
     private var new: Manifest { context.release }
-    private var downgradeAllowed: Bool { context.policy.follow == .match || context.policy.allowDowngrade }
+    private var downgradeAllowed: Bool {
+        context.policy.follow == .match || context.policy.allowDowngrade || context.policy.replacesRevoked
+    }
 
     func finding() throws -> String {
         guard let old = context.installed else { return "first install" }
         if context.generation == context.installedGeneration { return "\(new.version) is installed" }
         if new.version.precedes(old.version) { return try downgrade(from: old) }
         if new.version.ranksWith(old.version) { return try sameVersion(as: old) }
-        // A higher version without a higher sequence may be an old release under a new version number.
-        if new.sequence <= old.sequence, !downgradeAllowed {
-            throw MoultError.refusal(
-                what:
-                    "release \(new.version) has sequence \(new.sequence), and the installed \(old.version) has \(old.sequence)",
-                why: "a newer release must have a higher sequence",
-                now: "Publish it with a higher sequence, or accept it with --allow-downgrade.")
-        }
         return "installed \(old.version) < \(new.version)"
     }
 
@@ -30,6 +24,10 @@ struct VersionOrder {
                 what: "release \(new.version) is older than the installed \(old.version)",
                 why: "this store accepts only newer releases",
                 now: "To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback")
+        }
+        if context.policy.replacesRevoked {
+            return
+                "installed \(old.version) is signed only by keys that are no longer trusted, and \(new.version) replaces it"
         }
         return "installed \(old.version) > \(new.version): a downgrade, "
             + (context.policy.allowDowngrade ? "allowed" : "accepted because \"follow\" is \"match\"")

@@ -7,9 +7,8 @@ package import StepKit
 package struct FeedChoice: Sendable {
     let feed: Feed
     let installed: Version?
-    /// The sequence number of the installed release; nil if its manifest cannot be read.
-    let installedSequence: Int?
-    let seen: ReplayGuard
+    /// The installed release, if only revoked keys have signed it: it keeps the store from no release.
+    let revoked: RevokedRelease?
     let channel: String
     let holds: Holds
     let policy: Policy
@@ -33,6 +32,8 @@ package struct FeedChoice: Sendable {
         package var note: String?
         /// Why the publisher withdrew the installed release.
         package var withdrawn: String?
+        /// The installed release, if only revoked keys have signed it.
+        package var revoked: RevokedRelease?
 
         /// Whether the next release can be installed.
         var hasNext: Bool { !way.isEmpty && !isMissing }
@@ -44,17 +45,17 @@ package struct FeedChoice: Sendable {
     }
 
     package init(
-        feed: Feed, installed: Version?, installedSequence: Int?, seen: ReplayGuard, channel: String, holds: Holds,
-        policy: Policy, machine: Machine, isAvailable: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
+        feed: Feed, installed: Version?, revoked: RevokedRelease? = nil, channel: String, holds: Holds, policy: Policy,
+        machine: Machine, isAvailable: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
     ) {
-        (self.feed, self.installed, self.installedSequence) = (feed, installed, installedSequence)
-        (self.seen, self.channel, self.holds) = (seen, channel, holds)
+        (self.feed, self.installed, self.revoked) = (feed, installed, revoked)
+        (self.channel, self.holds) = (channel, holds)
         (self.policy, self.machine, self.isAvailable) = (policy, machine, isAvailable)
     }
 
     package func choose() throws -> Result {
         let result = try chooseAvailable()
-        let isNewer = result.way.last.map { next in installed.map { $0.precedes(next.version) } ?? true } ?? false
+        let isNewer = result.way.last.map { next in floor.map { $0.precedes(next.version) } ?? true } ?? false
         if isNewer || result.skipped.isEmpty { return result }
         // A store whose next manifest is missing is not up to date, and does not go back to an older release instead.
         var complete = self
@@ -65,13 +66,17 @@ package struct FeedChoice: Sendable {
         return wanted
     }
 
+    /// The version that every release must exceed, unless older ones are accepted.
+    private var floor: Version? { revoked == nil ? installed : nil }
+
     private func chooseAvailable() throws -> Result {
         var result = Result()
+        result.revoked = revoked
         result.withdrawn = installed.flatMap { feed.release($0)?.withdrawn }
         let wanted = feed.releases.filter { release in
-            isOurs(release) && (policy.takesOlder || installed.map { $0.precedes(release.version) } ?? true)
+            isOurs(release) && (policy.takesOlder || floor.map { $0.precedes(release.version) } ?? true)
         }
-        var search = WaySearch(installed, among: feed.releases.filter(isOurs)) { try obstacle(to: $0).why == nil }
+        var search = WaySearch(floor, among: feed.releases.filter(isOurs)) { try obstacle(to: $0).why == nil }
         for release in wanted.sorted(by: { $1.version.precedes($0.version) }) {
             let (why, note) = try obstacle(to: release)
             if let why {
@@ -79,7 +84,7 @@ package struct FeedChoice: Sendable {
                 continue
             }
             // The newest available release is already installed.
-            if release.version == installed { return result }
+            if release.version == floor { return result }
             guard let way = try search.way(to: release) else {
                 result.skipped.append(
                     Skipped(
@@ -105,20 +110,14 @@ package struct FeedChoice: Sendable {
     private func obstacle(to release: Feed.Release) throws -> (why: String?, note: String?) {
         if let reason = release.withdrawn { return ("it was withdrawn: \(reason)", nil) }
         if let why = holds.obstacle(to: release.version) { return (why, nil) }
-        if let range = release.requires.app, let app = policy.appVersion, !range.contains(app) {
-            return ("it requires app \(range), but the app is \(app)", nil)
+        if let range = release.requires.app {
+            guard let app = policy.appVersion else {
+                return ("it requires app \(range), and this store does not know the version of the app", nil)
+            }
+            if !range.contains(app) { return ("it requires app \(range), but the app is \(app)", nil) }
         }
         if let range = release.requires.moult, !range.contains(policy.moultVersion) {
             return ("it requires moult \(range), but this is \(policy.moultVersion)", nil)
-        }
-        // An update refuses a newer version whose sequence is not higher, so offering it would fail on every attempt.
-        if let installed, let sequence = installedSequence, installed.precedes(release.version),
-            release.sequence <= sequence, !policy.takesOlder
-        {
-            return ("its sequence (\(release.sequence)) is not higher than that of \(installed) (\(sequence))", nil)
-        }
-        if let why = seen.refusal(of: release.sequence, after: installedSequence, policy) {
-            return ("it has sequence \(release.sequence), and \(why)", nil)
         }
         if try !isAvailable(release) { return ("its manifest is not in the directory of the feed", nil) }
         guard release.rollout < 100 else { return (nil, nil) }

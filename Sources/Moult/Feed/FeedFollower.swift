@@ -105,8 +105,8 @@ struct FeedFollower {
         // If the holds cannot be read, every release is blocked, which would look as if the store were up to date.
         if holds.fault != nil, let refusal = holds.refusal(of: moultVersion) { throw refusal }
         return try FeedChoice(
-            feed: current.feed, installed: store.installedVersion, installedSequence: store.installedSequence,
-            seen: ReplayGuard.read(layout),
+            feed: current.feed, installed: store.installedVersion,
+            revoked: RevokedRelease.installed(in: store, keys: current.keys, feed: current.feed),
             channel: settings.feed?.channel ?? Feed.Release.defaultChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
             isAvailable: { [places] in try Self.isAvailable($0, at: places) }
@@ -136,9 +136,7 @@ struct FeedFollower {
             if try Files.read(path, limit: Feed.largest) != file.bytes { try Files.replace(path, with: file.bytes) }
         }
         let before = try ReplayGuard.read(layout)
-        var seen = current.seen
-        // Another update may have ended in the meantime.
-        seen.sequence = max(seen.sequence, before.sequence)
+        let seen = current.seen
         if try seen != before || !ReplayGuard.isThere(layout) { try seen.write(layout, durable: true) }
     }
 
@@ -156,7 +154,7 @@ struct FeedFollower {
         let origin = Plan.Origin(
             place: current.place.address, serial: current.feed.serial, manifest: release.manifest.name,
             size: release.manifest.size, sha256: release.manifest.sha256, then: then, notes: notes)
-        return try incoming(
+        var incoming = try incoming(
             release.manifest, origin, current.place, version: release.version, patches: Set(patches)
         ) { bytes, place in
             let own = try verifyOwnSignatures(bytes, at: place, current)
@@ -165,6 +163,9 @@ struct FeedFollower {
             if let own { return (own, own.isSigned) }
             return (current.provenance, try isSignedItself(manifest, bytes, at: place, by: current.keys))
         }
+        incoming.replacesRevoked =
+            try RevokedRelease.installed(in: planner.store, keys: current.keys, feed: current.feed) != nil
+        return incoming
     }
 
     /// Prepares the release whose manifest is at the location itself, without a feed. Whether its patches exist is unknown

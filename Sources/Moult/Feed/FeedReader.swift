@@ -21,6 +21,8 @@ struct FeedReader {
     /// Whether a feed older than the last one that the store has seen is accepted.
     let allowOlder: Bool
     var now = Timestamp.now
+    /// The longest time that the clocks of a publisher and a store may differ, in seconds.
+    private static let clockDifference = 86_400
 
     /// A verified feed.
     struct Current {
@@ -241,6 +243,11 @@ struct FeedReader {
                     ? "this store has seen no feed, and the first serial may be at most \(Feed.serialRange)"
                     : "the last serial was \(seen.serial), and the next may be at most \(Feed.serialRange) higher",
                 "If the publisher chose this serial, a new key list can reset it: moult help keys")
+        }
+        if let created = feed.created, created.seconds > now.seconds + Self.clockDifference {
+            throw distrust(
+                "\(place) was made in the future", "at \(created), and the clock of this machine shows \(now)",
+                "Correct the clock. If it is right, report this to the publisher.")
         }
         guard now <= feed.expires else {
             throw distrust(

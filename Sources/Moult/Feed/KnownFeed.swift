@@ -19,18 +19,14 @@ package struct KnownFeed: Sendable {
 
     /// Reads the saved feed. Nil if the feed was never requested, or the saved copy does not match the verified one.
     static func read(
-        _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?
+        _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?, revoked: RevokedRelease?
     ) throws -> KnownFeed? {
         do {
-            let path = "\(layout.feed)/\(Feed.fileName)"
-            guard let bytes = try Files.read(path, limit: Feed.largest),
-                try SHA256.digest(of: bytes).hex == ReplayGuard.read(layout).sha256
-            else { return nil }
-            let feed = try Feed(parsing: bytes, source: path)
+            guard let feed = try SavedFeed.read(layout) else { return nil }
             let places = try FeedFollower.configuredPlaces(settings, layout)
             let choice = try FeedChoice(
-                feed: feed, installed: installed?.version, installedSequence: installed?.sequence,
-                seen: ReplayGuard.read(layout), channel: settings.feed?.channel ?? Feed.Release.defaultChannel,
+                feed: feed, installed: installed?.version, revoked: revoked,
+                channel: settings.feed?.channel ?? Feed.Release.defaultChannel,
                 holds: holds,
                 policy: Policy(follow: settings.follow, appVersion: settings.app, moultVersion: moultVersion),
                 machine: .this(), isAvailable: { try FeedFollower.isAvailable($0, at: places) }

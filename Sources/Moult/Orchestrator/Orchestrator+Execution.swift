@@ -97,7 +97,6 @@ extension Orchestrator {
         (result.rows, result.pending) = (outcome.rows, outcome.postponed)
         var unrecorded: (any Error)?
         do {
-            try ReplayGuard.note(plan, transaction)
             try Removable.keepDisplaced(by: plan, transaction)
             result.kept = try QuarantineShelf(layout: layout, settings: prepared.store.settings).sets(of: plan.id)
             try record(plan, stopwatch, failure: nil, result)

@@ -3,7 +3,7 @@ package import MoultEngine
 package import MoultFiles
 internal import MoultSandbox
 package import MoultStore
-internal import MoultTrust
+package import MoultTrust
 package import StepKit
 
 /// The state of a store. Reading it needs no write permission, and changes nothing.
@@ -45,9 +45,12 @@ package struct Status: Sendable {
     package let app: Version?
     package let follow: Policy.Follow
     package let holds: Holds
-    /// The feed that the store follows, and the IDs of the pinned keys.
+    /// The feed that the store follows.
     package let feed: String?
-    package let trusted: [String]
+    /// The keys in force: those of the newest key list, or the pinned ones.
+    package let keys: KeyRoles?
+    /// The installed release, if only revoked keys have signed it.
+    package let revoked: RevokedRelease?
     /// The pinned keys themselves: anyone can make another key with the same ID.
     package let trustedKeys: [String]
     /// The key list that replaced the pinned keys.
@@ -87,25 +90,32 @@ package struct Status: Sendable {
         (product, app, follow) = (settings.product, settings.app, settings.follow)
         holds = try store.holds
         feed = settings.feed?.url.description
-        let keys = settings.keys?.entries.map(\.key) ?? []
-        (trusted, trustedKeys) = (keys.map(\.id.description), keys.map(\.base64))
-        do { keyList = try KeyListFacts(settings, layout) } catch {
+        trustedKeys = settings.keys?.entries.map(\.key.base64) ?? []
+        let installed = try store.installed
+        var (chain, revoked): (KeyChain?, RevokedRelease?)
+        do {
+            chain = try Self.chain(settings, layout)
+            revoked = try RevokedRelease.installed(in: store, keys: chain, feed: SavedFeed.read(layout))
+        } catch {
             // A user who may not read these lists still gets the remaining facts.
             if !Files.isDenied(error) { throw error }
-            keyList = nil
         }
-        let installed = try store.installed
+        keys = chain?.roles ?? settings.keys.map { KeyRoles(all: $0) }
+        keyList = chain.map { KeyListFacts(name: KeyList.fileName($0.serial), expires: $0.roles.expires) }
+        self.revoked = revoked
         let locks = try KernelLocks.read()
         generations = try Generation.names(layout).map { try Self.kept($0, installed, store, locks) }
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
         if let installed {
-            canRollBack = try RollbackTarget(layout: layout, current: installed, holds: holds).exists
+            canRollBack = try RollbackTarget(
+                layout: layout, settings: settings, current: installed, holds: holds
+            ).exists
         } else {
             canRollBack = false
         }
-        known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest)
+        known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest, revoked: revoked)
         databases = try installed.map { try Self.files($0, store) } ?? []
         unfinished = try Unfinished(in: layout)
         (last, failure, historyFault) = try Self.outcomes(layout)
@@ -119,6 +129,14 @@ package struct Status: Sendable {
         laggards = generations.filter { !$0.isCurrent }.flatMap { kept in
             kept.holders.map { Laggard(process: $0, generation: kept.name) }
         }
+    }
+
+    /// Returns the key lists in effect; nil while the pinned keys are. If the store has no list, nothing is verified, which keeps
+    /// `status` fast.
+    private static func chain(_ settings: Settings, _ layout: StoreLayout) throws -> KeyChain? {
+        guard let pinned = settings.keys, try !Files.list(layout.keys).isEmpty else { return nil }
+        let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
+        return chain.serial > 0 ? chain : nil
     }
 
     /// Returns the last operation and the last failure, or why they are unknown: a store is valid without its history.
@@ -199,15 +217,7 @@ package struct KeyListFacts: Sendable {
     package let expires: Timestamp?
 
     /// A list that expires within this many seconds needs the publisher's attention.
-    private static let warningPeriod = 30 * 86_400
-
-    /// Nil while the pinned keys are in effect. If the store has no list, nothing is verified, which keeps `status` fast.
-    init?(_ settings: Settings, _ layout: StoreLayout) throws {
-        guard let pinned = settings.keys, try !Files.list(layout.keys).isEmpty else { return nil }
-        let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
-        guard chain.serial > 0 else { return nil }
-        (name, expires) = (KeyList.fileName(chain.serial), chain.roles.expires)
-    }
+    private static let warningPeriod = KeyList.warningDays * 86_400
 
     /// Returns a warning if the key list has expired or expires soon.
     package func warning(at now: Timestamp = .now) -> String? {

@@ -83,9 +83,12 @@ struct Metrics {
         let keys = Metric(
             "key_list_expires_timestamp_seconds", "When the list of trusted keys expires.",
             status.keyList?.expires?.seconds)
-        guard let known = status.known else { return [followed, keys] }
+        let revoked = Metric(
+            "revoked", "Whether only revoked keys have signed the installed release.",
+            status.keys == nil ? nil : status.revoked == nil ? 0 : 1)
+        guard let known = status.known else { return [followed, keys, revoked] }
         return [
-            followed, keys,
+            followed, keys, revoked,
             Metric("feed_serial", "The serial of the last known feed.", known.serial),
             Metric("feed_created_timestamp_seconds", "When the last known feed was created.", known.created?.seconds),
             Metric("feed_expires_timestamp_seconds", "When the last known feed expires.", known.expires.seconds),

@@ -3,6 +3,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
 internal import MoultStore
+internal import MoultTrust
 internal import StepKit
 
 extension StatusReport {
@@ -18,7 +19,10 @@ extension StatusReport {
             "keyList": status.keyList.map {
                 .compact(["name": .string($0.name), "expires": .optional($0.expires?.description)])
             },
-            "trusted": status.trusted.isEmpty ? nil : .array(status.trusted.map { .string($0) }),
+            "trusted": status.keys.map { .array($0.all.map { .string($0) }) },
+            "revoked": status.revoked.map {
+                ["version": .string($0.version.description), "signers": .array($0.signers.map { .string($0) })]
+            },
             "trustedKeys": status.trustedKeys.isEmpty ? nil : .array(status.trustedKeys.map { .string($0) }),
             "unfinished": .array(status.unfinished.updates.map { .string($0) }),
             "workers": .array(status.unfinished.workers.map { .size(Int($0.pid)) }),

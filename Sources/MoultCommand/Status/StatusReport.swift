@@ -3,6 +3,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
 internal import MoultStore
+internal import MoultTrust
 internal import StepKit
 
 /// The output of `moult status` for humans.
@@ -47,8 +48,7 @@ struct StatusReport: Report {
             let made = known.created.map { " of \($0.text(for: terminal))" } ?? ""
             table.row("known", "serial \(known.serial)\(made), valid until \(known.expires.text(for: terminal))")
         }
-        let trusted = status.trusted.joined(separator: ", ")
-        table.row("trusts", "\(trusted.isEmpty ? "no key, so signatures are not checked" : trusted)")
+        table.row("trusts", "\(status.keys?.summary ?? "no key, so signatures are not checked")")
         if let list = status.keyList {
             let until = list.expires.map { ", valid until \($0.text(for: terminal))" } ?? ""
             table.row("keys", "\(list.name)\(until)")
@@ -209,5 +209,13 @@ extension Status.File.State {
         case .damaged: "needs repair"
         case .unverified: "copied; not verified"
         }
+    }
+}
+
+extension KeyRoles {
+    /// The keys in force, in one line: `8C01…`, or `releases 8C01…, feed 77AB…, key lists 99CD…`.
+    fileprivate var summary: String {
+        if release == root, timestamp == nil { return release.ids }
+        return "releases \(release.ids)" + (timestamp.map { ", feed \($0.ids)" } ?? "") + ", key lists \(root.ids)"
     }
 }

@@ -34,6 +34,7 @@ struct Verdict {
         if let reason = status.known?.choice.withdrawn {
             critical.append("the installed release was withdrawn: \(reason)")
         }
+        if let revoked = status.revoked { critical.append(revoked.sentence) }
         var warning: [String] = []
         let unverified = status.databases.filter { $0.state == .unverified }.map(\.name)
         if !unverified.isEmpty { warning.append("copied and not verified: \(unverified.joined(separator: ", "))") }

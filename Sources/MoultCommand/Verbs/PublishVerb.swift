@@ -43,6 +43,16 @@ enum PublishVerb {
     static let uploadWith = Option(
         "upload-with", value: .text("COMMAND"),
         "Run this shell command for each new file, for example to upload the file")
+    static let fetchWith = Option(
+        "fetch-with", value: .text("COMMAND"),
+        "With --upload-with: the URL of the public feed, or a shell command that gets one public file")
+    static let dryRun = Option("dry-run", "Show what would change for stores, and publish nothing")
+    static let allowUnsigned = Option("allow-unsigned", "Publish a feed without a signature")
+    static let ignoreClock = Option(
+        "ignore-clock", "Publish although this machine's clock contradicts the previous feed")
+    static let new = Option("new", "This is the first feed at its place")
+    static let wait = Option(
+        "wait", value: .number("SECONDS", in: 0...604_800), "Time to wait for another publisher (default 0)")
     static let listUploads = Option(
         "list-uploads",
         "Print all files of the feed in a safe order for uploads, with Cache-Control and content type; publish nothing")
@@ -78,7 +88,8 @@ enum PublishVerb {
             """
             To copy the feed to an object store, specify a shell command with --upload-with. moult runs it once for \
             each new or changed file, in a safe order, with MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and \
-            MOULT_CACHE_CONTROL in its environment. If an upload fails, run the same `moult publish` again to upload \
+            MOULT_CACHE_CONTROL in its environment. The command or URL given with --fetch-with reads the public feed first, so \
+            that releases of other publishers are not lost. If an upload fails, run the same `moult publish` again to upload \
             the rest (docs/object-storage.md).
             """,
             """
@@ -90,7 +101,8 @@ enum PublishVerb {
         arguments: [directory, manifests],
         options: [
             key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, keepReleases, serial,
-            mount, uploadWith, listUploads, check, tidy, PackVerb.checkTimeout,
+            new, wait, dryRun, allowUnsigned, ignoreClock, mount, uploadWith, fetchWith, listUploads, check, tidy,
+            PackVerb.checkTimeout,
         ],
         usesStore: false,
         examples: [
@@ -104,7 +116,7 @@ enum PublishVerb {
                 "moult publish oci://registry.example.org/team/food new.json -k release.key"),
             .init(
                 "Copy the feed to an object store:",
-                "moult publish public new.json -k release.key --upload-with ./upload"
+                "moult publish public new.json -k release.key --upload-with ./upload --fetch-with ./download"
             ),
             .init("Check a feed:", "moult publish public --check --trust release.pub"),
             .init(
@@ -134,13 +146,38 @@ enum PublishVerb {
         options.patches = call.number(patches)
         options.serial = call.number(serial)
         options.keptReleases = call.number(keepReleases)
-        options.uploadCommand = call.value(uploadWith)
+        options.upload = call.value(uploadWith).map(UploadWay.command)
+        options.fetchCommand = call.value(fetchWith)
+        if try registryFeed(call) == nil, call.has(uploadWith) != call.has(fetchWith) {
+            throw call.wrongUsage(
+                call.has(uploadWith)
+                    ? "--upload-with needs --fetch-with COMMAND" : "--fetch-with needs --upload-with COMMAND",
+                why: "the public feed is read before it is replaced")
+        }
+        options.isNew = call.has(new)
+        (options.allowsUnsigned, options.ignoresClock) = (call.has(allowUnsigned), call.has(ignoreClock))
+        options.wait = call.number(wait) ?? 0
         options.changes = try changes(call)
         options.tryInstall = { try call.trial().run($0, over: $1) }
         if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
+        if call.has(dryRun) {
+            call.output.print(PreviewReport(preview: try preview(call, options)))
+            return .done
+        }
+        if StandardInput.isTerminal, call.output.format == .text, !call.output.isQuiet {
+            options.announce = { preview in
+                call.output.lines { PreviewReport(preview: preview).write(to: &$0) }
+                guard try StandardInput.isConfirmed("Publish this now? [y/N] ") else {
+                    throw MoultError(
+                        .interrupted, what: "nothing was published", why: "the answer was not yes",
+                        now: "The old feed is still public.")
+                }
+            }
+        }
         let report = try publish(call, options)
         if let warning = try warning(report, call) { call.output.warn(warning) }
-        if let warning = try restartWarning(report, call) { call.output.warn(warning) }
+        for warning in report.warnings { call.output.warn(StyledText(warning)) }
+        for note in report.takenIn { call.output.warn("taken in from a feed that was overwritten: \(note)") }
         call.output.print(PublishedReport(published: report, changes: options.changes))
         return .done
     }
@@ -151,6 +188,12 @@ enum PublishVerb {
             return try Interruption.reporting(stopped) { try feed.publish(call.values(manifests), options) }
         }
         return try FeedPublisher(call.required(directory), options).publish(call.values(manifests))
+    }
+
+    private static func preview(_ call: Call, _ options: PublishOptions) throws -> PublishPreview {
+        let files = call.values(manifests)
+        return try registryFeed(call)?.preview(files, options)
+            ?? FeedPublisher(call.required(directory), options).preview(files)
     }
 
     /// Returns the warning for the first signature of a feed that already has releases.
@@ -164,18 +207,6 @@ enum PublishVerb {
         return StyledText(
             "\(report.feed) was not signed before, and the signature also covers what it already contained: \(releases). "
                 + "If one of these releases is not yours, withdraw it: \(withdraw) --reason TEXT --key FILE")
-    }
-
-    /// Returns the warning for a new feed in a directory that seems to have had one: its serial starts at 1 again.
-    private static func restartWarning(_ report: PublishReport, _ call: Call) throws -> StyledText? {
-        guard let newest = report.earlier.first else { return nil }
-        let place = try call.required(directory)
-        let others = report.earlier.count == 1 ? "" : " and \(counted(report.earlier.count - 1, "other"))"
-        return StyledText(
-            "\(place) had no \(Feed.fileName), but has signed releases (\(newest)\(others)): stores that have seen an earlier "
-                + "feed of this directory refuse a new feed with serial \(report.serial). Restore \(Feed.fileName) and its "
-                + "signatures from a copy, or publish again with a serial above the last one: "
-                + "\(shellLine(["moult", "publish", pastedPath(place)])) --serial N --key FILE")
     }
 
     /// Throws if the call has a manifest, or an option that means nothing with `mode`, which publishes nothing.
@@ -223,7 +254,7 @@ enum PublishVerb {
         if call.has(tidy) {
             throw call.wrongUsage("--tidy needs a directory", why: "a registry removes its own leftovers")
         }
-        for option in [uploadWith, listUploads] where call.has(option) {
+        for option in [uploadWith, fetchWith, listUploads] where call.has(option) {
             throw call.wrongUsage("--\(option.name) needs a directory", why: "moult itself pushes to a registry")
         }
         return RegistryFeed(
@@ -299,6 +330,9 @@ private struct PublishedReport: Report {
             case .trust, .keyList: break
             }
         }
+        for entry in published.preview?.entries ?? [] where entry.change == .added && !entry.release.isForAll {
+            page.wrapped("\("+", .added) \("\(entry.release.version)") for \(entry.release.audience)")
+        }
         // The signatures are left out, because the line for the feed names the signer.
         for file in published.files where !file.hasSuffix(".minisig") { page.line("\("+", .added) \(file)") }
         for file in published.removed { page.line("\("-", .removed) \(file)") }
@@ -319,7 +353,7 @@ private struct PublishedReport: Report {
     }
 
     var json: JSON {
-        [
+        .compact([
             "feed": .string(published.feed), "serial": .size(published.serial),
             "expires": .string(published.expires.description), "releases": .size(published.releases),
             "added": .array(published.added.map { .string($0.description) }),
@@ -327,7 +361,10 @@ private struct PublishedReport: Report {
             "removed": .array(published.removed.map { .string($0) }),
             "dropped": .array(published.dropped.map { .string($0.description) }),
             "uploaded": .array(published.uploaded.map { .string($0) }),
+            "changes": published.preview?.json,
+            "takenIn": .array(published.takenIn.map { .string($0) }),
+            "warnings": .array(published.warnings.map { .string($0) }),
             "signers": .array(published.signers.map { .string($0.description) }),
-        ]
+        ])
     }
 }

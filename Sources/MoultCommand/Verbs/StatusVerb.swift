@@ -24,10 +24,10 @@ enum StatusVerb {
             """,
             """
             With --nagios, the state is critical if nothing is installed, a database is missing, damaged or changed, an \
-            update was interrupted or ended with exit status 6, the installed release was withdrawn, or the hold \
+            update was interrupted or ended with exit status 6, the installed release was withdrawn or only revoked keys have signed it, or the hold \
             record cannot be read. It is a warning if the last attempt failed, a database is not verified or cannot be \
             read, the history cannot be read, a release is on hold, a newer release is not installed, the feed or the \
-            installed release has expired, the key list expires within 30 days, rows of the app that an update did not \
+            installed release has expired, the key list expires within 60 days, rows of the app that an update did not \
             carry over are in quarantine (until you remove them: moult quarantine --remove) or, with "waitForReaders" in \
             moult.json, a reader still uses an older release.
             """,

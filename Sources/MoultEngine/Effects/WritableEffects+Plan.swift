@@ -66,7 +66,7 @@ extension WritableEffects {
         let source = zip(generations, origins).first { $0.0 != plan.to.generation }?.1
         return RowRestore(
             effect, place: place(path), path: path, id: transaction.id, table: table,
-            rule: source.flatMap { rule(of: table, from: $0.database, $0.sequence, to: database) },
+            rule: source.flatMap { rule(of: table, from: $0.database, $0.version, to: database) },
             source: Staging.restored(in: transaction.directory),
             shipped: zip(generations, origins).map { ($1.file, $0 == plan.to.generation) },
             patience: transaction.patience)
@@ -76,25 +76,25 @@ extension WritableEffects {
     /// other names, so the entry is first looked up by its path.
     private func shipped(
         _ generation: String, _ database: Database, _ record: QuarantineRecord?
-    ) throws -> (database: Database?, file: String, sequence: Int) {
-        var (entry, sequence) = (Optional(database), release.sequence)
+    ) throws -> (database: Database?, file: String, version: Version) {
+        var (entry, version) = (Optional(database), release.version)
         if generation != plan.to.generation {
             let manifest = try StoreSnapshot(transaction.layout).generation(generation).manifest
             let databases = manifest.databases
-            sequence = manifest.sequence
+            version = manifest.version
             entry =
                 databases.first { place($0.path) == record?.path } ?? databases.first { $0.name == record?.database }
         }
         let member = (entry ?? database).member
-        return (entry, "\(transaction.layout.generation(generation))/\(member)", sequence)
+        return (entry, "\(transaction.layout.generation(generation))/\(member)", version)
     }
 
     /// Returns the rule with the renamed columns of a table in a set; nil if no column has been renamed. The set may come from an
     /// older or a newer release.
     private func rule(
-        of table: String, from origin: Database?, _ sequence: Int, to database: Database
+        of table: String, from origin: Database?, _ version: Version, to database: Database
     ) -> Preservation.Rule? {
-        let rules = Preservation(from: origin, to: database, isBack: sequence > release.sequence).rules
+        let rules = Preservation(from: origin, to: database, isBack: release.version.precedes(version)).rules
         return rules.first { SQLName($0.table) == SQLName(table) }
     }
 
@@ -158,7 +158,7 @@ extension WritableEffects {
             reason == .foreign ? nil : installed?.databases.first { $0.kind.isReplaced && place($0.path) == held }
         let origin = before.flatMap { before in
             plan.from.map {
-                ReleasedDatabase(before, generation: $0.generation, sequence: installed?.sequence ?? release.sequence)
+                ReleasedDatabase(before, generation: $0.generation, version: installed?.version ?? release.version)
             }
         }
         let old: ContentTransfer.Old =
@@ -189,7 +189,7 @@ extension WritableEffects {
     private func rules(_ origin: ReleasedDatabase?, _ database: Database) -> [Preservation.Rule] {
         Preservation(
             from: origin?.database, to: database,
-            isBack: origin.map { $0.sequence > release.sequence } ?? (plan.purpose == .rollback)
+            isBack: origin.map { release.version.precedes($0.version) } ?? (plan.purpose == .rollback)
         ).rules
     }
 }

@@ -89,8 +89,6 @@ package struct CrashRecovery {
             if let plan = state.plan {
                 try rollBackJournals(of: plan)
                 if ending != .finished { try Displacement.removeNeedlessSets(transaction, plan) }
-                // This comes before the history, because an update counts as over once the history has it.
-                if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 if ending != .cleaned {
                     try Removable.keepDisplaced(by: plan, transaction)
                     let shelf = QuarantineShelf(layout: layout, settings: try store.settings)

@@ -13,6 +13,8 @@ struct GenerationSealer {
     let feedSerial: Int?
     /// The key list in effect.
     let keys: KeyChain.Mark?
+    /// The keys by whose signatures the release was trusted.
+    let signers: [String]?
     /// The databases that steps may have changed after they were unpacked and verified.
     let changed: Set<String>
     /// The databases for which the publisher's proof replaces a check on this machine.
@@ -43,7 +45,8 @@ struct GenerationSealer {
         }
         try Files.writeNew(bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
         var seal = Seal(entries: entries, feedSerial: feedSerial)
-        (seal.manifest, seal.transaction, seal.keys) = (try SHA256.digest(of: bytes).hex, transaction.id, keys)
+        (seal.manifest, seal.transaction) = (try SHA256.digest(of: bytes).hex, transaction.id)
+        (seal.keys, seal.signers) = (keys, signers)
         try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
         // Syncs the directory entries, so that a power failure after the switch cannot lose them. The writer of each file has
         // already synced its content.

@@ -91,9 +91,14 @@ package struct Pipeline {
         guard isNew else { return }
         stopwatch.begin(.prepare, "seal")
         try preparation.context.progress(.init("make the files read-only", done: 0, total: 0))
+        var signers = prepared.incoming.provenance.signers?.map(\.description)
+        if prepared.incoming.provenance == .kept {
+            // A damaged seal names nobody.
+            signers = (try? prepared.store.generation(plan.to.generation).seal())?.signers
+        }
         try GenerationSealer(
             transaction: transaction, manifest: release, bytes: prepared.bytes, feedSerial: plan.origin?.serial,
-            keys: KeyChain.mark(prepared.store.settings, in: transaction.layout),
+            keys: KeyChain.mark(prepared.store.settings, in: transaction.layout), signers: signers,
             changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database)),
             proven: preparation.proven
         )

@@ -79,7 +79,6 @@ package struct Plan: Sendable, Equatable {
     package struct Request: Sendable, Equatable {
         package var follow: Policy.Follow
         package var allowDowngrade: Bool
-        package var takesOlder: Bool { follow.takesOlder(allowDowngrade) }
         package var app: Version?
         package var cacheRoot: String?
         package var takeOver: Set<String> = []

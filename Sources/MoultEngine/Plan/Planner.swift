@@ -58,6 +58,8 @@ package struct Planner {
         var origin: Plan.Origin?
         /// The patches that the feed still offers.
         var patches: Set<String>
+        /// Whether a trusted feed offers the release to a store whose installed release only revoked keys have signed.
+        package var replacesRevoked = false
 
         package init(
             bytes: [UInt8], name: String, path: String?, provenance: Provenance, isSignedItself: Bool,
@@ -107,8 +109,11 @@ package struct Planner {
         if try generation != store.installedName, let refusal = try store.holds.refusal(of: manifest.version) {
             throw refusal
         }
-        let policy = policy(request, settings)
-        try refuseReplay(manifest, incoming.bytes, policy)
+        var policy = policy(request, settings)
+        if incoming.replacesRevoked {
+            // As in a rollback, rows that the release does not preserve are kept.
+            (policy.replacesRevoked, policy.acceptUnpreserved) = (true, true)
+        }
         let prepared = try make(.update, manifest, incoming, generation: generation, policy)
         try refuseDamage(that: prepared.plan)
         return prepared
@@ -164,17 +169,6 @@ package struct Planner {
         return policy
     }
 
-    private func refuseReplay(_ manifest: Manifest, _ bytes: [UInt8], _ policy: Policy) throws {
-        guard let installed = try store.installed(orAs: bytes, manifest)?.manifest,
-            installed.version.precedes(manifest.version),
-            let why = try ReplayGuard.read(layout).refusal(
-                of: manifest.sequence, after: installed.sequence, policy)
-        else { return }
-        throw MoultError(
-            .refused, .refused, what: "release \(manifest.version) has sequence \(manifest.sequence)", why: why,
-            now: "Install a later release, or accept this one with --allow-downgrade.")
-    }
-
     /// Returns the manifest of a kept generation, which was verified when it was installed.
     package func kept(_ generation: Generation) throws -> Incoming { try kept(generation, store.settings) }
 
@@ -196,7 +190,8 @@ package struct Planner {
                 now: "Install a release first: moult apply RELEASE")
         }
         let holds = try store.holds
-        let choice = try RollbackTarget(layout: layout, current: current, holds: holds).choose(wanted, force: force)
+        let choice = try RollbackTarget(layout: layout, settings: settings, current: current, holds: holds).choose(
+            wanted, force: force)
         let target = try store.generation(choice.name)
         try check(consent, target.manifest)
         var policy = Self.policy(settings)

@@ -42,7 +42,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
     func earlierDatabases() throws -> [Database] {
         let names = try Generation.names(layout)
         // A generation with a damaged manifest provides no information.
-        return names.compactMap { try? store.generation($0).manifest }.sorted { $0.sequence > $1.sequence }
+        return names.compactMap { try? store.generation($0).manifest }.sorted { $1.version.precedes($0.version) }
             .flatMap(\.databases)
     }
 

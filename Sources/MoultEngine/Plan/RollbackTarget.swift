@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
@@ -6,6 +7,7 @@ internal import StepKit
 /// hold nor withdrawn by its publisher.
 package struct RollbackTarget {
     let layout: StoreLayout
+    let settings: Settings
     let current: Generation
     let holds: Holds
 
@@ -15,8 +17,8 @@ package struct RollbackTarget {
         var skipped: [String] = []
     }
 
-    package init(layout: StoreLayout, current: Generation, holds: Holds) {
-        (self.layout, self.current, self.holds) = (layout, current, holds)
+    package init(layout: StoreLayout, settings: Settings, current: Generation, holds: Holds) {
+        (self.layout, self.settings, self.current, self.holds) = (layout, settings, current, holds)
     }
 
     /// Whether `moult rollback` would find a release.
@@ -33,6 +35,17 @@ package struct RollbackTarget {
     private func withdrawal(of version: Version) -> String? {
         PlanWarnings.withdrawalReason(
             of: version, product: current.manifest.product, in: ["\(layout.feed)/\(Feed.fileName)"])
+    }
+
+    /// Returns why a kept generation is not trusted any more; nil if it is, or if that is unknown.
+    private func revocation(of name: String) -> String? {
+        // Records that cannot be read say nothing about keys.
+        guard let pinned = settings.keys, let generation = try? Generation.load(name, in: layout),
+            let seal = try? generation.seal(),
+            let keys = try? KeyChain(pinned: pinned, product: settings.product, in: layout)
+        else { return nil }
+        let feed = try? SavedFeed.read(layout)
+        return (try? RevokedRelease(generation, seal: seal, keys: keys, feed: feed))?.sentence
     }
 
     /// A generation identified by its name, which contains the version: an unreadable generation must not prevent returning to
@@ -76,6 +89,10 @@ package struct RollbackTarget {
         }
         var skipped: [String] = []
         for target in older where holds.rollbackRefusal(of: target.version) == nil {
+            if let reason = revocation(of: target.name) {
+                skipped.append("\(target.name) is skipped: \(reason)")
+                continue
+            }
             guard let reason = withdrawal(of: target.version) else {
                 return Choice(name: target.name, skipped: skipped)
             }
@@ -83,7 +100,7 @@ package struct RollbackTarget {
         }
         if holds.fault != nil, let refusal = holds.refusal(of: older[0].version) { throw refusal }
         let obstacles = older.map { kept in
-            "\(kept.version): \(holds.obstacle(to: kept.version) ?? "it was withdrawn: \(withdrawal(of: kept.version) ?? "")")"
+            "\(kept.version): \(holds.obstacle(to: kept.version) ?? revocation(of: kept.name) ?? "it was withdrawn: \(withdrawal(of: kept.version) ?? "")")"
         }
         let isHeld = holds.rollbackRefusal(of: older[0].version) != nil
         throw MoultError(
@@ -121,6 +138,11 @@ package struct RollbackTarget {
                 .refused, .refused, what: "several generations have version \(wanted)",
                 why: "they are \(matching.joined(separator: ", "))",
                 now: "Choose one of them: moult rollback --to GENERATION")
+        }
+        if !force, let reason = revocation(of: name) {
+            throw MoultError(
+                .refused, .refused, what: "\(wanted) is not trusted any more", why: reason,
+                now: "To roll back anyway: \(shellLine(["moult", "rollback", "--to", wanted, "--force"]))")
         }
         if !force, let version = Kept(name)?.version,
             var refusal = holds.rollbackRefusal(of: version)

@@ -77,10 +77,10 @@ package struct FeedCheck {
     /// Returns the names of the manifests of releases that were in an earlier feed, of their signatures, and of the record of
     /// uploads.
     private func manifestsOfDroppedReleases(_ feed: Feed, except names: Set<String>) throws -> [String] {
-        let newest = feed.releases.map(\.sequence).max() ?? 0
+        let newest = feed.releases.map(\.version).max { $0.precedes($1) }
         return try Files.list(directory.path).filter { $0.hasSuffix(".json") && !names.contains($0) }.flatMap { name in
             guard let release = try EarlierRelease(directory.file(name)), release.manifest.product == feed.product,
-                release.manifest.sequence < newest
+                newest.map({ release.manifest.version.precedes($0) }) ?? false
             else { return [String]() }
             return try [name] + SignatureFiles.beside(directory.file(name)).map(\.0)
         } + [FeedUpload.recordName]

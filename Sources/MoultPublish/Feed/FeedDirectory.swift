@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultTrust
 internal import StepKit
 
@@ -11,16 +12,21 @@ struct FeedDirectory {
     func file(_ name: String) -> String { "\(path)/\(name)" }
 
     /// Takes the lock that keeps out other publishers and makers of key lists.
-    func lock() throws -> FileLock {
+    func lock(wait seconds: Int = 0) throws -> FileLock {
         // The directory is public, so any process could lock it.
         let file = file(Self.lockName)
-        if let lock = try FileLock.take(file, .exclusive, isTemporary: true) { return lock }
+        let until = ContinuousClock.now + .seconds(seconds)
+        while true {
+            if let lock = try FileLock.take(file, .exclusive, isTemporary: true) { return lock }
+            if ContinuousClock.now >= until { break }
+            usleep(20_000)
+        }
         let holders = try LockHolders.of(file).map(\.description)
         throw MoultError(
             .publishing, .busy, what: "\(path) is in use",
             why: holders.isEmpty
                 ? "locked by another moult process" : "locked by \(holders.joined(separator: ", "))",
-            now: "Try again later.")
+            now: "Try again later, or wait for the other command: --wait SECONDS")
     }
 
     /// Returns the current feed; nil before the first.
@@ -62,8 +68,8 @@ struct FeedDirectory {
 
     /// Returns the releases of a feed without any signature. The first signature also covers these releases, and any user who can
     /// write to the directory may have added them, or may have changed a signed feed and removed its signatures.
-    func unsignedReleases(_ feed: Feed?) throws -> [Version] {
-        guard let feed, try SignatureFiles.beside(file(Feed.fileName)).isEmpty else { return [] }
+    func unsignedReleases(_ current: SignedFeed?, _ feed: Feed?) -> [Version] {
+        guard let feed, current?.signatures.isEmpty ?? true else { return [] }
         return feed.releases.map(\.version)
     }
 
@@ -100,7 +106,7 @@ struct FeedDirectory {
         }
     }
 
-    private static func taken(_ file: String) -> MoultError {
+    static func taken(_ file: String) -> MoultError {
         MoultError(
             .publishing, .refused, what: "\(file) already exists with different content",
             why: "published files must not change",

@@ -6,13 +6,13 @@ internal import StepKit
 /// Finds files that a feed lists and that stores could not get, before the feed is renewed.
 struct FeedFaults {
     let directory: FeedDirectory
-    /// Whether the directory is a copy without bundles and patches.
-    let lacksBundles: Bool
+    /// Whether the bundle and the patches of a release are somewhere else.
+    let isElsewhere: (Feed.Release) -> Bool
     /// When the feed was written last.
     private let published: FileFacts.Moment?
 
-    init(_ directory: FeedDirectory, lacksBundles: Bool) throws {
-        (self.directory, self.lacksBundles) = (directory, lacksBundles)
+    init(_ directory: FeedDirectory, isElsewhere: @escaping (Feed.Release) -> Bool) throws {
+        (self.directory, self.isElsewhere) = (directory, isElsewhere)
         published = try Files.factsThroughLinks(directory.file(Feed.fileName))?.modified
     }
 
@@ -33,7 +33,7 @@ struct FeedFaults {
 
     private func faults(of release: Feed.Release) throws -> [String] {
         guard let manifest = try directory.manifest(of: release) else { return [release.manifest.name] }
-        if lacksBundles { return [] }
+        if isElsewhere(release) { return [] }
         let listed = Set(release.patches.map(\.file))
         let files =
             (manifest.bundle.map { [($0.file, $0.size, $0.sha256)] } ?? [])

@@ -29,13 +29,17 @@ extension FeedDirectory {
     /// Returns the files of the feed in an order in which stores can follow the copy at every moment: each file comes after the
     /// files that it names. Key lists come after the feed that they authorize, except when the first feed is copied
     /// (`isFirst`).
-    func files(isFirst: Bool) throws -> [FeedFile] {
+    ///
+    /// The bundles and patches of releases with manifests in `elsewhere` need not be in the directory.
+    func files(isFirst: Bool, elsewhere: Set<String> = []) throws -> [FeedFile] {
         guard let (feed, digest) = try feed() else {
             throw MoultError(
                 .publishing, what: "no feed at \(file(Feed.fileName))", why: "no such file",
                 now: "Specify the directory of a feed.")
         }
-        let ofReleases = try feed.releases.flatMap { try files(of: $0) }
+        let ofReleases = try feed.releases.flatMap {
+            try files(of: $0, isElsewhere: elsewhere.contains($0.manifest.sha256))
+        }
         let early = FeedNames.ofSignatures(Feed.fileName, digest: digest) + "."
         let signatures = try SignatureFiles.published(file(Feed.fileName))
         let lists = try KeyDirectory(path: path).all().flatMap { list -> [FeedFile] in
@@ -53,7 +57,7 @@ extension FeedDirectory {
 
     /// Returns the bundle, patches and signatures of a release, then its manifest. The files of a withdrawn release may be
     /// missing.
-    private func files(of release: Feed.Release) throws -> [FeedFile] {
+    private func files(of release: Feed.Release, isElsewhere: Bool) throws -> [FeedFile] {
         var found: [(name: String, size: Int, sha256: String)] = []
         if let manifest = try manifest(of: release) {
             if let bundle = manifest.bundle { found.append((bundle.file, bundle.size, bundle.sha256)) }
@@ -64,7 +68,7 @@ extension FeedDirectory {
         let own = release.manifest
         func immutable(_ name: String, _ size: Int, _ sha256: String) throws -> FeedFile? {
             guard let facts = try Files.factsThroughLinks(file(name)), facts.size == size else {
-                if release.withdrawn != nil { return nil }
+                if release.withdrawn != nil || isElsewhere { return nil }
                 throw MoultError(
                     .publishing, what: "\(file(name)) is missing or has a different size",
                     why: "the feed lists this file",

@@ -15,32 +15,58 @@ extension FeedPublisher {
         }
     }
 
-    /// Throws unless a known key has signed these bytes of the current feed: a new signature would also cover what someone without a
-    /// key has put into the directory. Without a key list, a feed without signatures is accepted.
-    func requireKnownSignature(_ bytes: [UInt8], _ list: KeyList?) throws {
-        if try !isSigned(bytes, list) {
-            // Keys that may not publish are the better reason.
-            let signing = try SigningKeys(options.keys, before: list, next: nil, repeats: options.changesKeys)
-            if signing.feed.isEmpty { try signing.verify(feed: bytes, [], named: Feed.fileName, at: options.now) }
-            throw unproven(list)
-        }
-        if list == nil { try requireKnownKey() }
+    /// Throws if the feed would not be signed, unless the publisher wants that: stores accept it only with a setting of their own.
+    func requireKeyOrConsent() throws {
+        if !options.keys.isEmpty || options.allowsUnsigned { return }
+        throw refusal(
+            "no key is specified",
+            "stores refuse a feed without a signature, except from a directory if they trust no key",
+            "Add a key with --key FILE. To publish without a signature, add --allow-unsigned.")
     }
 
-    /// Returns whether a known key has signed these bytes; without a key list, also if none of the given keys has signed them.
-    private func isSigned(_ bytes: [UInt8], _ list: KeyList?) throws -> Bool {
-        let path = directory.file(Feed.fileName)
+    /// Throws if a key is not trusted any more: this is a better reason than the signatures that it cannot verify.
+    func requireTrustedKeys(_ list: KeyList?) throws {
+        // A change of keys needs the old ones, too.
+        guard let list, !options.changesKeys else { return }
+        let trusted = (list.roles.root.entries + list.roles.release.entries + list.roles.feed.entries).map(\.key)
+        let earlier = try KeyDirectory(path: directory.path).all().dropLast().flatMap { list in
+            (list.roles.root.entries + list.roles.release.entries + list.roles.feed.entries).map(\.key.id)
+        }
+        // Before the first list, stores trusted the keys that have signed it. A file that is not a signature names none.
+        let pinned = try SignatureFiles.beside(directory.file(KeyList.fileName(1)))
+            .compactMap { try? Signature(file: $1, named: $0).keyID }
+        for key in options.keys.map(\.publicKey)
+        where !trusted.contains(key) && (earlier + pinned).contains(key.id) {
+            throw refusal(
+                "key \(key.id) is no longer trusted",
+                "\(KeyList.fileName(list.serial)) has replaced it, and stores refuse its signatures",
+                "Use a key of the list with --key FILE: \(list.roles.feed.ids)")
+        }
+    }
+
+    /// Throws unless a known key has signed the current feed: a new signature would also cover what someone without a
+    /// key has put into the directory. Without a key list, a feed without signatures is accepted.
+    func requireKnownSignature(_ feed: SignedFeed, _ list: KeyList?) throws {
+        if try !isSigned(feed, list) {
+            // Keys that may not publish are the better reason.
+            let signing = try SigningKeys(options.keys, before: list, next: nil, repeats: options.changesKeys)
+            if signing.feed.isEmpty { try signing.verify(feed: feed.bytes, [], named: Feed.fileName, at: options.now) }
+            throw unproven(list)
+        }
+        if list == nil { try requireKnownKey(feed) }
+    }
+
+    /// Returns whether a known key has signed the feed; without a key list, also if none of the given keys has signed them.
+    private func isSigned(_ feed: SignedFeed, _ list: KeyList?) throws -> Bool {
         let keys = try options.keys.map(\.publicKey) + keysOfKnownLists(list)
-        // A file that is not a signature belongs to no key.
-        let known = try SignatureFiles.beside(path).filter { name, file in
-            (try? Signature(file: file, named: name)).map { signature in keys.contains { $0.id == signature.keyID } }
-                ?? false
-        }
-        if known.contains(where: { !SignatureFiles.isWrong($0, of: bytes, by: keys) }) || known.isEmpty && list == nil {
-            return true
-        }
-        if known.isEmpty { return false }
-        throw refusal(
+        if feed.isSigned(by: keys) { return true }
+        if !feed.signers().contains(where: { id in keys.contains { $0.id == id } }) { return list == nil }
+        throw changed(directory.file(Feed.fileName))
+    }
+
+    /// Returns the error for a feed with signatures by known keys that do not match.
+    func changed(_ path: String) -> MoultError {
+        refusal(
             "\(path) was changed after it was signed",
             "no signature next to it matches, and a new one would cover the change",
             "Restore the feed and its signatures from a copy that you trust, then publish again.")
@@ -72,10 +98,9 @@ extension FeedPublisher {
 
     /// Throws unless stores know one of the keys. Without a key list, stores trust the keys in their settings, and those keys
     /// signed the current feed.
-    private func requireKnownKey() throws {
+    private func requireKnownKey(_ feed: SignedFeed) throws {
         let path = directory.file(Feed.fileName)
-        // A file that cannot be read as a signature says nothing about a key.
-        let signers = Set(try SignatureFiles.beside(path).compactMap { try? Signature(file: $1, named: $0).keyID })
+        let signers = feed.signers()
         let own = options.keys.map(\.publicKey.id)
         guard let first = own.first, !signers.isEmpty, signers.isDisjoint(with: own) else { return }
         let old = signers.map(\.description).sorted().joined(separator: " and ")

@@ -9,10 +9,16 @@ package struct FeedPublisher {
     let options: PublishOptions
     /// Whether the directory is a copy of a feed without its bundles and patches.
     private let lacksBundles: Bool
+    /// Feeds that another publisher has overwritten.
+    let lost: [LostFeed]
 
-    package init(_ directory: String, _ options: PublishOptions, lacksBundles: Bool = false) {
+    package init(_ directory: String, _ options: PublishOptions) {
+        self.init(directory, options, lacksBundles: false, lost: [])
+    }
+
+    init(_ directory: String, _ options: PublishOptions, lacksBundles: Bool, lost: [LostFeed]) {
         self.directory = FeedDirectory(path: directory)
-        (self.options, self.lacksBundles) = (options, lacksBundles)
+        (self.options, self.lacksBundles, self.lost) = (options, lacksBundles, lost)
     }
 
     /// Adds releases by their sealed manifests, applies the changes, and renews the feed. If anything fails before the new feed
@@ -21,7 +27,11 @@ package struct FeedPublisher {
         let isNew = try Files.facts(directory.path) == nil
         let output = try PinnedDirectory.output(directory.path, creating: true)
         defer { withExtendedLifetime(output) {} }
-        do { return try publishLocked(manifests) } catch {
+        do {
+            // The lock waits by itself.
+            let wait = options.publicPlace == nil ? 0 : options.wait
+            return try PublisherRace.retrying(seconds: wait) { try publishLocked(manifests) }
+        } catch {
             // An empty directory would look like a feed. A directory that is not empty stays.
             if isNew { try? Files.removeEmpty(directory.path) }
             throw error
@@ -29,39 +39,47 @@ package struct FeedPublisher {
     }
 
     private func publishLocked(_ manifests: [String]) throws -> PublishReport {
-        let lock = try directory.lock()
+        let lock = try directory.lock(wait: options.wait)
         defer { withExtendedLifetime(lock) {} }
         // Creating the work directory completes or undoes the work of a killed command.
         let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
         defer { work.remove() }
-        let current = try directory.feedBytes()
-        let earlier = try current == nil && options.serial == nil ? directory.signedReleases(except: manifests) : []
+        let predecessor = try predecessor()
+        let current = predecessor.current
+        if current == nil, options.serial == nil, !options.isNew { try requireNoEarlierFeed(manifests) }
         try requireSigningKey(current != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
         let list = try KeyDirectory(path: directory.path).newest()
+        try requireTrustedKeys(list)
         // Nothing in the feed is parsed before its signature was verified, unless it has none.
         if let current { try requireKnownSignature(current, list) }
-        let before = try current.map(directory.parsed)
-        let unsigned = try list == nil && !options.keys.isEmpty ? directory.unsignedReleases(before?.feed) : []
+        let before = try current.map { try directory.parsed($0.bytes) }
+        let unsigned = list == nil && !options.keys.isEmpty ? directory.unsignedReleases(current, before?.feed) : []
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
                 "no feed at \(directory.file(Feed.fileName))", "a feed starts with its first release",
-                earlier.isEmpty
-                    ? "Specify the manifest of a release."
-                    : "Restore \(Feed.fileName) and its signatures from a copy. To start a new feed, specify a manifest."
-            )
+                "Specify the manifest of a release.")
         }
         let next = try nextList(after: list, product)
         let signing = try SigningKeys(
             options.keys, before: list, next: next?.list, repeats: options.changesKeys && next == nil)
-        var feed = try renewed(before?.feed, product, keyList: (next?.list ?? list)?.serial)
+        try requireKeyOrConsent()
+        let clockWarnings = try checkClock(against: before?.feed)
+        var feed = try renewed(
+            before?.feed, above: predecessor.lost.map(\.feed.serial).max() ?? 0, product,
+            list: next?.list ?? list)
+        feed.previous = past(of: predecessor, before?.feed)
+        let takenIn = takeIn(predecessor.lost, into: &feed)
         var added: [SealedRelease] = []
         for release in releases where try add(release, to: &feed) { added.append(release) }
         for change in options.changes { try make(change, in: &feed) }
         let dropped = try drop(from: &feed, publishing: releases)
-        let faults = try FeedFaults(directory, lacksBundles: lacksBundles)
+        let faults = try FeedFaults(directory) { [lacksBundles] release in
+            lacksBundles || predecessor.elsewhere.contains(release.manifest.sha256)
+        }
         let new = Set(releases.map(\.manifest.version))
         try faults.refuse(feed.releases.filter { !new.contains($0.version) })
+        if let place = options.publicPlace { for release in added { try takeBases(of: release, from: place) } }
         try installForTrial(added, over: before?.feed.releases ?? [])
         try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)
@@ -73,6 +91,11 @@ package struct FeedPublisher {
         }
         // Reads the file in the same way as stores.
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
+        let preview = PublishPreview(
+            directory.file(Feed.fileName), before: before?.feed, next: feed, list: next?.list ?? list,
+            signsAgain: next != nil, takenIn: takenIn,
+            warnings: predecessor.warnings + clockWarnings + warnings(next?.list ?? list, before?.feed, feed))
+        try options.announce?(preview)
         let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
         try signing.verify(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
         let own = try releases.map { try $0.signatures(in: directory, by: signing) }
@@ -107,12 +130,35 @@ package struct FeedPublisher {
         files += (set.first + set.last).filter { !files.contains($0) }
         for name in own.flatMap(\.wrong) { try Files.remove(directory.file(name)) }
         do { try work.deliver(set) } catch { throw explainPublicFeed(after: error, feed) }
-        let uploaded = try options.uploadCommand.map { try FeedUpload(directory.path, command: $0).run() }
-        return PublishReport(
+        let uploaded = try options.upload.map {
+            try FeedUpload(directory.path, by: $0).run(after: predecessor, to: options.publicPlace)
+        }
+        var report = PublishReport(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
             added: added.map(\.manifest.version), files: files, signers: signing.feed.map(\.publicKey.id),
-            releases: feed.releases.count, isNew: before == nil, earlier: earlier, unsigned: unsigned, removed: stale,
+            releases: feed.releases.count, isNew: before == nil, unsigned: unsigned, removed: stale,
             dropped: dropped.map(\.version), uploaded: uploaded ?? [])
+        (report.takenIn, report.warnings, report.preview) = (takenIn, preview.warnings, preview)
+        return report
+    }
+
+    /// Throws if the directory seems to have had a feed: stores that have seen it would refuse one that starts again.
+    private func requireNoEarlierFeed(_ manifests: [String]) throws {
+        let earlier = try directory.signedReleases(except: manifests)
+        guard let newest = earlier.first else { return }
+        throw refusal(
+            "\(directory.path) has no \(Feed.fileName), but has signed releases (\(newest)"
+                + (earlier.count == 1 ? ")" : " and \(counted(earlier.count - 1, "other")))"),
+            "stores that have seen an earlier feed of this directory refuse one that starts again",
+            "Restore \(Feed.fileName) and its signatures from a copy, or continue with a serial above the last one: --serial N. "
+                + "If no store has seen a feed of this directory: --new")
+    }
+
+    /// Returns the digests of the feeds before the next one, newest first, without gaps and with those that were lost.
+    private func past(of predecessor: Predecessor, _ before: Feed?) -> [String] {
+        guard let current = predecessor.current else { return [] }
+        let all = [current.digest] + predecessor.lost.map(\.digest) + (before?.previous ?? [])
+        return Array(all.prefix(Feed.longestPast))
     }
 
     /// If the command failed after the new feed became public, returns the error with that information.
@@ -155,7 +201,7 @@ package struct FeedPublisher {
         for index in feed.releases.indices {
             let release = feed.releases[index]
             if let sealed = new.first(where: { $0.manifest.version == release.version }) {
-                for base in feed.releases where base.sequence < release.sequence && bases.contains(base.version) {
+                for base in feed.releases where base.version.precedes(release.version) && bases.contains(base.version) {
                     for patch in try sealed.patches(from: base, new, directory) {
                         let entry = Feed.Release.Patch(from: base.version, file: patch.file)
                         if !feed.releases[index].patches.contains(entry) { feed.releases[index].patches.append(entry) }
@@ -166,16 +212,18 @@ package struct FeedPublisher {
         }
     }
 
-    private func renewed(_ before: Feed?, _ product: String, keyList: Int?) throws -> Feed {
+    /// Returns the next feed. `other` is the highest serial of a feed that was public besides the previous one.
+    private func renewed(_ before: Feed?, above other: Int, _ product: String, list: KeyList?) throws -> Feed {
+        let keyList = list?.serial
         // With a new key list, serials may start again.
         let isNewList = before.map { $0.keyList ?? 0 < keyList ?? 0 } ?? true
-        let last = before?.serial ?? 0
+        let last = max(before?.serial ?? 0, other)
         let mayRestart = isNewList && last >= Feed.serialRange
         let serial = options.serial ?? (mayRestart ? 1 : last + 1)
-        if let before, serial <= last, !isNewList {
+        if before != nil, serial <= last, !isNewList {
             throw refusal(
                 "the feed cannot have serial \(serial)",
-                "the current feed has serial \(before.serial), and stores accept only a higher one",
+                "the current feed has serial \(last), and stores accept only a higher one",
                 "Choose a higher serial, or omit --serial.")
         }
         let base = isNewList ? 0 : last
@@ -185,15 +233,16 @@ package struct FeedPublisher {
                 "stores refuse a serial more than \(Feed.serialRange) above \(base)",
                 "Choose a lower serial, or omit --serial.")
         }
+        // Stores accept no feed under an expired key list.
+        let end = min(options.now.seconds + options.days * 86_400, list?.roles.expires?.seconds ?? .max)
         return Feed(
-            product: product, serial: serial, created: options.now,
-            expires: Timestamp(seconds: options.now.seconds + options.days * 86_400), releases: before?.releases ?? [],
-            keyList: keyList)
+            product: product, serial: serial, created: options.now, expires: Timestamp(seconds: end),
+            releases: before?.releases ?? [], keyList: keyList)
     }
 
     /// Adds a release; returns whether it is new. After an interruption, the publisher may publish the same release again.
     private func add(_ new: SealedRelease, to feed: inout Feed) throws -> Bool {
-        let (version, sequence) = (new.manifest.version, new.manifest.sequence)
+        let version = new.manifest.version
         guard new.manifest.product == feed.product else {
             throw refusal(
                 "\(new.path) is a release of \(new.manifest.product)", "the feed is for \(feed.product)",
@@ -206,16 +255,9 @@ package struct FeedPublisher {
                 if entry == old { return false }
                 throw published(entry, as: old)
             }
-            if old.sequence == sequence || (old.sequence < sequence) != old.version.precedes(version) {
-                throw refusal(
-                    "release \(version) has sequence \(sequence), and \(old.version) has \(old.sequence)",
-                    "a newer version must have a higher sequence, or stores could not update from one to the other",
-                    "Choose a sequence that matches the version. If the directory has the earlier releases, `moult pack` does that."
-                )
-            }
         }
         feed.releases.append(try new.entry)
-        feed.releases.sort { $0.sequence < $1.sequence }
+        feed.releases.sort { $0.version.precedes($1.version) }
         return true
     }
 

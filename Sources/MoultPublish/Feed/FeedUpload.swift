@@ -9,11 +9,11 @@ internal import StepKit
 /// The record identifies the command by a digest, because the command may contain a secret.
 package struct FeedUpload {
     let directory: FeedDirectory
-    let command: String
+    let way: UploadWay
     static let recordName = ".moult-uploaded"
 
-    package init(_ directory: String, command: String) {
-        (self.directory, self.command) = (FeedDirectory(path: directory), command)
+    package init(_ directory: String, by way: UploadWay) {
+        (self.directory, self.way) = (FeedDirectory(path: directory), way)
     }
 
     /// Returns the files of a feed, in the order in which to copy them.
@@ -22,38 +22,67 @@ package struct FeedUpload {
     }
 
     /// Copies the files that are new or changed, and returns their names. The caller holds the directory's lock.
-    func run() throws -> [String] {
-        var record = try Record.read(directory.file(Self.recordName), of: command)
-        let files = try directory.files(isFirst: !record.done.keys.contains(Feed.fileName))
+    ///
+    /// The public feed is read again directly before and after it is replaced, because another publisher may have replaced it
+    /// since.
+    func run(after predecessor: Predecessor, to place: PublicPlace?) throws -> [String] {
+        var record = try Record.read(directory.file(Self.recordName), of: way.name)
+        let files = try directory.files(
+            isFirst: !record.done.keys.contains(Feed.fileName), elsewhere: predecessor.elsewhere)
         let new = files.filter { record.done[$0.name] != $0.sha256 }
         for file in new {
-            do { try copy(file) } catch {
+            do {
+                if file.name == Feed.fileName { try requireSame(predecessor.found, at: place) }
+                try copy(file, over: predecessor.found)
+            } catch {
                 throw failure(error, file, isPublic: record.done[Feed.fileName] == files.digest(of: Feed.fileName))
             }
             try record.add(file)
         }
         try record.keep(only: files)
+        if let place, let digest = files.digest(of: Feed.fileName) { try requirePublic(digest, at: place) }
         return new.map(\.name)
     }
 
-    private func copy(_ file: FeedFile) throws {
-        // The shell runs the program that the command begins with.
-        try PathCustody.check(program: command.split(whereSeparator: \.isWhitespace).map { String($0) })
-        let ended = try Subprocess.run(
-            ["sh", "-c", command],
-            environment: [
-                "MOULT_FILE": Files.absolute(directory.file(file.name)), "MOULT_NAME": file.name,
-                "MOULT_SHA256": file.sha256, "MOULT_CACHE_CONTROL": file.cacheControl,
-                "MOULT_CONTENT_TYPE": file.contentType,
-            ], limit: 1 << 26, isSupervised: true)
-        guard ended.succeeded else {
+    private func requireSame(_ found: SignedFeed?, at place: PublicPlace?) throws {
+        guard let place, let found else { return }
+        guard let now = try place.read(Feed.fileName, limit: Feed.largest),
+            try SHA256.digest(of: now.bytes).hex == found.digest
+        else { throw Self.raced }
+    }
+
+    private func requirePublic(_ digest: String, at place: PublicPlace) throws {
+        guard let now = try place.read(Feed.fileName, limit: Feed.largest),
+            try SHA256.digest(of: now.bytes).hex == digest
+        else {
             throw MoultError(
-                .publishing, what: "cannot upload \(file.name)", why: "the command failed: \(ended.complaint)")
+                .publishing, .busy, what: "the uploaded \(Feed.fileName) is not the public one",
+                why: "another publisher has replaced it, or the place shows an older copy",
+                now: "Run the command again: it takes in what was lost.")
         }
     }
 
+    static let raced = MoultError(
+        .publishing, .busy, what: "the public feed has changed",
+        why: "another publisher replaced it during this command",
+        now: "Run the command again: it takes in the changes.")
+
+    private func copy(_ file: FeedFile, over found: SignedFeed?) throws {
+        var environment = [
+            "MOULT_FILE": try Files.absolute(directory.file(file.name)), "MOULT_NAME": file.name,
+            "MOULT_SHA256": file.sha256, "MOULT_CACHE_CONTROL": file.cacheControl,
+            "MOULT_CONTENT_TYPE": file.contentType, "MOULT_IF_MATCH": "", "MOULT_IF_NONE_MATCH": "",
+        ]
+        // Only the feed is ever replaced by another publisher at the same time.
+        if file.name == Feed.fileName {
+            environment["MOULT_IF_MATCH"] = found?.tag ?? ""
+            if found == nil { environment["MOULT_IF_NONE_MATCH"] = "*" }
+        }
+        try way.copy(file.name, environment)
+    }
+
     private func failure(_ error: any Error, _ file: FeedFile, isPublic: Bool) -> any Error {
-        guard var error = error as? MoultError else { return error }
+        guard var error = error as? MoultError, error.outcome != .busy else { return error }
         error.what = "cannot upload \(file.name)"
         // The outcome is about the upload destination; the directory itself is complete.
         error.outcome = isPublic ? .stuck : .failed
@@ -63,6 +92,36 @@ package struct FeedUpload {
             : "Stores still see the old feed. Run the command again to upload the missing files."
         return error
     }
+}
+
+/// The way in which a file gets to the place where stores find it.
+package struct UploadWay: Sendable {
+    /// Identifies the destination in the record of uploaded files.
+    let name: String
+    /// Copies one file; the environment describes it.
+    let copy: @Sendable (_ file: String, _ environment: [String: String]) throws -> Void
+
+    package init(
+        name: String, copy: @escaping @Sendable (_ file: String, _ environment: [String: String]) throws -> Void
+    ) { (self.name, self.copy) = (name, copy) }
+
+    /// Runs a shell command for each file.
+    package static func command(_ command: String) -> UploadWay {
+        UploadWay(name: command) { file, environment in
+            // The shell runs the program that the command begins with.
+            try PathCustody.check(program: command.split(whereSeparator: \.isWhitespace).map { String($0) })
+            let ended = try Subprocess.run(
+                ["sh", "-c", command], environment: environment, limit: 1 << 26, isSupervised: true)
+            if file == Feed.fileName, ended.ending == .exited(conflict) { throw FeedUpload.raced }
+            guard ended.succeeded else {
+                throw MoultError(
+                    .publishing, what: "cannot upload \(file)", why: "the command failed: \(ended.complaint)")
+            }
+        }
+    }
+
+    /// The exit status of an upload whose condition (`MOULT_IF_MATCH`) failed: EX_TEMPFAIL.
+    private static let conflict: Int32 = 75
 }
 
 extension [FeedFile] {

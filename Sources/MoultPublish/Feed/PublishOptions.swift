@@ -17,13 +17,27 @@ package struct PublishOptions {
     package var patches: Int?
     /// The number of releases kept per channel; nil for all.
     package var keptReleases: Int?
-    /// A shell command that copies each new file to another place.
-    package var uploadCommand: String?
+    /// Copies each new file to another place.
+    package var upload: UploadWay?
+    /// A URL, or a shell command that gets a public file, for a feed that is uploaded with `upload`.
+    package var fetchCommand: String?
+    /// Whether this is the first feed at its place.
+    package var isNew = false
+    /// Whether a feed without signatures may be made.
+    package var allowsUnsigned = false
+    /// Whether to publish although the clock contradicts the previous feed.
+    package var ignoresClock = false
+    /// Gets what will change, before it is signed; throws to stop.
+    package var announce: ((PublishPreview) throws -> Void)?
+    /// Seconds to wait for another publisher.
+    package var wait = 0
     package var changes: [Change] = []
     /// Makes a trial installation of a release; nil for no trial.
     package var tryInstall: Trials.Install?
     package var now = Timestamp.now
     package init() {}
+
+    var publicPlace: PublicPlace? { fetchCommand.map { PublicPlace(source: $0) } }
 
     /// A change to releases or keys that are already in the feed.
     package enum Change: Sendable {
@@ -39,16 +53,14 @@ package struct PublishOptions {
 /// The result of publishing.
 package struct PublishReport: Sendable {
     package var feed: String
-    package let serial: Int
-    package let expires: Timestamp
+    package internal(set) var serial: Int
+    package internal(set) var expires: Timestamp
     package let added: [Version]
     package let files: [String]
     package let signers: [KeyID]
     package let releases: Int
     /// Whether the directory had no feed before.
     package let isNew: Bool
-    /// Signed manifests in the directory of a new feed with the default serial: stores may have seen an earlier feed of it.
-    package let earlier: [String]
     /// The releases that were in the feed before its first signature.
     package let unsigned: [Version]
     /// Patches and bundles that were no longer needed and were removed.
@@ -57,6 +69,10 @@ package struct PublishReport: Sendable {
     package let dropped: [Version]
     /// The files that the publisher's command has copied.
     package let uploaded: [String]
+    /// What was taken in from feeds that another publisher had overwritten.
+    package internal(set) var takenIn: [String] = []
+    package internal(set) var warnings: [String] = []
+    package internal(set) var preview: PublishPreview?
 }
 
 extension MoultError.Code {

@@ -19,7 +19,68 @@ final class RegistryCopy {
 
     static func tag(of release: Feed.Release) -> String { RegistryFile.tag(ofVersion: "\(release.version)") }
 
+    /// The tag under which a feed stays, so that it is found if another publisher overwrites it.
+    static func tag(ofFeed serial: Int, digest: String) -> String { "\(RegistryFile.feedTag)-\(serial)-\(digest)" }
+
+    /// Returns the serial and the digest in the tag of a feed; nil for another tag.
+    private static func feed(ofTag tag: String) -> (serial: Int, digest: String)? {
+        let parts = tag.split(separator: "-")
+        guard parts.count == 3, parts[0] == RegistryFile.feedTag, parts[2].utf8.count == 64 else { return nil }
+        return Int(parts[1]).map { ($0, String(parts[2])) }
+    }
+
     // MARK: pulling
+
+    /// Returns the feeds that were public and that the current one does not follow, with the manifests of their releases.
+    func pullLostFeeds(among tags: [String], provenBy signers: TrustedSigners) throws -> [LostFeed] {
+        guard let (current, digest) = try directory.feed() else { return [] }
+        let known = Set([digest] + current.previous)
+        let recent = tags.compactMap { tag in
+            Self.feed(ofTag: tag).map { (tag: tag, serial: $0.serial, digest: $0.digest) }
+        }
+        .filter { $0.serial > current.serial - Feed.longestPast && !known.contains($0.digest) }
+        .sorted { ($0.serial, $0.digest) < ($1.serial, $1.digest) }
+        return try recent.compactMap { found in
+            guard let artifact = try transport.artifact(repository, found.tag)?.artifact,
+                let bytes = try blob(artifact, Feed.fileName)
+            else { return nil }
+            let signatures = try artifact.layers.map(\.name).filter { $0.hasPrefix("\(Feed.fileName).") }
+                .compactMap { name in try blob(artifact, name).map { (name, $0) } }
+            let signed = try SignedFeed(bytes, signatures: signatures)
+            guard signed.digest == found.digest, signers.keys.isEmpty || signed.isSigned(by: signers.keys) else {
+                return nil
+            }
+            let feed = try directory.parsed(bytes).feed
+            // Under another key list, serials start again, and a revoked key may have signed the feed.
+            guard feed.product == current.product, feed.keyList == current.keyList else { return nil }
+            let base = try feed.previous.first.flatMap { try pullOldFeed($0) }
+            for release in feed.releases where current.release(release.version) == nil { try pullManifest(of: release) }
+            return LostFeed(feed: feed, digest: found.digest, base: base)
+        }
+    }
+
+    private func blob(_ artifact: Artifact, _ name: String) throws -> [UInt8]? {
+        guard let layer = artifact.layer(name) else { return nil }
+        return try transport.blob(repository, layer.sha256, named: "\(repository)/\(name)", limit: Feed.largest)
+    }
+
+    private func pullOldFeed(_ sha256: String) throws -> Feed? {
+        let bytes = try transport.blob(repository, sha256, named: "\(repository)/\(Feed.fileName)", limit: Feed.largest)
+        return try bytes.map { try directory.parsed($0).feed }
+    }
+
+    private func pullManifest(of release: Feed.Release) throws {
+        let file = release.manifest
+        if try Files.facts(directory.file(file.name)) != nil { return }
+        try pull(file.name, file.sha256, file.size, limit: Manifest.largest)
+        guard let artifact = try transport.artifact(repository, Self.tag(of: release))?.artifact,
+            artifact.layer(file.name)?.sha256 == file.sha256
+        else { return }
+        artifacts[Self.tag(of: release)] = artifact
+        for layer in artifact.layers where layer.name.hasPrefix("\(file.name).") && layer.name.hasSuffix(".minisig") {
+            try pull(layer, limit: 1 << 14)
+        }
+    }
 
     /// Pulls the feed, its signatures and the key lists; returns the digest of their artifact, or nil if the registry has no
     /// feed.
@@ -28,7 +89,7 @@ final class RegistryCopy {
         for layer in artifact.layers { try pull(layer, limit: Feed.largest) }
         let signatures = try SignatureFiles.published(directory.file(Feed.fileName))
         let bytes = try Files.read(directory.file(Feed.fileName), limit: Feed.largest) ?? []
-        try signers?.verify(bytes, signatures, of: repository)
+        try signers?.verify(SignedFeed(bytes, signatures: signatures), at: "\(repository)")
         return digest
     }
 

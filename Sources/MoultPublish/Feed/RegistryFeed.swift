@@ -20,20 +20,65 @@ package struct RegistryFeed {
 
     /// Adds releases, applies the changes and renews the feed, like `FeedPublisher`.
     package func publish(_ manifests: [String], _ options: PublishOptions) throws -> PublishReport {
+        try PublisherRace.retrying(seconds: options.wait) { try publishOnce(manifests, options) }
+    }
+
+    private func publishOnce(_ manifests: [String], _ options: PublishOptions) throws -> PublishReport {
         let scratch = try ScratchDirectory()
         return try named(scratch) {
             let copy = RegistryCopy(repository, transport, in: scratch.path)
             let before = try copy.pullFeed(provenBy: TrustedSigners(options))
+            let tags = try transport.tags(of: repository)
+            try requireNew(options, before, tags)
+            let lost = try copy.pullLostFeeds(among: tags, provenBy: TrustedSigners(options))
             let releases = try manifests.map { try SealedRelease($0, options: options) }
             try copy.pullReleases(signaturesOf: { release in
                 options.changesKeys || releases.contains { $0.manifest.version.ranksWith(release.version) }
             })
             if options.tryInstall != nil { for release in releases { try copy.pullBases(of: release) } }
-            var report = try FeedPublisher(scratch.path, options, lacksBundles: true).publish(manifests)
+            var report = try FeedPublisher(
+                scratch.path, options, lacksBundles: true, lost: lost
+            ).publish(manifests)
             report.feed = "\(repository)"
             try push(
                 copy, releases, report, isCurrent: { try currentDigest() == before })
-            return report
+            return try takingIn(report, copy, options)
+        }
+    }
+
+    /// Publishes again if another publisher has replaced the feed at the same moment, and this command has overwritten that
+    /// feed. A registry has no conditional requests for tags. But each publisher tags its feed under a name of its own before it
+    /// reads the others, so at least one of two publishers finds the other.
+    private func takingIn(_ report: PublishReport, _ copy: RegistryCopy, _ options: PublishOptions) throws
+        -> PublishReport
+    {
+        let lost = try copy.pullLostFeeds(among: transport.tags(of: repository), provenBy: TrustedSigners(options))
+        if lost.isEmpty { return report }
+        var again = options
+        (again.changes, again.tryInstall, again.keptReleases, again.serial) = ([], nil, nil, nil)
+        (again.isNew, again.announce) = (false, nil)
+        let next = try publish([], again)
+        var report = report
+        (report.serial, report.expires, report.takenIn) = (next.serial, next.expires, report.takenIn + next.takenIn)
+        return report
+    }
+
+    /// Throws if the tag of the feed seems to have been deleted, or if `--new` would start a feed again.
+    private func requireNew(_ options: PublishOptions, _ before: String?, _ tags: [String]) throws {
+        func refusal(_ what: String, _ why: String, _ now: String) -> MoultError {
+            MoultError(.publishing, .refused, what: what, why: why, now: now)
+        }
+        if before != nil, options.isNew {
+            throw refusal(
+                "\(repository) has a feed already",
+                "--new is for the first feed, and stores refuse one that starts again", "Publish without --new.")
+        }
+        if before == nil, !options.isNew, options.serial == nil, let tag = tags.first {
+            throw refusal(
+                "\(repository) has no tag \"\(RegistryFile.feedTag)\", but has others, such as \"\(tag)\"",
+                "stores that have seen an earlier feed refuse one that starts again",
+                "Restore the tag, or continue with a serial above the last one: --serial N. If no store has seen a feed of this repository: --new"
+            )
         }
     }
 
@@ -90,6 +135,15 @@ package struct RegistryFeed {
                 why: "another publisher replaced it during this command", now: "Run the command again.")
         }
         try putFeed(artifact)
+        // From here on, the next publisher finds this feed, even if another one overwrites it.
+        let digest = try SHA256.digest(ofFileAt: "\(copy.path)/\(Feed.fileName)").hex
+        _ = try transport.put(artifact, to: repository, tag: RegistryCopy.tag(ofFeed: feed.serial, digest: digest))
+        guard try currentDigest() == "sha256:\(SHA256.digest(of: artifact.bytes).hex)" else {
+            throw MoultError(
+                .publishing, .busy, what: "the feed at \(repository) was replaced",
+                why: "another publisher replaced it at the same moment",
+                now: "Run the command again: it takes in what was lost.")
+        }
     }
 
     private func put(_ artifact: Artifact, from copy: RegistryCopy, tag: String) throws {
@@ -119,10 +173,8 @@ package struct RegistryFeed {
 
     /// Runs the body so that its errors name the repository instead of the scratch directory.
     private func named<Result>(_ scratch: ScratchDirectory, _ body: () throws -> Result) throws -> Result {
-        do { return try body() } catch var error as MoultError {
-            error.what = named(error.what, scratch)
-            (error.why, error.now) = (error.why.map { named($0, scratch) }, error.now.map { named($0, scratch) })
-            throw error
+        do { return try body() } catch let error as MoultError {
+            throw error.renaming(scratch.path, to: "\(repository)")
         }
     }
 
@@ -145,17 +197,15 @@ struct TrustedSigners {
     }
 
     /// Refuses a feed that no known key has signed: signing its successor would endorse its releases.
-    func verify(_ bytes: [UInt8], _ signatures: [(String, [UInt8])], of repository: Repository) throws {
+    func verify(_ feed: SignedFeed, at place: String) throws {
         // Without keys, the new feed is not signed, and endorses nothing.
-        if keys.isEmpty { return }
-        for (name, file) in signatures {
-            // An invalid signature file proves nothing.
-            guard let signature = try? Signature(file: file, named: name) else { continue }
-            let signers = keys.filter { $0.id == signature.keyID }
-            if !signers.isEmpty, (try? signature.verify(bytes, named: name, by: signers)) != nil { return }
-        }
-        throw MoultError(
-            .distrusted, .refused, what: "the feed at \(repository) is not signed with any of the specified keys",
+        if keys.isEmpty || feed.isSigned(by: keys) { return }
+        throw Self.unproven(place)
+    }
+
+    static func unproven(_ place: String) -> MoultError {
+        MoultError(
+            .distrusted, .refused, what: "the feed at \(place) is not signed with any of the specified keys",
             why: "the new feed would endorse the releases in the old one",
             now: "Add the key that signed the old feed: --key FILE")
     }

@@ -8,11 +8,11 @@ struct ReleaseRetention {
     /// Returns the releases that stay: the newest of each channel, all releases that stores need on the way to them, and
     /// withdrawn ones, so that their users are warned.
     func kept(of feed: Feed) -> [Feed.Release] {
-        let releases = feed.releases.sorted { $0.sequence < $1.sequence }
-        var kept: Set<Int> = []
+        let releases = feed.releases.sorted { $0.version.precedes($1.version) }
+        var kept: Set<Version> = []
         var pending: [Feed.Release] = []
         func keep(_ release: Feed.Release) {
-            if kept.insert(release.sequence).inserted { pending.append(release) }
+            if kept.insert(release.version).inserted { pending.append(release) }
         }
         for (_, own) in Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel) {
             own.suffix(count).forEach(keep)
@@ -31,7 +31,7 @@ struct ReleaseRetention {
                 .max { $0.precedes($1) }
             for name in names { channels[name]?.take(in: range, from: start, before: release.version).forEach(keep) }
         }
-        return releases.filter { kept.contains($0.sequence) || $0.withdrawn != nil }
+        return releases.filter { kept.contains($0.version) || $0.withdrawn != nil }
     }
 }
 

@@ -1,5 +1,6 @@
 internal import MoultFiles
 internal import MoultTrust
+internal import StepKit
 
 /// The signature files next to a file.
 enum SignatureFiles {
@@ -14,6 +15,14 @@ enum SignatureFiles {
     /// the directory may have put a link to a file of this user there.
     static func published(_ path: String) throws -> [(String, [UInt8])] {
         try beside(path).filter { name, bytes in (try? Signature(file: bytes, named: name)) != nil }
+    }
+
+    /// Returns whether a signature file next to a feed is for the feed with this digest: the names of early signatures contain
+    /// the digest of their feed.
+    static func concerns(_ name: String, _ signature: Signature, feed digest: String) -> Bool {
+        let parts = name.dropFirst(Feed.fileName.count).split(separator: ".").dropLast()
+        guard let first = parts.first else { return true }
+        return first == digest.prefix(16) || parts.count == 1 && first == signature.keyID.description
     }
 
     /// Returns whether a signature does not match these bytes. A signature by an unavailable key cannot be checked, and does

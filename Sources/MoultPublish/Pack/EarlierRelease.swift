@@ -45,7 +45,7 @@ struct EarlierRelease {
     static func all(in directory: String) throws -> [EarlierRelease] {
         try Files.list(directory).filter { $0.hasSuffix(".json") }.sorted()
             .compactMap { try EarlierRelease("\(directory)/\($0)") }
-            .sorted { $0.manifest.sequence > $1.manifest.sequence }
+            .sorted { $1.manifest.version.precedes($0.manifest.version) }
     }
 
     /// Returns the newest release in a directory, of a given product or of the only product in it; nil if the directory has
@@ -68,12 +68,15 @@ struct EarlierRelease {
     ) throws -> (number: Int, reason: String) {
         let same = try all(in: directory).first { $0.manifest.product == product && $0.manifest.version == version }
         if let same { return (same.manifest.sequence, "that of \(same.path), which has the same version") }
-        guard let newest else { return (1, "the first release in the output directory") }
+        let last = try all(in: directory).filter { $0.manifest.product == product }.max {
+            $0.manifest.sequence < $1.manifest.sequence
+        }
+        guard let newest = last ?? newest else { return (1, "the first release in the output directory") }
         return (newest.manifest.sequence + 1, "one more than \(newest.path)")
     }
 
     /// Returns whether the other release is a later one of the same product.
     func precedes(_ release: Manifest) -> Bool {
-        manifest.product == release.product && manifest.sequence < release.sequence
+        manifest.product == release.product && manifest.version.precedes(release.version)
     }
 }

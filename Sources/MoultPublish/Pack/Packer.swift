@@ -201,7 +201,6 @@ package struct Packer {
         if options.name == nil, try hasDifferentOutput("\(stem).json", ready) {
             throw Self.refuseChange(of: "\(options.output)/\(stem).json")
         }
-        try warnOfSequence(manifest, except: "\(stem).json")
         try requireMigrations(manifest, except: "\(stem).json")
         let trials = try Trials(
             of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, by: options.tryInstall)
@@ -220,24 +219,6 @@ package struct Packer {
             changes: changes)
     }
 
-    /// Warns if stores would refuse to update between this release and one in the output directory.
-    private func warnOfSequence(_ manifest: Manifest, except name: String) throws {
-        let (version, sequence) = (manifest.version, manifest.sequence)
-        // The command replaces the release with this name.
-        let others = try EarlierRelease.all(in: options.output).filter { Files.name(of: $0.path) != name }
-        for old in others.map(\.manifest)
-        where old.product == manifest.product && !old.version.ranksWith(version) {
-            guard old.sequence == sequence || (old.sequence < sequence) != old.version.precedes(version) else {
-                continue
-            }
-            let (from, to) = old.version.precedes(version) ? (old.version, version) : (version, old.version)
-            return options.warn(
-                "release \(version) has sequence \(sequence), and \(old.version) in \(options.output) has \(old.sequence): "
-                    + "stores cannot update from \(from) to \(to), because the newer version must have the higher sequence"
-            )
-        }
-    }
-
     /// Throws if an earlier release has a migration that this one lacks: a store with a still earlier release would run only the
     /// later migrations, on a database for which they were not written.
     private func requireMigrations(_ manifest: Manifest, except name: String) throws {
@@ -247,7 +228,7 @@ package struct Packer {
         for old in earlier {
             // The stores that do not have the migrations of that release yet.
             let behind = earlier.map(\.manifest).first {
-                $0.sequence < old.manifest.sequence && manifest.requires.from?.contains($0.version) ?? true
+                $0.version.precedes(old.manifest.version) && manifest.requires.from?.contains($0.version) ?? true
             }
             guard let behind else { continue }
             for database in old.manifest.databases {

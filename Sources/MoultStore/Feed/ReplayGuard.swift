@@ -1,17 +1,14 @@
 internal import MoultBasics
 internal import MoultFiles
-package import StepKit
+internal import StepKit
 
-/// The newest feed and release that a store has seen, so that it does not accept older ones later:
-/// `.moult/feed/seen.json`. If the file is missing, the kept generations have the same information: each has its
-/// manifest, and the feed's serial in its seal.
+/// The newest feed that a store has seen, so that it does not accept an older one later: `.moult/feed/seen.json`. If the file is
+/// missing, the seals of the kept generations have the same information.
 package struct ReplayGuard: Equatable {
     /// The highest serial of a verified feed under the newest key list.
     package var serial = 0
     /// The number of that key list; 0 for the pinned keys, nil in records of earlier versions.
     package var keyList: Int?
-    /// The sequence of the newest installed release, unless the operator accepted an older one.
-    package var sequence = 0
     /// The last verified feed: its location, the server's tag for it, and its digest.
     package var url: String?
     package var tag: String?
@@ -25,11 +22,10 @@ package struct ReplayGuard: Equatable {
     package static func read(_ layout: StoreLayout) throws -> ReplayGuard {
         // A power failure may leave the file empty: then the record counts as missing.
         guard let bytes = try Files.read(path(layout), limit: 1 << 20),
-            let json = try? JSON(parsing: bytes, source: path(layout)), let serial = json["serial"]?.integer,
-            let sequence = json["sequence"]?.integer
+            let json = try? JSON(parsing: bytes, source: path(layout)), let serial = json["serial"]?.integer
         else { return try ofGenerations(layout) }
         return ReplayGuard(
-            serial: Int(serial), keyList: json["keys"]?.integer.map { Int($0) }, sequence: Int(sequence),
+            serial: Int(serial), keyList: json["keys"]?.integer.map { Int($0) },
             url: json["url"]?.string, tag: json["tag"]?.string,
             sha256: json["sha256"]?.string)
     }
@@ -38,9 +34,9 @@ package struct ReplayGuard: Equatable {
         var seen = ReplayGuard()
         for name in try Generation.names(layout) {
             // A generation that cannot be read is ignored; `verify` reports it.
-            guard let generation = try? Generation.load(name, in: layout) else { continue }
-            seen.sequence = max(seen.sequence, generation.manifest.sequence)
-            guard let seal = try? generation.seal(), let serial = seal.feedSerial else { continue }
+            guard let generation = try? Generation.load(name, in: layout), let seal = try? generation.seal(),
+                let serial = seal.feedSerial
+            else { continue }
             // With a newer key list, serials start again.
             if let list = seal.keys?.list, list > seen.keyList ?? 0 { (seen.serial, seen.keyList) = (0, list) }
             if seal.keys?.list ?? 0 == seen.keyList ?? 0 { seen.serial = max(seen.serial, serial) }
@@ -48,20 +44,10 @@ package struct ReplayGuard: Equatable {
         return seen
     }
 
-    /// Returns why a release must not be installed as a new one, although its version is newer than the installed one; nil if
-    /// it may be. Without this check, an attacker could present an older release as new after a rollback.
-    package func refusal(of sequence: Int, after installed: Int?, _ policy: Policy) -> String? {
-        guard !policy.takesOlder, sequence < self.sequence, let installed, installed < sequence else {
-            return nil
-        }
-        return "a release with sequence \(self.sequence) was already installed here"
-    }
-
     /// Replaces the record. `durable` syncs it, so that a power failure cannot make an old feed acceptable.
     package func write(_ layout: StoreLayout, durable: Bool) throws {
         let json = JSON.compact([
-            "seen": 1, "serial": .size(serial), "keys": keyList.map { .size($0) }, "sequence": .size(sequence),
-            "url": .optional(url),
+            "seen": 1, "serial": .size(serial), "keys": keyList.map { .size($0) }, "url": .optional(url),
             "tag": .optional(tag), "sha256": .optional(sha256),
         ])
         try Files.ensureDirectory(layout.feed)

@@ -60,6 +60,8 @@ package struct Seal: Sendable, Equatable {
 
     /// The key list in effect when the release was installed; nil without keys, and in seals of earlier versions.
     package var keys: KeyChain.Mark?
+    /// The IDs of the keys by whose signatures the release was trusted; nil without keys, and in seals of earlier versions.
+    package var signers: [String]?
 
     package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
 
@@ -86,6 +88,7 @@ package struct Seal: Sendable, Equatable {
                 }),
             "manifest": .optional(manifest), "transaction": .optional(transaction),
             "keys": keys.map { ["pinned": .string($0.pinned), "list": .size($0.list)] },
+            "signers": signers.map { .array($0.map { .string($0) }) },
         ])
     }
 
@@ -100,6 +103,7 @@ package struct Seal: Sendable, Equatable {
         keys = try fields.optionalObject("keys").map {
             KeyChain.Mark(pinned: try $0.string("pinned"), list: try $0.count("list"))
         }
+        signers = try fields.optionalStrings("signers")
         entries = try fields.objects("files").map { file in
             var entry = Entry(member: try file.string("member"), sealed: try SealedFacts(file))
             entry.isProvenByPublisher = try file.optionalString("proof") == "publisher"

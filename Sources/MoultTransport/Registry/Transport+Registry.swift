@@ -186,6 +186,41 @@ extension Transport {
         }
     }
 
+    /// Returns the tags of a repository; none if it does not exist. Some registries return all tags at once, others in pages.
+    package func tags(of repository: Repository) throws -> [String] {
+        var all: [String] = []
+        var known: Set<String> = []
+        while true {
+            let last = all.last.map { "&last=\($0)" } ?? ""
+            let new = try page(of: "tags/list?n=\(Self.tagsInPage)\(last)", repository).filter {
+                known.insert($0).inserted
+            }
+            all += new
+            if new.count < Self.tagsInPage { return all }
+        }
+    }
+
+    private static let tagsInPage = 1000
+
+    private func page(of path: String, _ repository: Repository) throws -> [String] {
+        let purpose = Purpose(repository: repository, writes: false)
+        let place = "the tags of \(repository)"
+        let bytes = try retryingSmallRequest { until -> [UInt8]? in
+            var request = WebRequest(url: repository.url(path))
+            request.purpose = "cannot get \(place)"
+            let sink = MemorySink(limit: 8 << 20, named: place)
+            let head = try ask(request, purpose, until: until, sink)
+            switch head.status {
+            case 200: return try sink.whole(head, Address(place))
+            case 404: return nil
+            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
+            }
+        }
+        guard let bytes else { return [] }
+        // The list is null for a repository without tags.
+        return try JSON(parsing: bytes, source: place)["tags"]?.array?.compactMap(\.string) ?? []
+    }
+
     /// Returns the artifact that a tag refers to, and its digest; nil if the registry does not have the tag.
     package func artifact(_ repository: Repository, _ tag: String) throws -> (artifact: Artifact, digest: String)? {
         let purpose = Purpose(repository: repository, writes: false)

@@ -17,6 +17,9 @@ package struct KeyList: Sendable, Equatable {
     /// The maximum number of lists, more than any publisher needs.
     package static let maxLists = 256
 
+    /// The number of days before the expiry of a list from which publishers and operators are warned.
+    package static let warningDays = 60
+
     package var product: String
     /// 1 for the list that replaces the keys pinned in stores, 2 for the next list, and so on.
     package var serial: Int

@@ -20,6 +20,15 @@ package struct KeyRoles: Sendable, Equatable {
     /// Creates roles with one set of keys for all of them, as in a store's settings and in key lists of format 1.
     package init(all keys: TrustedKeys) { self.init(root: keys, release: keys) }
 
+    /// The IDs of the keys that sign releases and feeds.
+    package var all: [String] {
+        var ids: [String] = []
+        for entry in release.entries + feed.entries where !ids.contains(entry.key.id.description) {
+            ids.append(entry.key.id.description)
+        }
+        return ids
+    }
+
     /// The keys that sign feeds.
     package var feed: TrustedKeys { timestamp ?? release }
 

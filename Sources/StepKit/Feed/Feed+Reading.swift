@@ -1,6 +1,8 @@
 internal import MoultBasics
 
 extension Feed {
+    fileprivate static let digestForm = "must be 64 hexadecimal digits in lower case"
+
     /// Reads a feed whose signature was verified; `source` names it in errors.
     package init(parsing bytes: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, now in
@@ -22,10 +24,15 @@ extension Feed {
         // Unknown fields of a newer feed are ignored, unless the feed lists them as critical.
         let critical = Set(try fields.critical())
         let created = try fields.optionalTime("created")
+        let previous = try fields.optionalStrings("previous") ?? []
+        if let index = previous.firstIndex(where: { !isDigest($0) }) {
+            throw fields.fail("previous[\(index)]", Self.digestForm)
+        }
         guard fields.json("releases") != nil else { throw fields.fail("releases", "is missing") }
         self.init(
             product: product, serial: serial, created: created, expires: expires,
             releases: try fields.objects("releases").map { try Release($0, critical: critical) }, keyList: keyList)
+        self.previous = previous
         try Self.refuse(critical, fields)
         try requireDistinct(fields)
     }
@@ -37,16 +44,12 @@ extension Feed {
             now: "Install a newer moult.")
     }
 
-    /// Throws if two releases have the same version or sequence.
+    /// Throws if two releases have the same version. Releases of several lines may have the same sequence.
     private func requireDistinct(_ fields: Fields) throws {
         var versions: Set<Version> = []
-        var sequences: Set<Int> = []
         for (index, release) in releases.enumerated() {
             guard versions.insert(release.version).inserted else {
                 throw fields.fail("releases[\(index)].version", "is listed twice: \(release.version)")
-            }
-            guard sequences.insert(release.sequence).inserted else {
-                throw fields.fail("releases[\(index)].sequence", "is listed twice: \(release.sequence)")
             }
         }
     }
@@ -88,9 +91,11 @@ extension Feed.File {
         let name = try fields.string("file")
         if let fault = PlainName.fault(name) { throw fields.fail("file", "\"\(name)\" \(fault)") }
         let sha256 = try fields.string("sha256")
-        guard sha256.utf8.count == 64,
-            sha256.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
-        else { throw fields.fail("sha256", "must be 64 hexadecimal digits in lower case") }
+        guard isDigest(sha256) else { throw fields.fail("sha256", Feed.digestForm) }
         self.init(name: name, size: try fields.count("size"), sha256: sha256)
     }
+}
+
+private func isDigest(_ text: String) -> Bool {
+    text.utf8.count == 64 && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
 }

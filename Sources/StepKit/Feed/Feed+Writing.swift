@@ -7,6 +7,7 @@ extension Feed {
             "feed": .size(Self.format), "product": .string(product), "serial": .size(serial),
             "keys": keyList.map { .size($0) }, "created": .optional(created?.description),
             "expires": .string(expires.description),
+            "previous": previous.isEmpty ? nil : .array(previous.map { .string($0) }),
             "releases": .array(releases.map(\.json)),
         ])
     }

@@ -21,6 +21,11 @@ package struct Feed: Sendable, Equatable {
     /// The number of the key list in effect when the feed was made; nil for the pinned keys, and in feeds of earlier
     /// versions.
     package var keyList: Int?
+    /// The SHA-256 of the feeds that this one follows, newest first, so that the next publisher finds a feed that another
+    /// publisher has overwritten.
+    package var previous: [String] = []
+    /// The maximum number of digests in `previous`.
+    package static let longestPast = 16
 
     /// The maximum by which a serial may exceed the last one under the same key list, so that an attacker with a stolen key
     /// cannot use up all numbers and lock out the publisher.

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func `creating a store from a feed that offers no release fails and leaves no store`() throws {
-        try scratch.must("moult publish -q public \(first) -k k.key")
+        try scratch.must("moult publish --allow-unsigned -q public \(first) -k k.key")
         try scratch.must("moult publish -q public --withdraw 1.0.0 --reason bad -k k.key")
         try refused("moult apply -q --create -s new --key k.pub public", 3, "1.0.0: it was withdrawn: bad")
     }
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `a feed can be specified by its file or by its directory`() throws {
-        try scratch.must("moult publish -q public \(first)")
+        try scratch.must("moult publish --allow-unsigned -q public \(first)")
         for (store, feed) in [("a", "public"), ("b", "public/feed.json")] {
             try scratch.must(
                 "moult init -q \(store) --product org.example.test --feed \(feed) && moult apply -q -s \(store)")

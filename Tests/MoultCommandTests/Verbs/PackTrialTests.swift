@@ -147,9 +147,9 @@ import Testing
         // Packed separately, each release is accepted.
         let packed = try scratch.moult("moult pack -q 1.json -o one && moult pack -q 2.json -o two")
         #expect(packed.status == 0, "\(packed)")
-        #expect(try scratch.moult("moult publish -q public one/food-1.0.0.json").status == 0)
+        #expect(try scratch.moult("moult publish --allow-unsigned -q public one/food-1.0.0.json").status == 0)
         let before = try Tree(scratch.path("public"), times: false)
-        let ended = try scratch.moult("moult publish public two/food-2.0.0.json")
+        let ended = try scratch.moult("moult publish --allow-unsigned public two/food-2.0.0.json")
         #expect(ended.status == 3 && ended.err.contains("cannot be installed over 1.0.0"), "\(ended.err)")
         #expect(try Tree(scratch.path("public"), times: false) == before)
     }
@@ -159,7 +159,7 @@ import Testing
         let manifest = try maker.make(
             "1.0.0", sequence: 1, [.reference("food", Self.food)],
             top: [.init("checks", [["on": "food", "sql": "selekt 1", "expect": "1"]])])
-        let ended = try scratch.moult("moult publish public \(manifest)")
+        let ended = try scratch.moult("moult publish --allow-unsigned public \(manifest)")
         #expect(ended.status == 3 && ended.err.contains("cannot be installed into an empty store"), "\(ended.err)")
         #expect(try Files.list(scratch.path("public")) == [])
     }
@@ -240,7 +240,7 @@ import Testing
             """
             moult pack -q draft.json -o rel && moult init -q store --product org.example.food && ls rel &&
             moult apply -q --store store rel/food-1.0.0_build.5.json && moult status --store store | head -1 &&
-            moult publish -q public rel/food-1.0.0_build.5.json
+            moult publish --allow-unsigned -q public rel/food-1.0.0_build.5.json
             """)
         #expect(ended.status == 0, "\(ended)")
         #expect(ended.out.hasPrefix("food-1.0.0_build.5.json\nfood-1.0.0_build.5.tar.zst\n"), "\(ended)")

@@ -195,6 +195,7 @@ enum SampleDocuments {
           "created": "2026-11-20T10:00:00Z",
           "expires": "2026-12-20T10:00:00Z",
           "critical": ["withdrawn"],
+          "previous": ["\(digest)"],
           "releases": [
             {
               "version": "2.1.0", "sequence": 41, "channel": "beta",

@@ -1,0 +1,77 @@
+internal import MoultBasics
+internal import MoultPublish
+internal import StepKit
+
+/// The output of `publish --dry-run`, and what `publish` shows at a terminal before it asks.
+struct PreviewReport: Report {
+    let preview: PublishPreview
+
+    func write(to page: inout Page) {
+        let from =
+            preview.serialBefore.map { "serial \($0) -> \(preview.serial)" } ?? "new feed, serial \(preview.serial)"
+        page.wrapped("\(preview.feed, .heading)  \(from), valid until \(preview.expires.text(for: page.terminal))")
+        for entry in preview.entries { page.wrapped(line(entry), indent: 2) }
+        for file in preview.patchesAdded { page.line("  \("+", .added) \(file)") }
+        for file in preview.patchesRemoved { page.line("  \("-", .removed) \(file)") }
+        if preview.entries.isEmpty, preview.patchesAdded.isEmpty, preview.patchesRemoved.isEmpty {
+            page.line("  \("=", .dim) no release changes")
+        }
+        if !preview.signedAgain.isEmpty {
+            page.wrapped(
+                "the new keys also sign \(preview.signedAgain.map(\.description).joined(separator: ", "))", indent: 2)
+        }
+        if let list = preview.keyList, let expires = preview.keysExpire {
+            page.line("  keys of \(list), valid until \(expires.text(for: page.terminal))")
+        }
+        for note in preview.takenIn { page.wrapped("taken in from a feed that was overwritten: \(note)", indent: 2) }
+        for warning in preview.warnings { page.wrapped("\("!", .warning) \(warning)", indent: 2) }
+    }
+
+    private func line(_ entry: PublishPreview.Entry) -> StyledText {
+        let (version, audience) = ("\(entry.release.version)", entry.release.audience)
+        return switch entry.change {
+        case .added: "\("+", .added) \(version) for \(audience)"
+        case .changed: "\("~", .changed) \(version) for \(audience), before \("\(entry.rolloutBefore ?? 0)") %"
+        case .withdrawn: "\("-", .removed) \(version) is withdrawn: \(entry.release.withdrawn ?? "")"
+        case .removed: "\("-", .removed) \(version) is no longer in the feed"
+        }
+    }
+
+    var json: JSON { preview.json }
+}
+
+extension PublishPreview {
+    var json: JSON {
+        .compact([
+            "feed": .string(feed), "serial": .size(serial), "serialBefore": serialBefore.map { .size($0) },
+            "expires": .string(expires.description), "keyList": .optional(keyList),
+            "keysExpire": .optional(keysExpire?.description),
+            "entries": .array(
+                entries.map { entry in
+                    .compact([
+                        "change": .string(entry.change.rawValue), "version": .string(entry.release.version.description),
+                        "channel": .string(entry.release.channel), "rollout": .size(entry.release.rollout),
+                        "rolloutBefore": entry.rolloutBefore.map { .size($0) },
+                        "app": .optional(entry.release.requires.app?.description),
+                        "withdrawn": .optional(entry.release.withdrawn),
+                    ])
+                }),
+            "patchesAdded": .array(patchesAdded.map { .string($0) }),
+            "patchesRemoved": .array(patchesRemoved.map { .string($0) }),
+            "signedAgain": .array(signedAgain.map { .string($0.description) }),
+            "takenIn": .array(takenIn.map { .string($0) }), "warnings": .array(warnings.map { .string($0) }),
+        ])
+    }
+}
+
+extension Feed.Release {
+    /// Whether every store gets the release.
+    var isForAll: Bool { rollout == 100 && channel == Self.defaultChannel && requires.app == nil }
+
+    /// The stores that get the release.
+    var audience: String {
+        let share = rollout == 100 ? "all machines" : "\(rollout) % of machines"
+        let app = requires.app.map { ", app \($0)" } ?? ""
+        return channel == Self.defaultChannel ? "\(share)\(app)" : "\(share) that follow \(channel)\(app)"
+    }
+}

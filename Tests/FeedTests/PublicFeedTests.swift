@@ -1,0 +1,190 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `moult publish --upload-with … --fetch-with …` reads the public feed before it replaces it: no publisher takes stores out of
+/// service or loses the releases of another one.
+@Suite struct PublicFeedTests {
+    private let bench: Bench
+
+    init() throws {
+        bench = try Bench()
+        try bench.key("a")
+        for number in 1...4 { try bench.release("\(number).0.0", sequence: number) }
+        // A store of objects, without and with conditions.
+        let up = "cp \"$MOULT_FILE\" \"away/$MOULT_NAME.$$\" && mv \"away/$MOULT_NAME.$$\" \"away/$MOULT_NAME\""
+        try Files.replace(
+            bench.path("up"), with: Array("[ ! -e before-$MOULT_NAME ] || . ./before-$MOULT_NAME\n\(up)\n".utf8))
+        let condition = """
+            if [ "$MOULT_NAME" = feed.json ]; then
+                exec 9> lock; flock 9
+                if [ -n "$MOULT_IF_NONE_MATCH" ]; then [ ! -e away/feed.json ] || exit 75; fi
+                if [ -n "$MOULT_IF_MATCH" ]; then [ "$MOULT_IF_MATCH" = "$(sha256sum < away/feed.json)" ] || exit 75; fi
+            fi
+            """
+        try Files.replace(bench.path("up-if"), with: Array("\(condition)\n\(up)\n".utf8))
+        let down = "cp \"away/$MOULT_NAME\" \"$MOULT_FILE\" && sha256sum < \"$MOULT_FILE\" > \"$MOULT_TAG_FILE\""
+        try Files.replace(bench.path("down"), with: Array(down.utf8))
+        try bench.must("mkdir away")
+    }
+
+    private func line(_ directory: String, _ rest: String = "", up: String = "up") -> String {
+        "moult publish -q \(directory) -k a.key --upload-with 'sh \(up)' --fetch-with 'sh down' \(rest)"
+    }
+
+    private func release(_ number: Int) -> String { "rel/test-\(number).0.0.json" }
+
+    private func publicFeed() throws -> (serial: Int?, versions: [String]) {
+        let bytes = try Files.read(bench.path("away/feed.json"), limit: 1 << 20) ?? []
+        let feed = try JSON(parsing: bytes, source: "feed")
+        return (
+            feed["serial"]?.integer.map { Int($0) }, feed["releases"]?.array?.compactMap { $0["version"]?.string } ?? []
+        )
+    }
+
+    private func follow() throws {
+        try bench.must("moult apply -q --create --key a.pub away && moult publish away --check --trust a.pub -q")
+    }
+
+    @Test func `a publisher on a fresh machine continues the public feed`() throws {
+        try bench.must(line("one", "\(release(1)) --new"))
+        for number in 2...3 { try bench.must(line("one", release(number))) }
+        try follow()
+        try bench.must(line("two", release(4)))
+        #expect(try publicFeed() == (4, ["1.0.0", "2.0.0", "3.0.0", "4.0.0"]))
+        try bench.must("moult apply -q")
+        #expect(try bench.installed() == "4.0.0")
+        try follow()
+    }
+
+    @Test func `a second publisher keeps the releases of the first one`() throws {
+        try bench.must(line("one", "\(release(1)) --new"))
+        try bench.must(line("two", release(2)))
+        try bench.must(line("one", release(3)))
+        try bench.must(line("two"))
+        #expect(try publicFeed() == (4, ["1.0.0", "2.0.0", "3.0.0"]))
+        try follow()
+    }
+
+    @Test func `the first feed at a place needs --new, and a later one refuses it`() throws {
+        #expect(
+            try bench.refusal(line("one", release(1)), status: 1) == """
+                moult: error: cannot read the public feed.json: the command failed: cp: cannot stat 'away/feed.json': No such file or directory
+                  Nothing was published. For the first feed at this place, add --new.
+
+                """)
+        #expect(try Files.list(bench.path("away")) == [])
+        try bench.must(line("one", "\(release(1)) --new"))
+        #expect(
+            try bench.refusal(line("two", "\(release(2)) --new"), status: 3) == """
+                moult: error: there is a public feed already: --new is for the first feed, and stores refuse one that starts again
+                  Publish without --new.
+
+                """)
+        #expect(try publicFeed() == (1, ["1.0.0"]))
+    }
+
+    @Test func `a serial that is not above the public one is refused`() throws {
+        try bench.must(line("one", "\(release(1)) --new --serial 22"))
+        #expect(
+            try bench.refusal(line("two", "--serial 22"), status: 3).contains(
+                "the current feed has serial 22, and stores accept only a higher one"))
+        #expect(try publicFeed() == (22, ["1.0.0"]))
+    }
+
+    @Test func `--upload-with needs --fetch-with`() throws {
+        let ended = try bench.run("moult publish one \(release(1)) -k a.key --upload-with 'sh up'")
+        #expect(
+            ended.status == 64
+                && ended.errors.contains("--upload-with needs --fetch-with COMMAND: the public feed is read"))
+    }
+
+    @Test func `a public feed that no known key has signed is not continued`() throws {
+        try bench.key("b")
+        try bench.must(line("one", "\(release(1)) --new"))
+        try bench.must(
+            "sed -i 's/\"serial\": 1/\"serial\": 9/' away/feed.json && rm away/feed.json*.minisig && moult sign -q away/feed.json -k b.key"
+        )
+        #expect(
+            try bench.refusal(line("two", release(2)), status: 3).contains(
+                "the feed at sh down is not signed with any of the specified keys"))
+        // The publisher's own copy replaces it.
+        let ended = try bench.run(line("one", release(2)).replacing(" -q", with: ""))
+        #expect(
+            ended.status == 0 && ended.errors.contains("the public feed is not signed with a key that stores trust now")
+        )
+        #expect(try publicFeed() == (2, ["1.0.0", "2.0.0"]))
+        try follow()
+    }
+
+    /// Between the request for the feed and its upload, another publisher replaces it.
+    @Test func `a race ends with 75, and the next publish has both releases`() throws {
+        try bench.must(line("one", "\(release(1)) --new"))
+        try bench.must(line("two"))
+        try Files.replace(
+            bench.path("before-test-2.0.0.json"),
+            with: Array("rm before-test-2.0.0.json; \(line("two", release(3)))".utf8))
+        #expect(
+            try bench.refusal(line("one", release(2)), status: 75) == """
+                moult: error: the public feed has changed: another publisher replaced it during this command
+                  Run the command again: it takes in the changes.
+
+                """)
+        #expect(try publicFeed() == (3, ["1.0.0", "3.0.0"]))
+        let again = try bench.run(line("one", release(2)))
+        #expect(again.status == 0, "\(again.errors)")
+        #expect(try publicFeed() == (4, ["1.0.0", "2.0.0", "3.0.0"]))
+        try follow()
+    }
+
+    /// The other publisher overwrites the feed after this one has checked it for the last time.
+    @Test func `what another publisher has overwritten is taken in and named`() throws {
+        try bench.must(line("one", "\(release(1)) --new"))
+        try bench.must("cp -r one two; cp -r away before")
+        try bench.must(line("one", release(2)))
+        // The second publisher has seen the feed from before that.
+        try bench.must("cp -r away after; cp before/feed.json* away")
+        try bench.must(line("two", release(3)))
+        #expect(try publicFeed() == (2, ["1.0.0", "3.0.0"]))
+        let ended = try bench.run(line("one").replacing(" -q", with: ""))
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(
+            ended.errors == "moult: warning: taken in from a feed that was overwritten: added 2.0.0\n",
+            "\(ended.errors)")
+        #expect(try publicFeed() == (3, ["1.0.0", "2.0.0", "3.0.0"]))
+        try follow()
+        // It is taken in only once.
+        #expect(try bench.run(line("one").replacing(" -q", with: "")).errors == "")
+    }
+
+    @Test(arguments: ["up", "up-if"])
+    func `of ten publishers at the same moment, none loses a release with exit status 0`(up: String) throws {
+        try bench.must(line("one", "\(release(1)) --new"))
+        for number in 2...9 { try bench.release("1.0.\(number)", sequence: number) }
+        let commands = (2...9).map { number in
+            "(\(line("m\(number)", "rel/test-1.0.\(number).json", up: up)); echo \(number) $?) &"
+        }
+        let ended = try bench.run(commands.joined(separator: "\n") + "\nwait")
+        let done = ended.output.split(separator: "\n").filter { $0.hasSuffix(" 0") }.map { "1.0.\($0.dropLast(2))" }
+        let statuses = Set(ended.output.split(separator: "\n").map { $0.split(separator: " ").last ?? "" })
+        #expect(statuses.isSubset(of: ["0", "75"]) && statuses.contains("0"), "\(ended.output)\(ended.errors)")
+        // With conditions nothing is overwritten; without, the publisher that was overwritten finds it.
+        for version in done where up == "up" {
+            let number = version.split(separator: ".").last ?? ""
+            if try !publicFeed().versions.contains(version) { try bench.must(line("m\(number)")) }
+        }
+        #expect(try Set(publicFeed().versions).isSuperset(of: done), "\(done)")
+        try follow()
+    }
+
+    @Test func `--wait waits for another publisher in the same directory`() throws {
+        try bench.must("moult publish -q public \(release(1)) -k a.key")
+        let ended = try bench.run(
+            """
+            flock public/.moult-lock sh -c 'touch held; sleep 1' & until [ -e held ]; do sleep 0.01; done
+            moult publish -q public -k a.key; echo $?; moult publish -q public -k a.key --wait 60; echo $?; wait
+            """)
+        #expect(ended.output == "75\n0\n", "\(ended.errors)")
+    }
+}
