@@ -30,8 +30,7 @@ import Testing
         #expect(
             try bench.refusal("moult publish public -k a.key", status: 3)
                 == """
-                moult: error: key \(try bench.id("a")) is not allowed to publish: keys-1.json does not have this key, and stores trust only the \
-                keys of that list
+                moult: error: key \(try bench.id("a")) is not trusted any more: keys-1.json has replaced it, and stores refuse its signatures
                   Use a key of the list with --key FILE: \(try bench.id("b"))
 
                 """)

@@ -78,7 +78,7 @@ import Testing
         try bench.must(line("one", "\(release(1)) --new"))
         #expect(
             try bench.refusal(line("two", "\(release(2)) --new"), status: 3) == """
-                moult: error: there is a public feed already: --new is for the first feed, and stores refuse one that starts again
+                moult: error: a feed is already public: --new is for the first feed, and stores refuse one that starts again
                   Publish without --new.
 
                 """)

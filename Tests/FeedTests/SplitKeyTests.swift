@@ -243,7 +243,8 @@ import Testing
         #expect(
             try bench.refusal("moult publish public -k online.key", status: 3)
                 == "moult: error: the key list keys-2.json has expired: it was valid until 2026-01-01T00:00:00Z, and stores refuse all files signed under it\n"
-                + "  Create the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.\n")
+                + "  Publish the next list with --trust keys/keys-3.json. To create it: moult trust keys --key ROOT.key\n"
+        )
         let status = try bench.run("moult status --nagios")
         #expect(status.status == 1)
         #expect(status.output.contains("the key list keys-2.json expired at 2026-01-01T00:00:00Z"), "\(status.output)")
@@ -301,7 +302,7 @@ import Testing
         #expect(
             try refusal("-k online.key -k root.key")
                 == "moult: error: key \(try bench.id("root")) is not allowed to publish: it is a root key, which signs key lists only\n"
-                + "  Use a key of the list with --key FILE, or create a list with this key: moult trust DIRECTORY --release KEY.pub --key ROOT.key\n"
+                + "  Use a key of the list with --key FILE, or create a list with this key: moult trust keys --release KEY.pub --key ROOT.key\n"
         )
         #expect(
             try refusal("-k online.key -k new.key").contains(

@@ -94,12 +94,12 @@ import Testing
         #expect(try bench.must("moult status --json").contains("\"trusted\":[\"\(release)\",\"\(online)\"]"))
     }
 
-    @Test func `a key that a list has replaced is told so`() throws {
+    @Test func `the error for a replaced key names the list that replaced it`() throws {
         try recover()
         for key in ["release", "online"] {
             #expect(
                 try bench.refusal("moult publish public -k \(key).key", status: 3) == """
-                    moult: error: key \(try bench.id(key)) is no longer trusted: keys-2.json has replaced it, and stores refuse its signatures
+                    moult: error: key \(try bench.id(key)) is not trusted any more: keys-2.json has replaced it, and stores refuse its signatures
                       Use a key of the list with --key FILE: \(try bench.id("online-2"))
 
                     """)

@@ -27,7 +27,7 @@ struct Requirements {
                 range.contains(moult), "moult \(range)", "this is moult \(moult)",
                 "Install a matching version of moult.")
         }
-        // A release that the publisher has not made is no base, and the publisher's requirements do not concern it.
+        // The requirements concern the publisher's own releases, and not one that a thief has signed.
         if let range = requires.from, let installed = context.installed?.version, !context.policy.replacesRevoked {
             try require(
                 range.contains(installed), "an installed version \(range)", "\(installed) is installed",

@@ -33,7 +33,7 @@ struct PreviewReport: Report {
         case .added: "\("+", .added) \(version) for \(audience)"
         case .changed: "\("~", .changed) \(version) for \(audience), before \("\(entry.rolloutBefore ?? 0)") %"
         case .withdrawn: "\("-", .removed) \(version) is withdrawn: \(entry.release.withdrawn ?? "")"
-        case .removed: "\("-", .removed) \(version) is no longer in the feed"
+        case .removed: "\("-", .removed) \(version) leaves the feed"
         }
     }
 

@@ -93,7 +93,7 @@ package struct Pipeline {
         try preparation.context.progress(.init("make the files read-only", done: 0, total: 0))
         var signers = prepared.incoming.provenance.signers?.map(\.description)
         if prepared.incoming.provenance == .kept {
-            // A damaged seal names nobody.
+            // A damaged seal has no signers.
             signers = (try? prepared.store.generation(plan.to.generation).seal())?.signers
         }
         try GenerationSealer(

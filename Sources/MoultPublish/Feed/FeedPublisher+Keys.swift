@@ -38,7 +38,7 @@ extension FeedPublisher {
         for key in options.keys.map(\.publicKey)
         where !trusted.contains(key) && (earlier + pinned).contains(key.id) {
             throw refusal(
-                "key \(key.id) is no longer trusted",
+                "key \(key.id) is not trusted any more",
                 "\(KeyList.fileName(list.serial)) has replaced it, and stores refuse its signatures",
                 "Use a key of the list with --key FILE: \(list.roles.feed.ids)")
         }
@@ -155,7 +155,7 @@ extension FeedPublisher {
             throw refusal(
                 "\(KeyList.fileName(list.serial)) has keys for each role",
                 "a public key alone does not show which role it is for",
-                "Create the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust KEYS.json"
+                "Publish the next list with --trust keys/\(KeyList.fileName(list.serial + 1)). To create it: moult trust keys --key ROOT.key"
             )
         }
         let next = KeyList(

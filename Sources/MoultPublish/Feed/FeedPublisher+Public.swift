@@ -16,7 +16,7 @@ struct Predecessor {
     /// Nil for the first feed.
     var current: SignedFeed?
     var lost: [LostFeed] = []
-    /// The public feed; nil if there is none, or if the directory itself is public.
+    /// The public feed; nil if none was found, or if the directory itself is public.
     var found: SignedFeed?
     /// The digests of manifests whose bundles and patches are public, and need not be in the directory.
     var elsewhere: Set<String> = []
@@ -79,7 +79,7 @@ extension FeedPublisher {
     private func publicFeed(_ place: PublicPlace, _ keys: [PublicKey]) throws -> SignedFeed? {
         let found: SignedFeed?
         do { found = try place.feed(for: keys) } catch {
-            // The publisher says that there is no feed, and most programs fail for a missing file.
+            // With --new the feed is expected to be missing, and most programs fail for a missing file.
             if options.isNew { return nil }
             throw error
         }
@@ -87,13 +87,13 @@ extension FeedPublisher {
             guard options.isNew, !options.changesKeys else { return found }
             if let own = try directory.feedBytes(), try SHA256.digest(of: own).hex == found.digest { return found }
             throw refusal(
-                "there is a public feed already",
+                "a feed is already public",
                 "--new is for the first feed, and stores refuse one that starts again",
                 "Publish without --new.")
         }
         if options.isNew { return nil }
         throw refusal(
-            "there is no public feed", "stores that have seen a feed refuse one that starts again",
+            "no public feed was found", "stores that have seen a feed refuse one that starts again",
             "Check the command or URL of --fetch-with. For the first feed at this place, add --new.")
     }
 
@@ -179,7 +179,7 @@ extension FeedPublisher {
             guard let base = try EarlierRelease(path), let bundle = base.manifest.bundle,
                 try Files.facts(directory.file(bundle.file)) == nil
             else { continue }
-            // A bundle that was removed on purpose is no reason to stop.
+            // The publisher may have removed a bundle on purpose.
             try? place.download(bundle.file, sha256: bundle.sha256, size: bundle.size, to: directory.file(bundle.file))
         }
     }

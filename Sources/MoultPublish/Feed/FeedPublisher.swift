@@ -212,7 +212,7 @@ package struct FeedPublisher {
         }
     }
 
-    /// Returns the next feed. `other` is the highest serial of a feed that was public besides the previous one.
+    /// Returns the next feed. `other` is the highest serial of a feed that was public in addition to the previous one.
     private func renewed(_ before: Feed?, above other: Int, _ product: String, list: KeyList?) throws -> Feed {
         let keyList = list?.serial
         // With a new key list, serials may start again.

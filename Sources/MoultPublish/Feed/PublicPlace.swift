@@ -126,7 +126,7 @@ struct SignedFeed {
 }
 
 extension PublicPlace {
-    /// Returns the public feed with the signatures by these keys; nil if there is none. Nothing is verified yet.
+    /// Returns the public feed with the signatures by these keys; nil if the place has none. Nothing is verified yet.
     func feed(for keys: [PublicKey]) throws -> SignedFeed? {
         guard let file = try read(Feed.fileName, limit: Feed.largest) else { return nil }
         var feed = try SignedFeed(file.bytes, signatures: [], tag: file.tag)

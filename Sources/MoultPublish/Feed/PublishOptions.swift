@@ -69,7 +69,7 @@ package struct PublishReport: Sendable {
     package let dropped: [Version]
     /// The files that the publisher's command has copied.
     package let uploaded: [String]
-    /// What was taken in from feeds that another publisher had overwritten.
+    /// The changes that were taken in from feeds that another publisher had overwritten.
     package internal(set) var takenIn: [String] = []
     package internal(set) var warnings: [String] = []
     package internal(set) var preview: PublishPreview?

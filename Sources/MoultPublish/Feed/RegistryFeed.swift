@@ -35,6 +35,7 @@ package struct RegistryFeed {
             try copy.pullReleases(signaturesOf: { release in
                 options.changesKeys || releases.contains { $0.manifest.version.ranksWith(release.version) }
             })
+            try requireFiles(copy, except: releases.map(\.manifest.version), withdrawing: options)
             if options.tryInstall != nil { for release in releases { try copy.pullBases(of: release) } }
             var report = try FeedPublisher(
                 scratch.path, options, lacksBundles: true, lost: lost
@@ -61,6 +62,29 @@ package struct RegistryFeed {
         var report = report
         (report.serial, report.expires, report.takenIn) = (next.serial, next.expires, report.takenIn + next.takenIn)
         return report
+    }
+
+    /// Throws if the registry has lost a bundle or a patch that the feed lists: a new signature must not endorse such a feed.
+    private func requireFiles(
+        _ copy: RegistryCopy, except new: [Version], withdrawing options: PublishOptions
+    ) throws {
+        let withdrawn = options.changes.compactMap { if case .withdraw(let version, _) = $0 { version } else { nil } }
+        let directory = FeedDirectory(path: copy.path)
+        for release in try directory.feed()?.feed.releases ?? []
+        where release.withdrawn == nil && !(new + withdrawn).contains(where: { $0.ranksWith(release.version) }) {
+            guard let manifest = try directory.manifest(of: release) else { continue }
+            let listed = Set(release.patches.map(\.file))
+            let files =
+                (manifest.bundle.map { [($0.file, $0.sha256)] } ?? [])
+                + manifest.patches.filter { listed.contains($0.file) }.map { ($0.file, $0.sha256) }
+            for (name, sha256) in files where try !transport.has(sha256, in: repository, named: "\(repository)/\(name)")
+            {
+                throw MoultError(
+                    .publishing, .refused, what: "the feed at \(repository) cannot be renewed",
+                    why: "it lists \(name), which the registry does not have",
+                    now: "Publish release \(release.version) again from its manifest, or withdraw it with --withdraw.")
+            }
+        }
     }
 
     /// Throws if the tag of the feed seems to have been deleted, or if `--new` would start a feed again.

@@ -43,7 +43,7 @@ struct SigningKeys {
                             : "\(KeyList.fileName(list.serial)) has this key neither as a release key nor as a timestamp key",
                     now: list.isPlain
                         ? "Use a key of the list with --key FILE: \(list.roles.feed.ids)"
-                        : "Use a key of the list with --key FILE, or create a list with this key: moult trust DIRECTORY --release KEY.pub --key ROOT.key"
+                        : "Use a key of the list with --key FILE, or create a list with this key: moult trust keys --release KEY.pub --key ROOT.key"
                 )
             }
             if signsFeed || !signsReleases { feed.append(key) }
@@ -62,7 +62,9 @@ struct SigningKeys {
             throw MoultError(
                 .publishing, .refused, what: "the key list \(KeyList.fileName(list.serial)) has expired",
                 why: "it was valid until \(expires), and stores refuse all files signed under it",
-                now: "Create the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.")
+                now:
+                    "Publish the next list with --trust keys/\(KeyList.fileName(list.serial + 1)). To create it: moult trust keys --key ROOT.key"
+            )
         }
         let role = list.roles.isSplit ? "timestamp" : "release"
         try verify(bytes, named: name, by: list.roles.feed, role, what: "the feed", signatures)

@@ -82,7 +82,8 @@ struct KeyDirectory {
                 why: "its serial is \(list.serial), and the next key list is \(KeyList.fileName(serial))",
                 now: isThere
                     ? "Publish the lists in order, starting with: moult publish DIRECTORY --trust \(shellLine([first])) --key FILE"
-                    : "Create the next list with: moult trust DIRECTORY --key ROOT.key")
+                    : "Create the next list with: \(shellLine(["moult", "trust", Files.directory(of: path)])) --key ROOT.key"
+            )
         }
         let find = { (name: String) in try Files.read(name, limit: 1 << 14) }
         if let before {

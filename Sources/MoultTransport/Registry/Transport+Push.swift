@@ -92,6 +92,21 @@ extension Transport {
         }
     }
 
+    /// Returns whether the registry has a blob with this digest.
+    package func has(_ sha256: String, in repository: Repository, named name: String) throws -> Bool {
+        let purpose = Purpose(repository: repository, writes: false)
+        return try retryingSmallRequest { until in
+            var request = WebRequest(url: repository.url("blobs/sha256:\(sha256)"), method: .head)
+            request.purpose = "cannot get \(name)"
+            let head = try ask(request, purpose, until: until, IgnoredBody())
+            switch head.status {
+            case 200: return true
+            case 404: return false
+            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
+            }
+        }
+    }
+
     private func isStored(_ upload: Upload) throws -> Bool {
         try retryingSmallRequest { until in
             var request = WebRequest(url: upload.repository.url("blobs/\(upload.digest)"), method: .head)

@@ -243,7 +243,7 @@ final class FeedModel {
             let manifest = try makeRelease(1, patch, app: false, version: "1.9.\(patch)")
             racing = ["1.9.\(patch)"]
             try publish(machine, atFile: (patch % 4, { [self] in try publish(1 - machine, [manifest]) }))
-            // What was overwritten is found by the machine that has made it.
+            // The machine that made the overwritten feed finds it.
             let isDone = try publishedBy(1 - machine, "1.9.\(patch)")
             try publish(1 - machine)
             racing = []
