@@ -134,9 +134,7 @@ import Testing
         try release(spoilt: "os.replace('slow.db', work + '/food.db')")
         let ended = try harmless("ulimit -S -t 1; moult plan --deep rel/test-2.0.0.json")
         #expect(ended.status == 3)
-        #expect(
-            ended.errors.contains(
-                "the process that reads the databases took more CPU time than legitimate databases of that size need"))
+        #expect(ended.errors.contains("food.db cannot be checked: the check took more than"), "\(ended)")
     }
 
     /// The advice names the file of the user, not the unpacked file.
@@ -147,13 +145,15 @@ import Testing
         #expect(
             ended.errors.hasPrefix("moult: error: the database food of rel/test-2.0.0.json is damaged: "), "\(ended)")
         #expect(ended.errors.hasSuffix("To see the findings: moult inspect rel/test-2.0.0.json\n"), "\(ended)")
-        #expect(try harmless("moult plan --deep rel/test-2.0.0.json").errors.contains("is damaged: "))
+        let (deep, applied) = (
+            try harmless("moult plan --deep rel/test-2.0.0.json"), try run("moult apply rel/test-2.0.0.json")
+        )
+        #expect(deep.status == applied.status && deep.errors == applied.errors, "\(deep) \(applied)")
     }
 
     /// SQLite crashes. Here, a signal ends the process when the process confines itself.
-    @Test(arguments: ["inspect good.db", "diff good.db bomb.db", "plan --deep rel/test-2.0.0.json"])
+    @Test(arguments: ["inspect good.db", "diff good.db bomb.db"])
     func `a crash of SQLite in a read-only verb is reported as a refusal`(verb: String) throws {
-        if verb.hasPrefix("plan") { try release(spoilt: "") }
         let wrapper = "strace -f -qq -o trace -e trace=prctl -e inject=prctl:signal=SEGV"
         let ended = try harmless("\(wrapper) moult \(verb)")
         #expect(ended.status == 3, "\(ended.errors)")

@@ -2,8 +2,9 @@
 import glob, json, os, shutil, sqlite3, subprocess
 
 from data import EMPTY, SCRIPT, database, evolve, larger, make_empty, pack, script
-from measure import Race, Side, compare, is_wanted, large, middle, moult, options, rounds, runs_for, shell, size, sizes, small, work
+from measure import Race, Side, compare, figure, is_wanted, large, middle, moult, options, rounds, runs_for, shell, size, sizes, small, work
 from peers import peers
+from harness import releases
 
 LEVEL = 12
 
@@ -123,6 +124,45 @@ def plans():
         if is_wanted(job):
             manifest = f"m{megabytes}/out{LEVEL}/bench-1.0.0.json"
             Race(job, [Side("moult", f"{moult} plan {manifest} --store store", EMPTY)]).alone("moult", 20)
+
+
+def plans_of_many():
+    """Compares plans with the update of many shared databases of 1 MB: a plan reads no bundle, and a deep plan is an update without the
+    decision."""
+    races = {}
+    for count in (4, 48) if options.quick else (4, 16, 48):
+        job = f"{count} shared databases"
+        if not is_wanted(f"plan, {job}"):
+            continue
+        directory = f"many{count}"
+        os.makedirs(f"{work}/{directory}")
+        manifests = []
+        for number in (1, 2):
+            databases = {}
+            for index in range(count):
+                file = f"{number}-{index}.db"
+                connection = sqlite3.connect(f"{work}/{directory}/{file}", isolation_level=None)
+                connection.executescript(f"""PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;
+                    CREATE TABLE item{index}(id INTEGER PRIMARY KEY, text, own DEFAULT 0);
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9500)
+                    INSERT INTO item{index} SELECT i, printf('row %d of release {number}%80c', i, 'x'), 0 FROM n;""")
+                connection.close()
+                databases[f"db{index}"] = {"kind": "shared", "source": file, "attach": {"group": f"g{index // 9}"},
+                                           "preserve": [{"table": f"item{index}", "where": "own = 1"}]}
+            draft = releases.draft("org.example.bench", f"{number}.0.0", number, databases)
+            manifests.append(releases.pack(moult, f"{work}/{directory}", draft, "out", level=1, name=f"draft-{number}.json"))
+        first, second = manifests
+        shell(f"{moult} init -q {directory}/store --product org.example.bench")
+        ground = f"{moult} apply -q --follow match {first} --store {directory}/store"
+        races[count] = race = Race(job, [
+            Side("apply", f"{moult} apply -q {second} --store {directory}/store", ground),
+            Side("plan", f"{moult} plan {second} --store {directory}/store", ground),
+            Side("plan --deep", f"{moult} plan --deep {second} --store {directory}/store", ground)])
+        race.row("plan", "apply", cpu_most=0.1, job=f"plan, {job}")
+        race.row("plan --deep", "apply", cpu_most=1.1, job=f"plan --deep, {job}")
+    if 48 in races and 4 in races:
+        figure("plan --deep, 48 databases against 4, µs of CPU", "4 databases", *(
+            round(races[count].median["plan --deep"][1] * 1e6) for count in (48, 4)), 13)
 
 
 def in_place():

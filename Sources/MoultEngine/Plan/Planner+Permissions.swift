@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultStore
