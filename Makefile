@@ -1,5 +1,5 @@
 # The targets of this project. `make demo` demonstrates moult and `make test` tests it.
-.PHONY: lint install put put-reader artifactbundle deb clean
+.PHONY: lint install put put-reader artifactbundle deb clean histories
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -226,6 +226,13 @@ STORIES ?= 2000
 SEED ?= 1
 ledger: ledger-packages release
 	scripts/ledger/run .build/release/moult --stories $(STORIES) --seed $(SEED) --save .build/ledger
+
+# Runs random histories of a feed, its publishers, thieves and stores (Tests/FeedTests/Model), as many as HISTORIES says: each takes
+# about a second.
+HISTORIES ?= 0-5000
+histories:
+	swift build --build-tests $(DEBUG_FLAGS)
+	MOULT_HISTORIES=$(HISTORIES) MOULT_CASES=all scripts/test --only FeedTests.FeedModelTests --limit 20000
 
 # Searches for each known failure, and fails if one is gone: see scripts/harness/known-failures. Then installs 50 releases in each
 # journal mode beside apps that set WAL mode when they connect, and fails if an acknowledged row is lost.

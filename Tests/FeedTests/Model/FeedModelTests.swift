@@ -1,4 +1,5 @@
 import MoultFiles
+import MoultLibc
 import TestSupport
 import Testing
 
@@ -8,6 +9,13 @@ import Testing
 /// Every store reaches the newest release that is offered to it, no release that was published is lost, no older feed is
 /// accepted, and a store that followed a thief returns with the first feed under new keys.
 @Suite struct FeedModelTests {
+    /// The numbers of the histories: 500, of which `make test` tries some, or those in MOULT_HISTORIES (`make histories`).
+    private static let seeds: [Int] = {
+        let bounds =
+            getenv("MOULT_HISTORIES").map { String(cString: $0).split(separator: "-").compactMap { Int($0) } } ?? []
+        return Array(bounds.count == 2 ? bounds[0]..<bounds[1] : 0..<500)
+    }()
+
     private static func history(_ seed: Int) -> [FeedModel.Step] {
         var random = SeededRandom(seed &* 7919)
         var steps: [FeedModel.Step] = []
@@ -64,7 +72,7 @@ import Testing
         return steps
     }
 
-    @Test(.tags(.sampled), arguments: (0..<5000).sampled(25))
+    @Test(.tags(.sampled), arguments: seeds.sampled(25))
     func `a random history keeps the rules of a feed`(seed: Int) {
         let steps = Self.history(seed)
         guard Self.fault(steps, seed) != nil else { return }
