@@ -54,6 +54,52 @@ import Testing
         #expect(found.contains { $0.hasPrefix("undo: a line: after undoing the change, ") }, "\(found)")
     }
 
+    private static let granted = "$(printf '%s' \"$message\" | sed 's/.*\"writable\":\\[\"\\([^\"]*\\)\".*/\\1/')"
+
+    /// Returns a step that writes one file, with these shell commands to apply and to undo that.
+    private func writing(apply: String, undo: String) throws -> [String] {
+        let plan =
+            #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"a line","with":{"writes":["'"\#(Self.granted)"'"]}}}]}'"#
+        let result = "echo '{\"reply\":\"result\"}'"
+        return try failures(
+            Programs.shell(
+                scratch, plan: plan, apply: "d=\(Self.granted); \(apply); \(result)",
+                undo: "d=\(Self.granted); \(undo); \(result)"))
+    }
+
+    @Test func `the kit rejects a step whose undo deletes a file that was there before`() throws {
+        let found = try writing(apply: "echo new > $d/hook", undo: "rm -f $d/hook")
+        #expect(
+            found.contains {
+                $0.hasPrefix("undo with existing files: a line: after undoing the change, ")
+                    && $0.contains("/hook does not have")
+            }, "\(found)")
+        #expect(!found.contains { $0.hasPrefix("undo: ") }, "\(found)")
+    }
+
+    @Test func `the kit rejects a step whose undo restores a file with another mode`() throws {
+        let found = try writing(
+            apply:
+                "[ -e $d/old ] || [ ! -e $d/hook ] || cp $d/hook $d/old; echo new > $d/next; chmod 600 $d/next; mv $d/next $d/hook",
+            undo: "rm -f $d/hook; [ ! -e $d/old ] || { cat $d/old > $d/hook; chmod 600 $d/hook; rm $d/old; }")
+        #expect(found.contains { $0.hasPrefix("undo with existing files: a line: ") }, "\(found)")
+    }
+
+    @Test func `the kit accepts a step that restores or refuses a file that was there before`() throws {
+        let keeps = try writing(
+            apply:
+                "[ -e $d/old ] || [ ! -e $d/hook ] || [ \"$(cat $d/hook)\" = new ] || mv $d/hook $d/old; echo new > $d/hook",
+            undo:
+                "[ ! -e $d/old ] && [ \"$(cat $d/hook 2> /dev/null)\" = new ] && rm $d/hook; [ ! -e $d/old ] || mv $d/old $d/hook"
+        )
+        #expect(keeps == [])
+        let refuses = try writing(
+            apply:
+                "[ ! -e $d/hook ] || [ \"$(cat $d/hook)\" = new ] || { echo '{\"reply\":\"error\",\"message\":\"hook exists\"}'; exit 1; }; echo new > $d/hook",
+            undo: "[ \"$(cat $d/hook 2> /dev/null)\" != new ] || rm $d/hook")
+        #expect(refuses == [])
+    }
+
     /// A step in Swift with a change that it cannot apply.
     private struct Idle: Step {
         let name = "acme.idle"

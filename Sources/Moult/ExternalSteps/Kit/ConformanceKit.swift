@@ -64,13 +64,25 @@ final class StepTestBench {
     let layout: StoreLayout
     let report: (ConformanceKit.Check) -> Void
     private(set) var checks: [ConformanceKit.Check] = []
+    /// The round of the checks.
+    private(set) var round = Round.empty
+
+    /// The changes are checked in a granted directory that is empty, and then in one with files at the paths that they create.
+    enum Round: String {
+        case empty = "trial"
+        case occupied = "trial-2"
+
+        /// Added to the names of checks.
+        var suffix: String { self == .empty ? "" : " with existing files" }
+    }
 
     init(options: ConformanceKit.Options, directory: String, report: @escaping (ConformanceKit.Check) -> Void) throws {
         (self.options, self.directory, self.report) = (options, directory, report)
         layout = try StoreLayout(root: "\(directory)/store")
     }
 
-    var staging: String { layout.transaction("trial") }
+    /// A step may name its files after the transaction, so each round is one.
+    var staging: String { layout.transaction(round.rawValue) }
     var generation: String { "\(staging)/generation" }
     var granted: String { "\(directory)/granted" }
 
@@ -105,15 +117,27 @@ final class StepTestBench {
     }
 
     func makeStore() throws {
-        for path in [layout.root, layout.hidden, layout.generations, layout.transactions, staging, generation, granted]
-        {
+        for path in [layout.root, layout.hidden, layout.generations, layout.transactions, staging, granted] {
             try Files.makeDirectory(path)
         }
         try Files.writeNew(
             Array("{ \"moult\": 1, \"product\": \"org.example.trial\" }\n".utf8), to: layout.settings)
-        for database in options.databases {
-            try Files.copy(database.path, to: "\(generation)/\(database.name).db", mode: 0o600)
+        try restage()
+    }
+
+    /// Begins the round in which files of another program are at the paths of files that the step has created. Returns false if it
+    /// has created none.
+    func occupy() throws -> Bool {
+        let created = try Footprint([granted]).entries.filter { $0.value.kind != .directory }.keys
+        if created.isEmpty { return false }
+        for path in created {
+            try Files.remove(path)
+            try Files.writeNew(Array("a file of another program\n".utf8), to: path, mode: 0o640)
         }
+        round = .occupied
+        try Files.makeDirectory(staging)
+        try restage()
+        return true
     }
 
     /// Stages every sample database again in its original state.
@@ -166,11 +190,19 @@ final class StepTestBench {
         value.split(separator: token, omittingEmptySubsequences: false).joined(separator: text)
     }
 
-    /// Returns the kind and the digest of each file in the granted directory, by path.
+    /// Returns the kind, owner, mode and content of each file in the granted directory and in the store, by path, except in the
+    /// transactions, whose files are removed at the end.
     func content() throws -> [String: String] {
-        try Footprint([granted]).entries.reduce(into: [:]) { found, entry in
-            let digest = entry.value.kind == .file ? try SHA256.digest(ofFileAt: entry.key).hex : ""
-            found[entry.key] = "\(entry.value.kind) \(digest)"
+        try Footprint([granted, layout.root]).entries.reduce(into: [:]) { found, entry in
+            let (path, facts) = (entry.key, entry.value)
+            if path == layout.transactions || path.isBelow(layout.transactions) { return }
+            let content =
+                switch facts.kind {
+                case .file: try SHA256.digest(ofFileAt: path).hex
+                case .link: try Files.target(ofLink: path) ?? ""
+                case .directory, .other: ""
+                }
+            found[path] = "\(facts.kind) \(facts.owner):\(facts.group) \(String(facts.mode, radix: 8)) \(content)"
         }
     }
 }

@@ -6,7 +6,7 @@ extension StepTestBench {
     /// Applies one effect twice and undoes it twice, then kills the step at each point of an application and checks that the
     /// next message still works, and finally cancels the step.
     func apply(_ step: ExternalStep, _ effect: Effect, _ plan: PlanContext) {
-        let name = { (what: String) in "\(what): \(effect.text)" }
+        let name = { [round] (what: String) in "\(what)\(round.suffix): \(effect.text)" }
         let intents = TrialIntents()
         func run(_ message: String, _ adjust: @escaping (inout StepConversation) -> Void = { _ in }) throws {
             let context = ApplyContext(plan: plan, staging: staging, intents: intents)
@@ -23,15 +23,23 @@ extension StepTestBench {
             return nil
         }
         var count = 0
+        var isRefused = false
         guard
             check(
                 name("apply"),
                 {
-                    try run("apply")
+                    do { try run("apply") } catch let error as MoultError
+                        where round == .occupied && error.code == .stepRefused
+                    {
+                        // A step need not replace files of other programs.
+                        try expectContent(before, "refusing the change")
+                        isRefused = true
+                        return "refused with an error"
+                    }
                     after = try content()
                     count = intents.mine.count
                     return counted(count, "intent")
-                })
+                }), !isRefused
         else { return }
         check(name("apply again")) {
             try run("apply")
@@ -71,29 +79,34 @@ extension StepTestBench {
         }
     }
 
-    /// Applies an effect of a step written in Swift twice, and undoes it twice. Such a step runs in this process and cannot be
-    /// killed alone.
+    /// Applies an effect of a step written in Swift twice, undoes it twice, and applies it again. Such a step runs in this process and
+    /// cannot be killed alone.
     func applyOwn(_ step: any CustomStep, _ effect: Effect, _ plan: PlanContext) {
         let context = ApplyContext(plan: plan, staging: staging, intents: TrialIntents())
         var before: [String: String] = [:]
         var after: [String: String] = [:]
-        check("apply: \(effect.text)") {
+        check("apply\(round.suffix): \(effect.text)") {
             before = try content()
             try step.apply(effect, context)
             after = try content()
             return nil
         }
-        check("apply again: \(effect.text)") {
+        check("apply again\(round.suffix): \(effect.text)") {
             try step.apply(effect, context)
             try expectContent(after, "applying the change twice")
             return nil
         }
         for again in ["", " again"] {
-            check("undo\(again): \(effect.text)") {
+            check("undo\(again)\(round.suffix): \(effect.text)") {
                 try step.undo(effect, context)
                 try expectContent(before, "undoing the change\(again)")
                 return nil
             }
+        }
+        check("apply after undo\(round.suffix): \(effect.text)") {
+            try step.apply(effect, context)
+            try expectContent(after, "applying the change after undoing it")
+            return nil
         }
     }
 

@@ -39,16 +39,33 @@ extension StepTestBench {
 
     /// Runs the checks that apply both to programs and to steps written in Swift.
     private func checkStep(_ step: any Step) throws {
+        guard var context = try checkChanges(of: step) else { return }
+        if try occupy() { context = try checkChanges(of: step) ?? context }
+        check("clean") {
+            try step.clean(.done, ApplyContext(plan: context, staging: self.staging))
+            return nil
+        }
+    }
+
+    /// Checks the plan of the step and each change in it; returns nil if the step did not plan.
+    private func checkChanges(of step: any Step) throws -> PlanContext? {
         var context = try planContext()
         var planned: [Effect] = []
         guard
             check(
-                "plan is pure",
+                "plan is pure\(round.suffix)",
                 {
-                    let level: String; (planned, level) = try self.plan(step, context); return level
+                    do {
+                        let level: String
+                        (planned, level) = try self.plan(step, context)
+                        return level
+                    } catch let error as MoultError where self.round == .occupied && error.code == .stepRefused {
+                        return "refused with an error"
+                    }
                 })
-        else { return }
-        check("plan twice") {
+        else { return nil }
+        if planned.isEmpty, round == .occupied { return nil }
+        check("plan twice\(round.suffix)") {
             if try self.plan(step, context).effects != planned {
                 throw Finding("the same request returned a different plan")
             }
@@ -63,10 +80,7 @@ extension StepTestBench {
                 applyOwn(step, effect, context)
             }
         }
-        check("clean") {
-            try step.clean(.done, ApplyContext(plan: context, staging: self.staging))
-            return nil
-        }
+        return context
     }
 
     private func conversation(_ program: StepExecutable, _ scratch: String, _ name: String) -> StepConversation {
@@ -144,11 +158,11 @@ extension StepTestBench {
     private func prepare(_ step: any Step, _ effects: [Effect], _ context: PlanContext) {
         let prepare = PrepareContext(
             plan: context, staging: staging, stagedGeneration: generation, progress: { _ in }, warn: { _ in })
-        check("prepare") {
+        check("prepare\(round.suffix)") {
             try step.prepare(effects, prepare)
             return nil
         }
-        check("prepare again") {
+        check("prepare again\(round.suffix)") {
             // After a crash, everything is staged again, and the step's own directory may or may not exist.
             try self.restage()
             try step.prepare(effects, prepare)
