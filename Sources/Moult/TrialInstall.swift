@@ -1,5 +1,5 @@
 internal import MoultBasics
-internal import MoultEngine
+package import MoultEngine
 internal import MoultFiles
 internal import MoultStore
 package import StepKit
@@ -7,19 +7,25 @@ package import StepKit
 /// Installs a release in a temporary store in the same way as users' machines do. A release that stores would reject is thus
 /// found before publication, by the same code.
 ///
-/// Consumers are not called, and third-party steps do nothing, because they exist only on the machines that use them.
+/// Consumers are not called. Of the other steps that a release names, those of this command that only plan effects of the core run;
+/// programs only check their parameters, and steps that are unknown here do nothing.
 package struct TrialInstall {
     private let checkTime: CheckTime
     /// Whether proofs in manifests count without signatures. If so, the caller has just made the proofs of this release, and
     /// stores already have the older releases.
     private let hasProofs: Bool
     private let watcher: Watcher
+    /// The steps of this command.
+    private let steps: StepSet
+    /// The programs of other steps, by their names.
+    private let programs: [String: String]
 
     package init(
-        checkTime: CheckTime = CheckTime(isTrial: true), hasProofs: Bool = false,
-        shouldStop: @escaping @Sendable () -> Bool = { false }
+        checkTime: CheckTime = CheckTime(isTrial: true), hasProofs: Bool = false, steps: StepSet = .builtIn,
+        programs: [String: String] = [:], shouldStop: @escaping @Sendable () -> Bool = { false }
     ) {
         (self.checkTime, self.hasProofs) = (checkTime, hasProofs)
+        (self.steps, self.programs) = (steps, programs)
         watcher = Watcher(shouldStop: shouldStop)
     }
 
@@ -59,7 +65,13 @@ package struct TrialInstall {
     }
 
     private func update(_ store: String, _ path: String, _ manifest: Manifest) throws {
-        let others = Set(manifest.steps.map(\.step)).map { OtherStep(name: $0) }
+        let others = try Set(manifest.steps.map(\.step)).sorted().map { name -> any Step in
+            if let own = harmless(name) { return own }
+            guard let program = programs[name] else { return OtherStep(name: name) }
+            var settings = StepSettings(name: name, executable: try Files.absolute(program))
+            settings.sha256 = try StepExecutable(Files.absolute(program)).sha256
+            return CheckedStep(step: ExternalStep(settings))
+        }
         let orchestrator = try Orchestrator(root: store, steps: StepSet.builtIn.adding(others), watcher: watcher)
         var request = UpdateRequest(
             manifest: path, app: manifest.requires.app?.example,
@@ -76,6 +88,43 @@ package struct TrialInstall {
         error.what = error.what.replacing("\(store)/", with: "")
         error.why = error.why?.replacing("\(store)/", with: "")
         return error
+    }
+
+    /// Returns what a trial does with a step of a release.
+    package func conduct(_ step: String) -> Conduct {
+        if harmless(step) != nil { return .run }
+        return programs[step] == nil ? .unknown : .checked
+    }
+
+    package enum Conduct: Sendable {
+        case run
+        /// Only its parameters are checked.
+        case checked
+        case unknown
+    }
+
+    /// Returns the step of this command with a name, unless it makes changes of its own, which are perhaps outside the trial.
+    private func harmless(_ name: String) -> (any Step)? {
+        let step = steps.listed.first { $0.phase == nil && $0.step.name == name }?.step
+        return step is any CustomStep ? nil : step
+    }
+
+    /// A step whose program is available: it checks the parameters, and plans nothing.
+    private struct CheckedStep: PlacedStep {
+        var step: ExternalStep
+        var name: String { step.name }
+        let summary = "checks its parameters in a trial"
+
+        func plan(_ context: PlanContext) throws -> [Effect] {
+            try step.checkParameters(context)
+            return []
+        }
+
+        func placed(by use: Manifest.StepUse) -> any Step {
+            var placed = self
+            placed.step.use = use
+            return placed
+        }
     }
 
     /// Takes the place of a third-party step, which is not available here.

@@ -17,6 +17,8 @@ package struct Trials: Sendable {
     package typealias Install = (_ manifest: String, _ previous: String?) throws -> String?
 
     package private(set) var all: [Trial] = []
+    /// The steps of the release that the trials did not run, and why.
+    package internal(set) var stepsNotRun: [(step: String, why: String)] = []
     /// The total time of the trials.
     package private(set) var milliseconds = 0
 
@@ -78,7 +80,9 @@ package struct Trials: Sendable {
         let place = previous.map { "over \($0)" } ?? "into an empty store"
         error.what = "release \(version) cannot be installed \(place): \(error.what)"
         error.now = "Nothing was written. Correct the draft or the database, then try again."
-        if let previous {
+        if let previous, previous.ranksWith(version) {
+            error.now = "Nothing was written. \(version.adviceOnBuildMetadata)"
+        } else if let previous {
             let limit = version.precedes(previous) ? "<" : ">"
             error.now =
                 "Nothing was written. Correct the draft or the database. If stores must not update from \(previous) "

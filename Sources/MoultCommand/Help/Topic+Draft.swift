@@ -18,7 +18,7 @@ extension Topic {
                   }
                 }
                 """),
-            "Save it as food.draft.json next to food.db. Increase version and sequence for each release.",
+            "Save it as food.draft.json next to food.db. Increase the version for each release, and the sequence, too, if the draft has one: without it, `moult pack` uses the next.",
             .literal("moult pack food.draft.json"),
             .heading("Common fields"),
             .literal(

@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultArchive
 internal import MoultBasics
+internal import MoultEngine
 internal import MoultFiles
 internal import MoultPublish
 internal import StepKit
@@ -41,6 +42,9 @@ enum PackVerb {
         "previous", value: .file("MANIFEST"), repeats: true,
         "Test the release as an update of this older one, and show the changes (default: the newest in the output directory; the newest three are always tested)"
     )
+    static let step = Option(
+        "step", value: .text("NAME=PROGRAM"), repeats: true,
+        "The program of a step of the release, which checks the step's parameters in the test")
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
         "CPU seconds that stores allow for checking a database (default: 60 per GB, at least 30); this command "
@@ -60,7 +64,8 @@ enum PackVerb {
             """
             Then moult installs the release as a test, into an empty store and over earlier releases. It refuses \
             a release that stores would refuse: if a check fails, a migration does not produce the new schema, or \
-            databases do not open together.
+            databases do not open together. It names the steps of the release that the test could not run: programs that only \
+            stores have.
             """,
             """
             For stores with one of the newest releases in the output directory, moult also makes patches, which are much smaller \
@@ -74,7 +79,8 @@ enum PackVerb {
         ],
         arguments: [draft],
         options: [
-            product, version, kind, writeDraft, output, name, level, format, patches, deltaFrom, previous, checkTimeout,
+            product, version, kind, writeDraft, output, name, level, format, patches, deltaFrom, previous, step,
+            checkTimeout,
             allowDirty, define,
         ],
         usesStore: false,
@@ -104,7 +110,17 @@ enum PackVerb {
         options.deltaFrom = call.values(deltaFrom)
         options.previous = call.values(previous)
         options.checkTime = call.trialTime
-        options.tryInstall = { try call.trial(hasProofs: true).run($0, over: $1) }
+        let trial = TrialInstall(
+            checkTime: call.trialTime, hasProofs: true, steps: call.steps, programs: try call.defines(step)
+        ) { Interruption.isRequested }
+        options.tryInstall = { try trial.run($0, over: $1) }
+        options.whyNotRun = { name in
+            switch trial.conduct(name) {
+            case .run: nil
+            case .checked: "its program accepts the parameters"
+            case .unknown: "only stores have it; to check its parameters: --step \(name)=PROGRAM"
+            }
+        }
         options.compare = { try call.compare($0, $1) }
         options.allowDirty = call.has(allowDirty)
         options.defines = try call.defines(define)
@@ -221,9 +237,7 @@ extension Call {
     }
 
     /// Returns a temporary store in which a release is installed as a test.
-    func trial(hasProofs: Bool = false) -> TrialInstall {
-        TrialInstall(checkTime: trialTime, hasProofs: hasProofs) { Interruption.isRequested }
-    }
+    func trial() -> TrialInstall { TrialInstall(checkTime: trialTime) { Interruption.isRequested } }
 
     /// The time limit for checking a database when a release is built.
     var trialTime: CheckTime { CheckTime(fixed: number(PackVerb.checkTimeout), isTrial: true) }
@@ -265,6 +279,9 @@ private struct PackedReport: Report {
         page.line("\("+", .added) \(packed.manifest)")
         if let reason = packed.reasonForSequence { page.wrapped("sequence \("\(packed.sequence)"): \(reason)") }
         page.wrapped(packed.trials.text(page.terminal))
+        for (step, why) in packed.trials.stepsNotRun {
+            page.wrapped("\("!", .warning) trial: the step \(step) was not run: \(why)")
+        }
         packed.changes?.write(to: &page, bundleSize: packed.bundleSize)
         page.line("apply it with: \(shellLine(["moult", "apply", packed.manifest]))")
     }
@@ -288,7 +305,11 @@ private struct PackedReport: Report {
                 packed.databases.map {
                     ["name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256)]
                 }),
-            "trials": packed.trials.json, "trialMilliseconds": .size(packed.trials.milliseconds),
+            "trials": packed.trials.json,
+            "stepsNotRun": packed.trials.stepsNotRun.isEmpty
+                ? nil
+                : .array(packed.trials.stepsNotRun.map { ["step": .string($0.step), "why": .string($0.why)] }),
+            "trialMilliseconds": .size(packed.trials.milliseconds),
             "changes": packed.changes?.json,
         ])
     }

@@ -253,6 +253,11 @@ package struct FeedPublisher {
                 var entry = try new.entry
                 entry.patches = old.patches
                 if entry == old { return false }
+                if old.version != version {
+                    throw refusal(
+                        "release \(version) is not newer than \(old.version)", "only their build metadata differs",
+                        version.adviceOnBuildMetadata)
+                }
                 throw published(entry, as: old)
             }
         }

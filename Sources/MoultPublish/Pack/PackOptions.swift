@@ -27,6 +27,8 @@ package struct PackOptions {
     package var checkTime = CheckTime(isTrial: true)
     /// Makes a trial installation of a release; nil for no trial.
     package var tryInstall: Trials.Install?
+    /// Why a trial cannot run a step of the release; nil if it runs it.
+    package var whyNotRun: (_ step: String) -> String? = { _ in nil }
     /// Whether to pack even if files differ from the checked-out commit.
     package var allowDirty = false
     package var defines: [String: String] = [:]

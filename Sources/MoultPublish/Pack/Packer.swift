@@ -201,9 +201,13 @@ package struct Packer {
         if options.name == nil, try hasDifferentOutput("\(stem).json", ready) {
             throw Self.refuseChange(of: "\(options.output)/\(stem).json")
         }
+        try warnOfEqualRank(manifest, except: "\(stem).json")
         try requireMigrations(manifest, except: "\(stem).json")
-        let trials = try Trials(
+        var trials = try Trials(
             of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, by: options.tryInstall)
+        trials.stepsNotRun = Set(manifest.steps.map(\.step)).sorted().compactMap { step in
+            options.whyNotRun(step).map { (step, $0) }
+        }
         let before = try options.previous.first ?? Trials.newest(in: options.output, before: manifest).first?.0
         let changes = try before.flatMap {
             try PackChanges(
@@ -217,6 +221,19 @@ package struct Packer {
             version: manifest.version.description, sequence: manifest.sequence, patches: manifest.patches,
             databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) }, trials: trials,
             changes: changes)
+    }
+
+    /// Warns if a release in the output directory has a version that differs only in its build metadata: neither is newer.
+    private func warnOfEqualRank(_ manifest: Manifest, except name: String) throws {
+        // The command replaces the release with this name.
+        let others = try EarlierRelease.all(in: options.output).filter { Files.name(of: $0.path) != name }
+        let old = others.map(\.manifest).first {
+            $0.product == manifest.product && $0.version.ranksWith(manifest.version)
+        }
+        guard let old else { return }
+        options.warn(
+            "stores cannot update between \(manifest.version) and \(old.version) in \(options.output). "
+                + manifest.version.adviceOnBuildMetadata)
     }
 
     /// Throws if an earlier release has a migration that this one lacks: a store with a still earlier release would run only the

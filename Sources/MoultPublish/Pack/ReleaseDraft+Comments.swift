@@ -32,7 +32,7 @@ extension ReleaseDraft {
     private static let ofRelease = [
         "product": "A store installs releases of one product only.",
         "version":
-            "Increase version and sequence for each release. If sequence is missing, `moult pack` uses the next one.",
+            "Increase the version for each release, and the sequence, too, if the draft has one: without it, `moult pack` uses the next.",
         "databases": "Each database: its kind, and the file to pack.",
         "checks": "A release is refused if one of these queries returns a different result.",
         "budget": "A release is refused if a table loses or gains more rows than allowed here.",

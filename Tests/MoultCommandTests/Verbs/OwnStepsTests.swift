@@ -14,12 +14,12 @@ import Testing
         func plan(_ context: PlanContext) throws -> [Effect] { [effect(.copy, nil, .confirm("an index will be made"))] }
     }
 
-    private func run(_ words: String...) throws -> (status: Int32, out: String, err: String) {
+    private func run(_ words: String..., with step: any Step = Reindex()) throws -> (status: Int32, out: String, err: String) {
         let (out, err) = (try Sink(), try Sink())
         let console = Console(environment: Environment([:]), out: out.descriptor, err: err.descriptor)
         let runner = Runner(
             commands: Command.all, environment: Environment([:]), console: console,
-            steps: StepSet.builtIn.adding([Reindex()]))
+            steps: StepSet.builtIn.adding([step]))
         return (runner.run(words).rawValue, out.text, err.text)
     }
 
@@ -28,6 +28,30 @@ import Testing
         #expect(list.out.hasSuffix("acme.reindex   any     this command  makes an index\n"))
         let json = try JSON(parsing: run("steps", "--json").out, source: "stdout")
         #expect(json["steps"]?.array?.last?["builtIn"]?.bool == false)
+    }
+
+    private struct Picky: Step {
+        let name = "acme.reindex"
+        let summary = "refuses"
+        func plan(_ context: PlanContext) throws -> [Effect] {
+            throw MoultError(.refused, .refused, what: "the parameter \"table\" is missing")
+        }
+    }
+
+    @Test func `the trial of pack runs the additional steps of the command`() throws {
+        let scratch = try Scratch()
+        try scratch.must("sqlite3 food.db 'CREATE TABLE t(x)'")
+        try scratch.write(
+            "draft.json",
+            """
+            {"manifest": 1, "product": "org.example.food", "version": "1.0.0",
+             "databases": {"food": {"kind": "reference", "source": "food.db"}},
+             "steps": [{"step": "acme.reindex", "after": "copy"}]}
+            """)
+        let refused = try run("pack", scratch.path("draft.json"), "-o", scratch.path("rel"), with: Picky())
+        #expect(refused.status == 3 && refused.err.contains(#"the parameter "table" is missing"#), "\(refused)")
+        let packed = try run("pack", scratch.path("draft.json"), "-o", scratch.path("rel"))
+        #expect(packed.status == 0 && !packed.out.contains("was not run"), "\(packed)")
     }
 
     @Test func `an update runs the additional steps that the manifest names`() throws {

@@ -82,6 +82,47 @@ import Testing
         #expect(try Files.list(scratch.path("rel")).filter { $0.hasPrefix(".") } == [])
     }
 
+    @Test func `pack names the steps that it cannot run, and checks their parameters with a program`() throws {
+        func steps(_ with: String) -> String { #""steps": [{ "step": "acme.notify", "after": "copy"\#(with) }],"# }
+        try scratch.write(
+            "notify",
+            Array(
+                """
+                #!/bin/sh
+                read -r message
+                echo '{"reply":"result","protocol":1,"name":"acme.notify","version":"1.0.0","summary":"notifies","planIsPure":true,"parameters":{"type":"object","required":["directory"],"properties":{"directory":{"type":"string"}},"additionalProperties":false}}'
+
+                """.utf8))
+        try Shell.must(["chmod", "755", scratch.path("notify")])
+        try draft(1, more: steps(""))
+        let unknown = try scratch.moult("moult pack 1.json -o rel")
+        #expect(unknown.status == 0, "\(unknown)")
+        #expect(unknown.out.contains("! trial: the step acme.notify was not run: only stores have it"), "\(unknown)")
+        try draft(2, more: steps(""))
+        let wrong = try scratch.moult("moult pack 2.json -o rel --step acme.notify=notify")
+        #expect(wrong.status == 3, "\(wrong)")
+        #expect(wrong.err.contains("the step acme.notify does not accept these parameters: with.directory"), "\(wrong)")
+        try draft(3, more: steps(#", "with": { "directory": "/var/spool/hooks" }"#))
+        let right = try scratch.moult("moult pack 3.json -o rel --step acme.notify=notify --json")
+        #expect(right.status == 0, "\(right)")
+        let notRun = try JSON(parsing: right.out, source: "pack")["stepsNotRun"]
+        #expect(notRun == [["step": "acme.notify", "why": "its program accepts the parameters"]])
+    }
+
+    @Test func `a version that differs only in build metadata is not newer, and the advice is a higher one`() throws {
+        try draft(1)
+        try scratch.must("moult pack -q 1.json -o rel && moult publish -q public rel/food-1.0.0.json")
+        try scratch.must("sed 's/1.0.0/1.0.0+hotfix.1/; s/\"sequence\": 1,/\"sequence\": 2,/' 1.json > 2.json")
+        let advice =
+            "Build metadata, the part after \"+\", does not make a version newer. Choose a higher version, such as 1.0.1"
+        let packed = try scratch.moult("moult pack 2.json -o rel")
+        #expect(packed.status == 3 && packed.err.contains(advice), "\(packed)")
+        #expect(!packed.err.contains(#""requires""#), "\(packed)")
+        try scratch.must("moult pack -q 2.json -o other")
+        let published = try scratch.moult("moult publish public other/food-1.0.0*.json")
+        #expect(published.status == 3 && published.err.contains(advice), "\(published)")
+    }
+
     @Test func `pack tries a release over the three newest releases and the specified ones`() throws {
         for number in 1...5 {
             try draft(number)

@@ -61,20 +61,33 @@ package struct ExternalStep: CustomStep, PlacedStep {
                 [context.store.root, context.resources] + settings.writable
                 + [context.policy.cacheRoot].compactMap(\.self)
             var conversation = conversation(executable, StepRights(readable: readable, plans: true), scratch)
-            let description = try StepPlanCall.describe(&conversation)
-            let with = parameters(context, use?.phase)
-            if let schema = description.parameters,
-                let fault = ParameterSchema(schema).fault(in: with, at: "with")
-            {
-                throw MoultError(
-                    .stepRefused, .refused, what: "the step \(name) does not accept these parameters",
-                    why: visible(fault),
-                    now: "To see its parameters: moult steps --json")
-            }
+            let with = try acceptedParameters(context, &conversation)
             return try StepPlanCall(step: self, context: context, with: with).ask(conversation)
         }
         context.note(name, level)
         return effects
+    }
+
+    /// Returns the parameters; throws if the program does not accept them.
+    private func acceptedParameters(_ context: PlanContext, _ conversation: inout StepConversation) throws -> JSON {
+        let description = try StepPlanCall.describe(&conversation)
+        let with = parameters(context, use?.phase)
+        if let schema = description.parameters, let fault = ParameterSchema(schema).fault(in: with, at: "with") {
+            throw MoultError(
+                .stepRefused, .refused, what: "the step \(name) does not accept these parameters",
+                why: visible(fault),
+                now: "To see its parameters: moult steps --json")
+        }
+        return with
+    }
+
+    /// Asks the program for its description, and throws if it does not accept the parameters of the release. Nothing is planned.
+    func checkParameters(_ context: PlanContext) throws {
+        let executable = try trusted()
+        try Files.withScratchDirectory { scratch in
+            var conversation = conversation(executable, StepRights(plans: true), scratch)
+            _ = try acceptedParameters(context, &conversation)
+        }
     }
 
     package func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
