@@ -14,7 +14,9 @@ import Testing
         func plan(_ context: PlanContext) throws -> [Effect] { [effect(.copy, nil, .confirm("an index will be made"))] }
     }
 
-    private func run(_ words: String..., with step: any Step = Reindex()) throws -> (status: Int32, out: String, err: String) {
+    private func run(_ words: String..., with step: any Step = Reindex()) throws -> (
+        status: Int32, out: String, err: String
+    ) {
         let (out, err) = (try Sink(), try Sink())
         let console = Console(environment: Environment([:]), out: out.descriptor, err: err.descriptor)
         let runner = Runner(
