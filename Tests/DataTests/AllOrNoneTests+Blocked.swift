@@ -89,7 +89,7 @@ extension AllOrNoneTests {
         switch way {
         case "a feed":
             let feed = shop.scratch.path("feed")
-            try Shell.must([Shop.command(), "publish", "-q", feed, shop.manifest("2.0.0")])
+            try Shell.must([Shop.command(), "publish", "--allow-unsigned", "-q", feed, shop.manifest("2.0.0")])
             try Shell.must(["sed", "-i", "1a \"feed\": {\"url\": \"\(feed)/feed.json\"},", settings])
             command = ["apply"]
         case "a saved plan":

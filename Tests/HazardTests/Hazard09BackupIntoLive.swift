@@ -60,7 +60,9 @@ import Testing
     func `a plan and an update refuse another text encoding`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         try RunningApp(path, "PRAGMA journal_mode=\(mode);").close()
-        let more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
+        let more: [JSON.Member] = [
+            .init("preserve", [["table": "note", "where": "mine = 1"]]), .init("identity", ["encoding": "UTF-16le"]),
+        ]
         let next = try lab.maker.make(
             "2.0.0", sequence: 2,
             [.shared("note", "PRAGMA encoding = 'UTF-16le';" + Lab.notes(3, "new"), more: more)])

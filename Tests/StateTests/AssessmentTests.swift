@@ -213,7 +213,7 @@ import Testing
 
     @Test func `apply restores damaged files from a feed`() throws {
         let feed = scratch.path("feed")
-        try Shell.must([BuiltMoult.path(), "publish", feed, releases.manifest(1)])
+        try Shell.must([BuiltMoult.path(), "publish", "--allow-unsigned", feed, releases.manifest(1)])
         let follower = CopiedStore(path: scratch.path("follower"))
         try Shell.must([
             BuiltMoult.path(), "init", "-q", follower.path, "--product", "local.copies", "--feed", "\(feed)/feed.json",

@@ -116,7 +116,7 @@ enum PublishVerb {
                 "moult publish oci://registry.example.org/team/food new.json -k release.key"),
             .init(
                 "Copy the feed to an object store:",
-                "moult publish public new.json -k release.key --upload-with ./upload --fetch-with ./download"
+                "moult publish public a.json -k k.key --upload-with ./put --fetch-with ./get"
             ),
             .init("Check a feed:", "moult publish public --check --trust release.pub"),
             .init(

@@ -201,7 +201,7 @@ package struct Packer {
         if options.name == nil, try hasDifferentOutput("\(stem).json", ready) {
             throw Self.refuseChange(of: "\(options.output)/\(stem).json")
         }
-        try warnOfEqualRank(manifest, except: "\(stem).json")
+        try refuseEqualRank(manifest, except: "\(stem).json")
         try requireMigrations(manifest, except: "\(stem).json")
         var trials = try Trials(
             of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, by: options.tryInstall)
@@ -223,17 +223,17 @@ package struct Packer {
             changes: changes)
     }
 
-    /// Warns if a release in the output directory has a version that differs only in its build metadata: neither is newer.
-    private func warnOfEqualRank(_ manifest: Manifest, except name: String) throws {
+    /// Throws if a release in the output directory has a version that differs only in its build metadata: neither is newer.
+    private func refuseEqualRank(_ manifest: Manifest, except name: String) throws {
         // The command replaces the release with this name.
         let others = try EarlierRelease.all(in: options.output).filter { Files.name(of: $0.path) != name }
         let old = others.map(\.manifest).first {
             $0.product == manifest.product && $0.version.ranksWith(manifest.version)
         }
         guard let old else { return }
-        options.warn(
-            "stores cannot update between \(manifest.version) and \(old.version) in \(options.output). "
-                + manifest.version.adviceOnBuildMetadata)
+        throw MoultError(
+            .packing, .refused, what: "release \(manifest.version) is not newer than \(old.version) in \(options.output)",
+            why: "stores cannot update from one to the other", now: manifest.version.adviceOnBuildMetadata)
     }
 
     /// Throws if an earlier release has a migration that this one lacks: a store with a still earlier release would run only the

@@ -30,7 +30,7 @@ package struct RevokedRelease: Sendable, Equatable {
     package static func installed(in store: StoreSnapshot, keys: KeyChain?, feed: Feed?) throws -> RevokedRelease? {
         // `moult doctor` and `moult verify` report damaged records.
         guard let name = try store.installedName, let generation = try? store.generation(name),
-            let seal = try? generation.seal()
+            let seal = try? store.seal(of: generation)
         else { return nil }
         return try RevokedRelease(generation, seal: seal, keys: keys, feed: feed)
     }
