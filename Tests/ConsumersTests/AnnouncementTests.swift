@@ -106,6 +106,20 @@ import Testing
         #expect(event?.version == "1.0.0" && event?.databases == ["first", "last"])
     }
 
+    @Test(arguments: [
+        "rm announced", "> announced", "rm announced; mkdir -p announced/own", "rm announced; mkfifo announced",
+    ])
+    func `an update replaces a damaged record, and readers wait for it`(damage: String) async throws {
+        try scratch.must("cd store/.moult; \(damage)")
+        let lease = try store.lease()
+        #expect(try !lease.isOutdated())
+        var events = store.events(since: lease).makeAsyncIterator()
+        try scratch.must(
+            "moult apply -q --store store rel/test-2.0.0.json; [ $(ls store/.moult/transactions | wc -l) = 0 ]")
+        #expect(try await events.next()?.version == "2.0.0")
+        #expect(try content() == ["2", "2", "2"])
+    }
+
     @Test func `an update that changes nothing visible is not reported`() throws {
         let before = try Files.read(scratch.path("store/.moult/announced"), limit: 1 << 12)
         try scratch.must("moult apply -q --store store rel/test-1.0.0.json")

@@ -9,6 +9,7 @@ ROWS = {
     "restored": "restores from quarantine", "exports": "exports from quarantine",
     "rows written meanwhile": "rows committed by the app while a command ran", "rows written beside commands": "rows committed by companions of commands", "rows written before recovery": "rows committed by the app after a kill, before recovery",
     "strikes": "commands killed or failed at a system call", "refused": "commands that were refused", "busy": "commands that ended with 75",
+    "deep plans compared": "deep plans that were compared with the update that followed",
     "loose": "operations after which the place of some rows was left open",
 }
 

@@ -14,6 +14,8 @@ package struct Announcement: Sendable, Equatable {
 
     /// Returns nil if nothing was announced yet, and for a record that a power failure has torn: it also ended all readers.
     package static func read(_ layout: StoreLayout) throws -> Announcement? {
+        // Anything else at this path is replaced by the next update.
+        guard try Files.facts(layout.announced)?.kind == .file else { return nil }
         guard let bytes = try Files.read(layout.announced, limit: 1 << 12) else { return nil }
         let words = OutsideText.valid(bytes.prefix { $0 != UInt8(ascii: "\n") })?.split(separator: " ").map(String.init)
         guard let words, words.count == 2, Generation.isName(words[0]), Transaction.isID(words[1]) else { return nil }
@@ -22,6 +24,10 @@ package struct Announcement: Sendable, Equatable {
 
     /// Not synced: recovery writes it again, and a power failure ends all readers.
     package func write(_ layout: StoreLayout) throws {
+        if let facts = try Files.facts(layout.announced), facts.kind == .directory {
+            // moult did not create this directory, so it is moved away.
+            try Files.rename(layout.announced, to: try Files.firstFree("\(layout.root)/moult-announced.old"))
+        }
         try Files.replace(
             layout.announced, with: Array("\(generation) \(transaction)\n".utf8), mode: 0o644, durable: false)
     }
