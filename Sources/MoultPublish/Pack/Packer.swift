@@ -232,7 +232,8 @@ package struct Packer {
         }
         guard let old else { return }
         throw MoultError(
-            .packing, .refused, what: "release \(manifest.version) is not newer than \(old.version) in \(options.output)",
+            .packing, .refused,
+            what: "release \(manifest.version) is not newer than \(old.version) in \(options.output)",
             why: "stores cannot update from one to the other", now: manifest.version.adviceOnBuildMetadata)
     }
 
