@@ -32,7 +32,7 @@ import Testing
     ) throws {
         try bench.must("moult apply -q; moult publish public -q -k a.key; cp -r public before; cp -r store known")
         var outcomes: Set<Int32> = []
-        for number in stride(from: 1, to: 25 * step, by: step) {
+        for number in stride(from: 1, to: 32 * step, by: step) {
             try bench.must("rm -rf public; cp -r before public; chmod -R u+w store; rm -rf store; cp -r known store")
             let ended = try failing(calls, "error=EIO", number, "publish public rel/test-2.0.0.json -q -k a.key")
             outcomes.insert(ended.status)

@@ -28,8 +28,14 @@ package struct Announcement: Sendable, Equatable {
             // moult did not create this directory, so it is moved away.
             try Files.rename(layout.announced, to: try Files.firstFree("\(layout.root)/moult-announced.old"))
         }
-        try Files.replace(
-            layout.announced, with: Array("\(generation) \(transaction)\n".utf8), mode: 0o644, durable: false)
+        do {
+            try Files.replace(
+                layout.announced, with: Array("\(generation) \(transaction)\n".utf8), mode: 0o644, durable: false)
+        } catch {
+            // The first error is the one to report; the next command that writes removes what is left.
+            _ = try? Files.removeStaged(of: layout.announced)
+            throw error
+        }
     }
 
     /// What a reader has seen: the generation that it reads, and the last announcement before it began to read.
