@@ -769,7 +769,7 @@ class World:
                 elif status == BUSY:
                     allowed |= {CHANGES, BUSY}
                 elif status == REFUSED and getattr(outcome, "why", "") in LATE:
-                    # Only --deep checks whether rows fit.
+                    # Only --deep checks whether rows and schemas fit, and runs migrations.
                     allowed |= {REFUSED, CHANGES}
                 else:
                     allowed.add(status)
@@ -1348,7 +1348,7 @@ def is_in(row, other):
     return all(other.get(c) == v for c, v in row.items() if c in other)
 
 
-LATE = ("does not fit", "conflict", "clash", "foreign key", "a migration fails", "a migration loses rows")
+LATE = ("does not fit", "the schema does not fit", "conflict", "clash", "foreign key", "a migration fails", "a migration loses rows")
 
 
 class There:
