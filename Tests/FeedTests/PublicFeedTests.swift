@@ -67,6 +67,18 @@ import Testing
         try follow()
     }
 
+    /// Without its signatures, the public feed would look like one that somebody else has made, and would be replaced.
+    @Test func `a place that fails after its feed was read is not taken for one without signatures`() throws {
+        try bench.must(line("one", "\(release(1)) --new"))
+        try bench.must(line("two", release(2)))
+        try bench.must("echo '[ ! -e called ] || exit 1; touch called; . ./down' > down-once")
+        let ended = try bench.run(line("one", release(3)).replacing("sh down", with: "sh down-once"))
+        #expect(ended.status == 1 && ended.errors.contains("cannot read the public feed.json"), "\(ended)")
+        #expect(try publicFeed() == (2, ["1.0.0", "2.0.0"]))
+        try bench.must(line("one", release(3)))
+        #expect(try publicFeed() == (3, ["1.0.0", "2.0.0", "3.0.0"]))
+    }
+
     @Test func `the first feed at a place needs --new, and a later one refuses it`() throws {
         #expect(
             try bench.refusal(line("one", release(1)), status: 1) == """

@@ -111,14 +111,14 @@ extension FeedPublisher {
     /// Gets the key lists after the newest one of the directory, as far as each is signed by the one before it.
     private func takeKeyLists(from place: PublicPlace, after list: KeyList?) throws {
         guard var list else { return }
-        while let bytes = place.readIfThere(KeyList.fileName(list.serial + 1)) {
+        while let bytes = try place.readIfThere(KeyList.fileName(list.serial + 1)) {
             let name = KeyList.fileName(list.serial + 1)
             var files: [(String, [UInt8])] = []
             let next = try KeyList(
                 verifying: bytes, serial: list.serial + 1, product: list.product, after: list.roles, named: name,
                 at: Timestamp(seconds: 0)
             ) { signature in
-                let file = place.readIfThere(signature)
+                let file = try place.readIfThere(signature)
                 if let file { files.append((signature, file)) }
                 return file
             }
@@ -135,7 +135,7 @@ extension FeedPublisher {
         for serial in 1...max(1, feed.keyList ?? 0) where serial <= feed.keyList ?? 0 {
             let name = KeyList.fileName(serial)
             if try Files.facts(directory.file(name)) != nil { continue }
-            guard let bytes = place.readIfThere(name) else { throw place.missing(name) }
+            guard let bytes = try place.readIfThere(name) else { throw place.missing(name) }
             let roles = try KeyList(parsing: bytes, source: name).roles
             try takeSignatures(of: name, by: roles.root.entries.map(\.key) + options.keys.map(\.publicKey), from: place)
             try Files.writeNew(bytes, to: directory.file(name))
@@ -187,7 +187,7 @@ extension FeedPublisher {
     private func takeSignatures(of name: String, by keys: [PublicKey], from place: PublicPlace) throws {
         let names = ["\(name).minisig"] + keys.map { TrustedKeys.signatureName(of: name, by: $0.id) }
         for name in names where try Files.facts(directory.file(name)) == nil {
-            guard let bytes = place.readIfThere(name), (try? Signature(file: bytes, named: name)) != nil else {
+            guard let bytes = try place.readIfThere(name), (try? Signature(file: bytes, named: name)) != nil else {
                 continue
             }
             try Files.writeNew(bytes, to: directory.file(name))

@@ -38,9 +38,15 @@ struct PublicPlace {
     }
 
     /// Returns a small file that may be missing.
-    func readIfThere(_ name: String) -> [UInt8]? {
-        // Most programs report a missing file as a failure. A signature or list that is needed is missed later, with its reason.
-        (try? read(name, limit: KeyList.largest))?.bytes
+    func readIfThere(_ name: String) throws -> [UInt8]? {
+        do { return try read(name, limit: KeyList.largest)?.bytes } catch {
+            // Some servers refuse access to files that do not exist.
+            if (error as? MoultError)?.code == .notThere { return nil }
+            if isURL { throw error }
+            // Most programs report a missing file as a failure. If they fail for the feed, too, the file could not be asked for.
+            _ = try read(Feed.fileName, limit: Feed.largest)
+            return nil
+        }
     }
 
     /// Gets a file with a known size and digest.
@@ -132,7 +138,7 @@ extension PublicPlace {
         var feed = try SignedFeed(file.bytes, signatures: [], tag: file.tag)
         for name in [Feed.fileName, FeedNames.ofSignatures(Feed.fileName, digest: feed.digest)] {
             for place in ["\(name).minisig"] + keys.map({ TrustedKeys.signatureName(of: name, by: $0.id) }) {
-                if let bytes = readIfThere(place) { feed.signatures.append((place, bytes)) }
+                if let bytes = try readIfThere(place) { feed.signatures.append((place, bytes)) }
                 // Usually the first signature is enough.
                 if feed.isSigned(by: keys) { return feed }
             }
