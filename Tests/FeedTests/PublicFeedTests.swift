@@ -67,7 +67,7 @@ import Testing
         try follow()
     }
 
-    /// Without its signatures, the public feed would look like one that somebody else has made, and would be replaced.
+    /// Without its signatures, the public feed would look like one of another publisher, and would be replaced.
     @Test func `a place that fails after its feed was read is not taken for one without signatures`() throws {
         try bench.must(line("one", "\(release(1)) --new"))
         try bench.must(line("two", release(2)))

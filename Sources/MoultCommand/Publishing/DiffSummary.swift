@@ -6,13 +6,6 @@ struct DiffSummary {
     let diff: ReleaseDiff
 
     func write(to page: inout Page) {
-        page.line()
-        page.line("changes in the databases:")
-        writeLines(to: &page)
-    }
-
-    /// Writes the lines without a heading.
-    func writeLines(to page: inout Page) {
         for entry in diff.databases {
             let (name, words) = entry.summary
             page.wrapped("\(name, .heading): \(words)", indent: 2)

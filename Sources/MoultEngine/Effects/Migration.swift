@@ -76,7 +76,7 @@ final class Migration: WritableEffect {
         try Files.copy(copy, to: migrated, mode: 0o600)
         let connection = try Connection(path: migrated, access: .readWrite, shownAs: place)
         try connection.execute("PRAGMA synchronous = OFF")
-        try migrations.begin(on: connection) {}
+        try migrations.begin(on: connection)
         if let misfit = try misfit(connection) { throw misfit }
         try prove(connection)
         try connection.execute("ROLLBACK")

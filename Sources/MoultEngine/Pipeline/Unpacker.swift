@@ -27,8 +27,6 @@ struct Unpacker {
         return Dictionary(paths + others) { first, _ in first }.filter { members.contains($0.value) }
     }
 
-    func unpack() throws { try unpackUnverified()?.verify() }
-
     /// Unpacks, and returns the object that verifies the files, for callers with other work to do meanwhile; nil if the files
     /// are verified already.
     func unpackUnverified() throws -> UnpackedDigests? {

@@ -84,10 +84,3 @@ extension SchemaShape.Column {
         ["virtual as", "stored as"].contains { facts.contains(" \($0) ") }
     }
 }
-
-extension SchemaShape.Item {
-    /// Creates an item that another process has found.
-    package init(foundAs kind: String, _ name: String, _ definition: String) {
-        self.init(kind: kind, name: name, definition: definition)
-    }
-}

@@ -23,17 +23,7 @@ extension MigrationRun {
         migrations.place = place
         let connection = try Connection(path: copy, access: .readWrite)
         let before = try RowCounts(of: connection).tables
-        let old = "\(copy).before"
-        do {
-            try migrations.begin(on: connection) { if countsLosses { try connection.copyFile(to: old) } }
-        } catch { throw try blaming(error, connection) }
-        if countsLosses {
-            let unchanged = try Connection(path: old, access: .readOnly)
-            let loss = try MigrationLoss(from: unchanged, to: connection)
-            for table in loss.tables { report.losses[SQLName(table.name)] = table.rows }
-            report.lostItems = loss.items
-            try unchanged.close()
-        }
+        do { try migrations.begin(on: connection) } catch { throw try blaming(error, connection) }
         let found = try Identity(of: connection)
         (report.applicationID, report.userVersion) = (Int(found.applicationID), Int(found.userVersion))
         (report.before, report.after) = (before, try RowCounts(of: connection).tables)

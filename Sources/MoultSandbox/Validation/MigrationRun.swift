@@ -1,6 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
-package import MoultSQLite
+internal import MoultSQLite
 
 /// Untrusted migrations, run on a copy of a user database and rolled back.
 package struct MigrationRun: Sendable, Equatable {
@@ -25,8 +25,6 @@ package struct MigrationRun: Sendable, Equatable {
     package var template: String
     package var scripts: [Script]
     package var depth: Validation.Depth
-    /// Whether to count the values that change or disappear.
-    package var countsLosses = false
     /// The limit on processor time for the whole run, in seconds; the statements themselves may have a lower limit.
     package var processor = 3600
 
@@ -43,10 +41,6 @@ package struct TrialReport: Sendable {
     /// The number of rows in each table before and after.
     package var before: [SQLName: Int] = [:]
     package var after: [SQLName: Int] = [:]
-    /// The number of rows with a changed or lost value, by table, if requested.
-    package var losses: [SQLName: Int] = [:]
-    /// Indexes, triggers, views and generated columns that were removed or changed, if requested.
-    package var lostItems: [SchemaShape.Item] = []
     package var applicationID = 0
     package var userVersion = 0
     /// The first part of the template that the database lacks.
@@ -104,7 +98,6 @@ extension MigrationRun: WorkerRequest {
             }, depth: depth)
         // Older libraries call this field a deadline.
         processor = try fields.optionalCount("processor") ?? fields.count("deadline")
-        countsLosses = try fields.optionalBool("countsLosses") ?? false
     }
 
     var json: JSON {
@@ -112,7 +105,7 @@ extension MigrationRun: WorkerRequest {
             "name": .string(name), "place": .string(place), "copy": .string(copy), "template": .string(template),
             "scripts": .array(
                 scripts.map { ["name": .string($0.name), "number": .size($0.number), "file": .string($0.file)] }),
-            "depth": .string(depth.rawValue), "processor": .size(processor), "countsLosses": .bool(countsLosses),
+            "depth": .string(depth.rawValue), "processor": .size(processor),
         ]
     }
 
@@ -137,11 +130,7 @@ extension MigrationRun: WorkerRequest {
             .array(counts.map { ["table": .string($0.key.text), "rows": .size($0.value)] })
         }
         return .compact([
-            "before": counts(answer.before), "after": counts(answer.after), "losses": counts(answer.losses),
-            "lostItems": .array(
-                answer.lostItems.map {
-                    ["kind": .string($0.kind), "name": .string($0.name), "definition": .string($0.definition)]
-                }),
+            "before": counts(answer.before), "after": counts(answer.after),
             "applicationID": .size(answer.applicationID), "userVersion": .size(answer.userVersion),
             "lack": .optional(answer.lack), "finding": .optional(answer.finding),
             "notChecked": .array(answer.notChecked.map { .string($0) }), "failure": answer.failure?.report,
@@ -156,11 +145,6 @@ extension MigrationRun: WorkerRequest {
         var report = TrialReport()
         report.before = try counts("before")
         report.after = try counts("after")
-        report.losses = try counts("losses")
-        report.lostItems = try fields.objects("lostItems").map {
-            SchemaShape.Item(
-                foundAs: try $0.string("kind"), try $0.string("name"), try $0.string("definition"))
-        }
         report.applicationID = try fields.integer("applicationID")
         report.userVersion = try fields.integer("userVersion")
         report.lack = try fields.optionalString("lack")
