@@ -203,9 +203,9 @@ extension Status.File {
     /// The fault, if one is known.
     fileprivate var fault: String? {
         switch state {
-        case .sound, .changed, .living, .unverified: finding?.fault
-        case .missing: note ?? "it is missing"
-        case .damaged: note ?? "it is damaged"
+        case .sound, .living, .unverified: nil
+        case .blocked: note.map { "updates are refused: \($0)" }
+        case .missing, .changed, .damaged: note ?? "it is \(state.rawValue)"
         }
     }
 }

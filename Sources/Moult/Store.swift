@@ -44,7 +44,8 @@ public struct Store: Sendable {
     public func plan(_ manifest: String, follow: Policy.Follow? = nil, app: Version? = nil) throws -> UpdatePlan {
         try Advice.forApps {
             try requireSameKeys()
-            return UpdatePlan(try orchestrator().plan(UpdateRequest(manifest: manifest, follow: follow, app: app)))
+            return UpdatePlan(
+                try orchestrator().plan(ReleaseFile(manifest), UpdateRequest(follow: follow, app: app)))
         }
     }
 
@@ -81,13 +82,14 @@ public struct Store: Sendable {
     ) throws -> Update {
         try Advice.forApps {
             let orchestrator = try orchestrator(progress, stop)
+            let release = try ReleaseFile(manifest)
             let isNew = try orchestrator.createIfMissing(
-                for: manifest, trusting: try trusted(), wait: waiting.wholeSeconds)
+                for: release, trusting: try trusted(), wait: waiting.wholeSeconds)
             try requireSameKeys()
             return try orchestrator.removingStoreOnFailure(isNew: isNew) {
                 Update(
                     try orchestrator.update(
-                        UpdateRequest(manifest: manifest, follow: follow, app: app), wait: waiting.wholeSeconds))
+                        release, UpdateRequest(follow: follow, app: app), wait: waiting.wholeSeconds))
             }
         }
     }

@@ -61,7 +61,7 @@ package struct TrialInstall {
     }
 
     private func read(_ path: String) throws -> Manifest {
-        try Manifest(parsing: Planner.manifestBytes(path), as: .sealed, source: path)
+        try Manifest(parsing: ReleaseFile(path).bytes, as: .sealed, source: path)
     }
 
     private func update(_ store: String, _ path: String, _ manifest: Manifest) throws {
@@ -74,11 +74,11 @@ package struct TrialInstall {
         }
         let orchestrator = try Orchestrator(root: store, steps: StepSet.builtIn.adding(others), watcher: watcher)
         var request = UpdateRequest(
-            manifest: path, app: manifest.requires.app?.example,
+            app: manifest.requires.app?.example,
             // An operator may consent to both, so a release that needs such consent is not invalid.
             consent: Consent(takeOver: Set(manifest.databases.map(\.name)), acceptsUnpreserved: true))
         (request.checkTime, request.hasProofs) = (checkTime, hasProofs)
-        _ = try orchestrator.update(request)
+        _ = try orchestrator.update(ReleaseFile(path), request)
     }
 
     /// Removes the temporary store's directory from the paths in an error, because that directory no longer exists when a user

@@ -65,11 +65,13 @@ public struct MoultError: Error, Sendable {
 extension MoultError: CustomStringConvertible {
     /// What failed, why, and the next step, on one line.
     public var description: String {
-        var line = what
-        if let why { line += ": \(why)" }
+        var line = sentence
         if let now { line += ". \(now)" }
         return line
     }
+
+    /// What failed and why, without the next step.
+    package var sentence: String { why.map { "\(what): \($0)" } ?? what }
 
     /// This error and its causes, outermost first.
     public var chain: [any Error] {

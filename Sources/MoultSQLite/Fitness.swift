@@ -7,8 +7,8 @@ package enum Fitness: Sendable {
     case fits(notChecked: [String])
     /// Neither the file nor a sidecar exists.
     case missing
-    /// Not a database, damaged, or not the expected one.
-    case unfit(String)
+    /// Not a database, damaged, or not the expected one. `isDamaged` means that the content itself is: SQLite cannot read all of it.
+    case unfit(String, isDamaged: Bool = false)
     /// Unknown for a possibly temporary reason: a lock, a permission, too many open files, a failing disk.
     case unknown(MoultError)
 
@@ -23,7 +23,8 @@ package enum Fitness: Sendable {
         case full
     }
 
-    /// Examines a database. `judge` returns a fault of the database, or nil.
+    /// Examines a database. `judge` returns a fault of the database, or nil, and reads one state of the database. Pages are also read
+    /// if it finds a fault, which must not hide worse ones.
     package static func of(
         _ path: String, deadline: Double = 60, pages: Pages = .ifLeftOpen, judge: (Connection) throws -> String?
     ) throws -> Fitness {
@@ -42,12 +43,15 @@ package enum Fitness: Sendable {
         let isWhole = try pages == .full || pages == .ifLeftOpen && wasLeftOpen(path)
         do {
             let found = try NonInvasiveReader.into(path, deadline: deadline) {
-                connection -> (fault: String?, notChecked: [String]) in
+                connection -> (fault: String?, damage: String?, notChecked: [String]) in
                 try connection.requireSize()
-                if let fault = try judge(connection) { return (fault, []) }
-                guard isWhole || pages == .quick else { return (nil, []) }
+                let fault = try connection.transaction(.deferred) { try judge(connection) }
+                guard isWhole || pages == .quick else { return (fault, nil, []) }
                 let soundness = try connection.soundness(full: isWhole)
-                return (soundness.damage.first, soundness.notChecked)
+                return (fault, soundness.damage.first, soundness.notChecked)
+            }
+            if let damage = found.damage {
+                return .unfit([damage, found.fault].compactMap(\.self).joined(separator: "; "), isDamaged: true)
             }
             return found.fault.map { .unfit($0) } ?? .fits(notChecked: found.notChecked)
         } catch let error as MoultError { return verdict(error) }
@@ -122,7 +126,7 @@ package enum Fitness: Sendable {
 
     private static func verdict(_ error: MoultError) -> Fitness {
         switch error.code {
-        case .databaseCorrupt: .unfit(error.why ?? error.what)
+        case .databaseCorrupt: .unfit(error.why ?? error.what, isDamaged: true)
         default: .unknown(error)
         }
     }

@@ -16,10 +16,9 @@ package struct Sidecars: Equatable, Sendable {
     /// Returns the paths of the sidecars that SQLite may create for a database.
     package static func beside(_ path: String) -> [String] { SidecarSuffixes.all.map { path + $0 } }
 
-    /// Returns the existing sidecars. A database reached through symlinks has its sidecars next to the file itself.
+    /// Returns the existing sidecars. A database reached through a symlink has its sidecars next to the file itself.
     package static func of(_ path: String) throws -> Sidecars {
-        let isOpen = try PinnedDirectory.contains(path) && Files.facts(path)?.kind != .link
-        return try ofFile(isOpen ? path : Files.resolvedIfThere(path))
+        try ofFile(Files.facts(path)?.kind == .link ? Files.resolvedIfThere(path) : path)
     }
 
     /// Returns the existing sidecars of a file at a path that must not be a symlink. If another user puts a link there, these are
@@ -64,6 +63,7 @@ package struct Sidecars: Equatable, Sendable {
     /// database; otherwise nil.
     package static func intruder(at path: String) throws -> Intruder? {
         let sidecars = try of(path)
+        if sidecars.isEmpty { return nil }
         let database = try Files.factsThroughLinks(path)
         let all = [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap(\.self)
         for sidecar in all {

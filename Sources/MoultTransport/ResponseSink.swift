@@ -81,12 +81,7 @@ final class PartialFile: ResponseSink {
 
     func begin(_ head: WebHead) throws {
         guard head.status == 200 || head.status == 206 else { return }
-        if let total = head.total, total != size {
-            throw MoultError(
-                .badAnswer, .failed, what: "\(name) does not match the release",
-                why: "its size is \(total) bytes on the server, and \(size) bytes in the manifest",
-                now: "Try again later; if it happens again, report it to the operator of the server.")
-        }
+        try Self.requireSize(size, in: head, of: name)
         if head.offset == received { return }
         guard head.offset == 0 else {
             throw MoultError(
@@ -95,6 +90,15 @@ final class PartialFile: ResponseSink {
                 now: "Report this to the operator of the server.")
         }
         try restart()
+    }
+
+    /// Throws if the server reports another size of a file.
+    static func requireSize(_ size: Int, in head: WebHead, of name: String) throws {
+        guard let total = head.total, total != size else { return }
+        throw MoultError(
+            .badAnswer, .failed, what: "\(name) does not match the release",
+            why: "its size is \(total) bytes on the server, and \(size) bytes in the manifest",
+            now: "Try again later; if it happens again, report it to the operator of the server.")
     }
 
     func take(_ part: UnsafeRawBufferPointer) throws {

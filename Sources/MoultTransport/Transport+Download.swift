@@ -31,8 +31,32 @@ extension Transport {
         try tag.forget()
     }
 
-    /// Copies the file from a mirror that is a directory.
-    private func copy(_ file: String, to path: String, size: Int) throws {
+    /// Throws what a download would throw if the location does not have the file, or one of another size: one small request tells. A
+    /// server that does not answer such requests only tells when the file is downloaded.
+    package func requireThere(_ location: Location, size: Int) throws {
+        switch location {
+        case .file(let file): try Self.requireFile(file, size: size)
+        case .web(let url):
+            try retryingSmallRequest { until in
+                let head = try WebRequest(url: url, method: .head)
+                    .perform(retryPolicy, until: until, IgnoredBody(), stopIfAsked)
+                switch head.status {
+                // Some servers say 0 for every file.
+                case 200 where head.total != 0: try PartialFile.requireSize(size, in: head, of: "\(location)")
+                case 200: break
+                case 405, 501: break
+                default: throw head.refusal(url)
+                }
+            }
+        case .registry(let file):
+            guard let sha256 = file.sha256, try !has(sha256, in: file.repository, named: "\(location)") else { return }
+            throw MoultError(
+                .notThere, what: "cannot get \(location)", why: "the registry does not have it",
+                now: "Try again later, or report it to the publisher.")
+        }
+    }
+
+    private static func requireFile(_ file: String, size: Int) throws {
         guard let facts = try Files.factsThroughLinks(file), facts.kind == .file else {
             throw MoultError(
                 .notThere, what: "no file at \(file)", why: "the directory does not contain this file",
@@ -44,6 +68,11 @@ extension Transport {
                 why: "the file has \(facts.size) bytes, and the manifest says \(size)",
                 now: "Copy the file again: it may be truncated.")
         }
+    }
+
+    /// Copies the file from a mirror that is a directory.
+    private func copy(_ file: String, to path: String, size: Int) throws {
+        try Self.requireFile(file, size: size)
         try Files.remove(path)
         try Files.copy(file, to: path, mode: 0o600)
     }

@@ -94,7 +94,7 @@ import Testing
         let path = shop.scratch.path("releases/failing.json")
         let use: JSON = [["step": "test.failing", "after": "verify"]]
         try Files.writeNew(Array(manifest.setting("steps", to: use).pretty.utf8), to: path)
-        let error = #expect(throws: MoultError.self) { _ = try orchestrator.update(UpdateRequest(manifest: path)) }
+        let error = #expect(throws: MoultError.self) { _ = try orchestrator.update(ReleaseFile(path)) }
         #expect(error?.outcome == .undone)
         #expect(
             try shop.said == ["api release pantry 1.0.0 ", "api reload food pantry 1.0.0 undone"])

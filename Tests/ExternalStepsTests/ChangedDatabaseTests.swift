@@ -85,7 +85,7 @@ import Testing
         }
         let world = try StepWorld(program(Self.sql("UPDATE food SET release = 'changed'")))
         func apply(_ manifest: String) throws -> String {
-            _ = try world.world.orchestrator().update(UpdateRequest(manifest: manifest))
+            _ = try world.world.orchestrator().update(ReleaseFile(manifest))
             return try Shell.must(
                 ["sqlite3", "file:\(world.store)/food.db?immutable=1", "SELECT DISTINCT release FROM food"])
         }
@@ -120,7 +120,7 @@ import Testing
         for (index, version) in ["1.1.0", "1.2.0"].enumerated() {
             let manifest = try maker.make(
                 version, sequence: index + 2, [.reference("food", Self.same)])
-            _ = try world.world.orchestrator().update(UpdateRequest(manifest: manifest))
+            _ = try world.world.orchestrator().update(ReleaseFile(manifest))
             inodes.insert(try #require(try Files.factsThroughLinks("\(world.store)/food.db")).inode)
         }
         #expect(inodes.count == 1)

@@ -115,11 +115,11 @@ enum Flow: String, CaseIterable {
         case .rollback:
             // Goes back to the beginning of the flow, and then to its end.
             _ = try orchestrator.unholdAll()
-            _ = try orchestrator.update(UpdateRequest(manifest: releases.second))
+            _ = try orchestrator.update(ReleaseFile(releases.second))
             _ = try orchestrator.rollback(to: nil, reason: "model")
         case .reset: break
-        case .install: _ = try orchestrator.update(UpdateRequest(manifest: releases.first))
-        default: _ = try orchestrator.update(UpdateRequest(manifest: releases.second))
+        case .install: _ = try orchestrator.update(ReleaseFile(releases.first))
+        default: _ = try orchestrator.update(ReleaseFile(releases.second))
         }
     }
 }

@@ -38,7 +38,7 @@ import Testing
         let step = CopyingStep(phase: phase, pass: pass) { [store = world.store] in
             try Shell.must(["cp", "-a", store, copy])
         }
-        _ = try world.orchestrator([step]).update(UpdateRequest(manifest: world.second))
+        _ = try world.orchestrator([step]).update(ReleaseFile(world.second))
         let idle = CopyingStep(phase: phase, pass: .plan) {}
         let crashed = try Orchestrator(root: copy, steps: .builtIn.adding([idle]))
         #expect(try crashed.isUnfinished())
@@ -65,7 +65,7 @@ import Testing
         let step = CopyingStep(phase: .delete, pass: pass) { [store = world.store] in
             try Shell.must(["cp", "-a", store, copy])
         }
-        _ = try world.orchestrator([step]).update(UpdateRequest(manifest: world.second))
+        _ = try world.orchestrator([step]).update(ReleaseFile(world.second))
         let idle = CopyingStep(phase: .delete, pass: .plan) {}
         let connection = try Store(at: copy, steps: [idle]).connect()
         let version = pass == .prepare ? "1.0.0" : "2.0.0"

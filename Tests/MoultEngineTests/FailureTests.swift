@@ -18,7 +18,7 @@ import Testing
             let before = try world.visible()
             let orchestrator = try world.orchestrator([FailingStep(pass: pass, phase: phase)])
             let error = #expect(throws: (any Error).self) {
-                try orchestrator.update(UpdateRequest(manifest: world.second))
+                try orchestrator.update(ReleaseFile(world.second))
             }
             if [.apply, .check].contains(pass) {
                 #expect((error as? MoultError)?.outcome == .undone)
@@ -42,7 +42,7 @@ import Testing
         let before = try world.visible()
         #expect(throws: MoultError.self) {
             try world.orchestrator([FailingStep(pass: .apply, phase: .verify)]).update(
-                UpdateRequest(manifest: world.second))
+                ReleaseFile(world.second))
         }
         #expect(try world.visible() == before)
     }
@@ -50,7 +50,7 @@ import Testing
     @Test func `an unknown step is refused, and the error names it`() throws {
         let world = try World(top: [.init("steps", [["step": "acme.reindex", "after": "copy"]])])
         let error = #expect(throws: MoultError.self) {
-            try world.orchestrator().plan(UpdateRequest(manifest: world.second))
+            try world.orchestrator().plan(ReleaseFile(world.second))
         }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "the release needs the step acme.reindex")

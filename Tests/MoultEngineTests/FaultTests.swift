@@ -24,7 +24,7 @@ import Testing
                     var failure: (any Error)?
                     do {
                         try Faults.$current.withValue(faults) {
-                            _ = try world.orchestrator().update(UpdateRequest(manifest: world.second))
+                            _ = try world.orchestrator().update(ReleaseFile(world.second))
                         }
                     } catch { failure = error }
                     fired = faults.failedCall != nil
@@ -39,7 +39,7 @@ import Testing
                     // In any case, the next command that writes recovers, and applying again succeeds.
                     _ = try world.orchestrator().recover()
                     #expect(try world.versions().count == 1, note)
-                    _ = try world.orchestrator().update(UpdateRequest(manifest: world.second))
+                    _ = try world.orchestrator().update(ReleaseFile(world.second))
                     #expect(try world.versions() == ["2.0.0"], note)
                     #expect(try !world.orchestrator().isUnfinished(), note)
                     number += FaultPoints.step

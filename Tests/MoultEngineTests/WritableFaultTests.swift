@@ -99,7 +99,7 @@ import Testing
                 var failure: (any Error)?
                 do {
                     try Faults.$current.withValue(faults) {
-                        _ = try orchestrator.update(UpdateRequest(manifest: second))
+                        _ = try orchestrator.update(ReleaseFile(second))
                     }
                 } catch { failure = error }
                 fired = faults.failedCall != nil
@@ -117,7 +117,7 @@ import Testing
                 #expect(settled == old || settled == new, note)
                 #expect(try Files.list("\(store)/.moult/transactions") == [], note)
                 // The release can be installed, with one line in the history.
-                _ = try orchestrator.update(UpdateRequest(manifest: second))
+                _ = try orchestrator.update(ReleaseFile(second))
                 #expect(try Self.state(store) == new, note)
                 let entries = try History.read(orchestrator.layout).entries
                 #expect(

@@ -70,7 +70,7 @@ import Testing
             PinnedDirectory.forget("\(store)/.moult")
         })
         let error = #expect(throws: MoultError.self) {
-            try Orchestrator(root: store, steps: .builtIn, watcher: watcher).update(UpdateRequest(manifest: second))
+            try Orchestrator(root: store, steps: .builtIn, watcher: watcher).update(ReleaseFile(second))
         }
         #expect(error?.outcome == .stuck)
         try #require(try Files.facts(store) == nil)

@@ -30,12 +30,12 @@ import Testing
     @Test func `steps from another package can replace the built-in steps`() throws {
         let world = try World(installed: false)
         let orchestrator = try Orchestrator(root: world.store, steps: outside())
-        _ = try orchestrator.update(UpdateRequest(manifest: world.first))
+        _ = try orchestrator.update(ReleaseFile(world.first))
         let store = Store(at: world.store)
         let connection = try store.connect()
         try connection.execute("INSERT INTO note VALUES('mine')")
         try connection.close()
-        _ = try orchestrator.update(UpdateRequest(manifest: world.second))
+        _ = try orchestrator.update(ReleaseFile(world.second))
         #expect(try store.isCurrent(world.second))
         let after = try store.connect()
         #expect(try after.rows("SELECT text FROM note") == [["mine"]])
@@ -55,7 +55,7 @@ import Testing
     private func update(with change: Change) throws -> World {
         let world = try World(top: [.init("steps", [["step": "acme.idle", "after": "copy"]])])
         let steps = StepSet.builtIn.adding([Idle(change: change)])
-        _ = try Orchestrator(root: world.store, steps: steps).update(UpdateRequest(manifest: world.second))
+        _ = try Orchestrator(root: world.store, steps: steps).update(ReleaseFile(world.second))
         return world
     }
 

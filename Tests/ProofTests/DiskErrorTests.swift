@@ -97,7 +97,7 @@ import Testing
                 }
                 // No journal is left that would block the next connection.
                 #expect(try Files.facts("\(store)/pantry.db-journal") == nil, note)
-                _ = try orchestrator.update(UpdateRequest(manifest: second))
+                _ = try orchestrator.update(ReleaseFile(second))
                 #expect(try Self.state(store, way) == new, note)
             }
         }

@@ -108,7 +108,7 @@ import Testing
             let orchestrator = try Orchestrator(root: store, steps: .builtIn)
             for result in try orchestrator.recover() { endings[result.ending, default: 0] += 1 }
             #expect(try ["egg,mine,later\n", "rice,mine,later\n"].contains(names(store)), note)
-            _ = try orchestrator.update(UpdateRequest(manifest: manifests[1]))
+            _ = try orchestrator.update(ReleaseFile(manifests[1]))
             #expect(try names(store) == "rice,mine,later\n", note)
             #expect(
                 try Shell.must(["sqlite3", "\(store)/pantry.db", "PRAGMA integrity_check"]) == "ok\n", note)

@@ -54,7 +54,7 @@ package struct World {
         self.releases = releases
         store = scratch.path("store")
         try Orchestrator.create(at: store, Settings(product: releases.product))
-        if installed { _ = try orchestrator().update(UpdateRequest(manifest: first)) }
+        if installed { _ = try orchestrator().update(ReleaseFile(first)) }
     }
 
     package static func table(_ name: String, _ version: String) -> String {

@@ -107,7 +107,7 @@ final class FaultyProxy {
             if what == "truncate": length = keep
             if what == "long": length += 1000
             if what == "endless": answer = re.sub(r"(?im)^content-length:.*\r?\n", "", answer + "\r\n").rstrip()
-            else: answer = re.sub(r"(?im)^(content-length: *).*$", lambda m: m.group(1) + str(length), answer)
+            elif not head.startswith("HEAD"): answer = re.sub(r"(?im)^(content-length: *).*$", lambda m: m.group(1) + str(length), answer)
             if what == "corrupt": body = body[:keep] + bytes([body[keep] ^ 1]) + body[keep + 1:]
             try:
                 if what in ("cut", "stall", "truncate"): body = body[:keep]

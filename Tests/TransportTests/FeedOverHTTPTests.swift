@@ -59,6 +59,7 @@ import Testing
         let plan = try run("moult plan")
         #expect(plan.status == 2)
         #expect(plan.output.contains("serial 1, \(ByteCount(try bundleSize)) to fetch\n"))
+        #expect(plan.output.contains("found: \(proxy.url("test-1.0.0.tar.zst"))\n"), "\(plan)")
         #expect(try Tree(scratch.path("store")) == before)
         try must("moult apply -q")
         #expect(try installed == "1.0.0\n")
@@ -71,6 +72,22 @@ import Testing
         #expect(try run("moult check -q").status == 2)
         try must("moult apply -q")
         #expect(try installed == "2.0.0\n")
+    }
+
+    /// A plan is not worth more than the bundle that it needs.
+    @Test(arguments: [
+        ("rm BUNDLE", "404"), ("truncate -s 5000 BUNDLE", "5000 bytes on the server"), ("chmod 0 BUNDLE", ""),
+    ])
+    func `plan refuses what apply would not find on the server`(_ change: String, _ why: String) throws {
+        try follow(server.url("feed.json"))
+        try must(change.replacing("BUNDLE", with: "public/test-1.0.0.tar.zst"))
+        let (plan, apply) = (try run("moult plan"), try run("moult apply"))
+        // Root's web server can read each file.
+        if change.hasPrefix("chmod"), apply.status == 0 { return }
+        #expect(plan.status == apply.status, "\(plan) \(apply)")
+        #expect(plan.errors == apply.errors, "\(plan) \(apply)")
+        #expect(plan.errors.contains(why), "\(plan)")
+        #expect(plan.output.contains("apply with") == false)
     }
 
     /// A server that has a key list for every number must not keep the command busy.

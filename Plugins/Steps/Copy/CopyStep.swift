@@ -62,7 +62,7 @@ public struct CopyStep: Step {
         guard let reason = context.displacement(at: path) else {
             return [effect(.copy, database.name, .create(path: path, size: database.size))]
         }
-        try TrustedLink.require(database, context)
+        try context.requireTrustedFile(database)
         var new = Replacement(database, at: path, reason)
         if let restored = context.restoring { new.size = try Files.facts(restored)?.size ?? 0 }
         return [effect(.copy, database.name, .replace(new))]
@@ -76,7 +76,7 @@ public struct CopyStep: Step {
         switch try context.store.look(path) {
         case .nothing: throw context.missing(database, at: path)
         case .directory, .other: throw try context.obstacle(at: path, database)
-        case .link, .sealedLink: try TrustedLink.require(database, context)
+        case .link, .sealedLink: try context.requireTrustedFile(database)
         case .file: break
         }
         return [

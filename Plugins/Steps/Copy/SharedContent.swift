@@ -22,7 +22,7 @@ struct SharedContent {
             guard
                 context.installed?.databases.contains(where: { $0.path == database.path && $0.kind.isReplaced }) == true
             else { throw context.foreignLink(target, at: database.path, database) }
-            try TrustedLink.require(database, context)
+            try context.requireTrustedFile(database)
             return try replace(reason: usual, isOwn: true)
         }
     }

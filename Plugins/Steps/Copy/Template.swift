@@ -19,8 +19,18 @@ enum Template {
             if let reason = context.displacement(at: database.path) {
                 return .replace(Replacement(database, at: database.path, reason))
             }
-            try TrustedLink.require(database, context)
+            try context.requireTrustedFile(database)
             return try UserSchema(database: database, context: context).change()
         }
+    }
+}
+
+extension PlanContext {
+    /// Throws if the path of a writable database is a dangling link, or a link that another user controls.
+    func requireTrustedFile(_ database: Database) throws {
+        let path = store.path(database.path)
+        guard try Files.facts(path)?.kind == .link else { return }
+        if try Files.factsThroughLinks(path)?.kind != .file { throw missing(database, at: database.path) }
+        try WritableFile.requireTrustedLink(path)
     }
 }

@@ -32,7 +32,7 @@ struct UserSchema {
     /// Throws if SQLite cannot open the existing database.
     private func requireUsable() throws {
         switch try Fitness.of(place, judge: { _ in nil }) {
-        case .unfit(let why): throw try unusable(why, cause: nil)
+        case .unfit(let why, _): throw try unusable(why, cause: nil)
         case .unknown(let error) where Files.isDenied(error): throw error
         case .fits, .missing, .unknown: return
         }

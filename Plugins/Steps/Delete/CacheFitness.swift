@@ -26,7 +26,7 @@ struct CacheFitness {
         }
         switch try Fitness.of(path, judge: { try differs($0, schema: schema) }) {
         case .fits, .missing: return nil
-        case .unfit(let why): return why
+        case .unfit(let why, _): return why
         case .unknown(let error):
             // A lock or a missing permission says nothing about the cache.
             if error.isAboutAccess { throw error }

@@ -33,13 +33,26 @@ extension Downloads {
     ) throws {
         if try isWhole(place) { return }
         try keepOnly(partial: place.partial)
+        _ = try first(of: places, with: place, by: transport) { try fetchOnce(place, from: $0, by: $1, watcher) }
+    }
+
+    /// Returns the first location that has a file, as far as one small request tells; nil if the file is downloaded already.
+    func find(_ place: Place, at places: [Location], by transport: Transport) throws -> Location? {
+        if try place.missing() == 0 { return nil }
+        return try first(of: places, with: place, by: transport) { try $1.requireThere($0, size: place.size) }
+    }
+
+    /// Returns the first location for which `body` succeeds with the file.
+    private func first(
+        of places: [Location], with place: Place, by transport: Transport,
+        _ body: (Location, Transport) throws -> Void
+    ) throws -> Location {
         var faults: [MoultError] = []
         for (index, source) in places.enumerated() {
+            let file = source.beside(place.name, sha256: place.sha256)
             do {
-                try fetchOnce(
-                    place, from: source.beside(place.name, sha256: place.sha256),
-                    by: transport.share(of: places.count - index), watcher)
-                return
+                try body(file, transport.share(of: places.count - index))
+                return file
             } catch let error as MoultError {
                 if error.code == .interrupted || error.code == .system || error.code == .helper { throw error }
                 faults.append(error)

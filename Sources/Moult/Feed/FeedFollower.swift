@@ -93,7 +93,7 @@ struct FeedFollower {
     /// The request to install one release of the feed.
     var update: UpdateRequest {
         var update = UpdateRequest(
-            manifest: "", follow: request.follow, allowDowngrade: request.allowDowngrade, app: request.app,
+            follow: request.follow, allowDowngrade: request.allowDowngrade, app: request.app,
             consent: request.consent)
         update.checkTime = request.checkTime
         return update
@@ -280,19 +280,30 @@ struct FeedFollower {
 
     /// Downloads the files that a plan needs and that are not cached: patches, or the bundle.
     func fetchFiles(of prepared: Planner.PreparedPlan, _ watcher: Watcher) throws {
+        try forFiles(of: prepared) { try Downloads(layout).fetch($0, from: places, by: transport, watcher) }
+    }
+
+    /// Returns where the files are that a plan needs and that are not cached. Throws what `fetchFiles` would throw for a file that no
+    /// location has.
+    func findFiles(of prepared: Planner.PreparedPlan) throws -> [Location] {
+        var found: [Location] = []
+        try forFiles(of: prepared) {
+            if let place = try Downloads(layout).find($0, at: places, by: transport) { found.append(place) }
+        }
+        return found
+    }
+
+    private func forFiles(of prepared: Planner.PreparedPlan, _ body: (Downloads.Place) throws -> Void) throws {
         guard prepared.plan.manifestPath == nil else { return }
         let (downloads, release) = (Downloads(layout), prepared.context.release)
         for file in prepared.plan.patches {
             guard let patch = release.patches.first(where: { $0.file == file.file }) else { continue }
-            do {
-                try downloads.fetch(downloads.place(of: patch), from: places, by: transport, watcher)
-            } catch let error as MoultError {
+            do { try body(downloads.place(of: patch)) } catch let error as MoultError {
                 if error.code == .interrupted || error.code == .system || error.code == .helper { throw error }
                 throw PatchFault([patch.file], error)
             }
         }
-        guard prepared.plan.bundle != nil, let bundle = release.bundle else { return }
-        try downloads.fetch(downloads.place(of: bundle), from: places, by: transport, watcher)
+        if prepared.plan.bundle != nil, let bundle = release.bundle { try body(downloads.place(of: bundle)) }
     }
 
     /// Returns the path of a bundle in the cache, and downloads the bundle first if it is missing there.

@@ -1,4 +1,5 @@
 package import MoultBasics
+package import MoultEngine
 internal import MoultFiles
 internal import MoultStore
 internal import MoultTransport
@@ -8,7 +9,7 @@ package import StepKit
 /// The source of an installation: a path or a URL. Its content shows whether it is a release or a feed.
 package enum ReleaseSource: Sendable {
     /// The sealed manifest of a release on this machine.
-    case manifest(path: String)
+    case manifest(ReleaseFile)
     /// The sealed manifest of a release on a web server.
     case webManifest(Content)
     case feed(Content)
@@ -44,18 +45,25 @@ package enum ReleaseSource: Sendable {
 
     private static func local(_ path: String) throws -> ReleaseSource {
         let file = Feed.file(at: path)
-        if let feed = try feed(at: file) { return .feed(feed) }
-        if file == path {
-            guard isMissing(path) else { return .manifest(path: path) }
+        if file != path {
+            if let feed = try feed(at: file) { return .feed(feed) }
+            throw MoultError(
+                .manifest, what: "\(path) is a directory without a feed", why: "\(file) is missing or is not a feed",
+                now: "Specify the manifest of a release in that directory.")
+        }
+        if isMissing(path) {
             throw MoultError(
                 .notThere, what: "no release at \(path)", why: "no such file",
                 now:
                     "Specify the manifest of a release, the directory of a feed, or a URL that starts with https:// or oci://."
             )
         }
-        throw MoultError(
-            .manifest, what: "\(path) is a directory without a feed", why: "\(file) is missing or is not a feed",
-            now: "Specify the manifest of a release in that directory.")
+        // A feed may be larger than any manifest.
+        let size = try Files.factsThroughLinks(path)?.size ?? 0
+        if size > Manifest.largest, let feed = try feed(at: path) { return .feed(feed) }
+        let release = try ReleaseFile(path)
+        let content = Content(address: Address(try Files.absolute(path)), bytes: release.bytes)
+        return content.isFeed ? .feed(content) : .manifest(release)
     }
 
     private static func feed(at path: String) throws -> Content? {
@@ -80,7 +88,7 @@ package enum ReleaseSource: Sendable {
     package var product: String {
         get throws {
             switch self {
-            case .manifest(let path): try Orchestrator.product(of: path)
+            case .manifest(let release): try release.product
             case .webManifest(let content):
                 try Manifest(parsing: content.bytes, as: .sealed, source: "\(content.address)").product
             case .feed(let content): try Feed(parsing: content.bytes, source: "\(content.address)").product

@@ -1,5 +1,5 @@
 internal import MoultBasics
-internal import MoultEngine
+package import MoultEngine
 internal import MoultFiles
 package import MoultStore
 package import MoultTrust
@@ -76,16 +76,11 @@ extension Orchestrator {
     }
 
     /// Creates the store for a release if it is missing, as an app does at its first start. Returns false if the store exists.
-    package func createIfMissing(for manifest: String, trusting keys: TrustedKeys?, wait: Int) throws -> Bool {
+    package func createIfMissing(for release: ReleaseFile, trusting keys: TrustedKeys?, wait: Int) throws -> Bool {
         guard try Files.facts(layout.settings) == nil else { return false }
-        var settings = Settings(product: try Self.product(of: manifest), follow: .match)
+        var settings = Settings(product: try release.product, follow: .match)
         settings.keys = keys
         return try Self.create(at: layout.root, settings, wait: wait)
-    }
-
-    /// Returns the product of the release with this manifest.
-    package static func product(of manifest: String) throws -> String {
-        try Manifest(parsing: Planner.manifestBytes(manifest), as: .sealed, source: manifest).product
     }
 
     /// Runs `body`, which installs the first release. If that fails in a new store, the store is removed, so that the next

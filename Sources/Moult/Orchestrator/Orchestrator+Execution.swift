@@ -6,9 +6,7 @@ internal import StepKit
 
 extension Orchestrator {
     /// Runs an update, and retries it without patches that turn out not to fit, if necessary with the bundle alone.
-    func avoidingUnfitPatches(
-        _ store: StoreSnapshot, _ body: (Planner) throws -> Result
-    ) throws -> Result {
+    func avoidingUnfitPatches<R>(_ store: StoreSnapshot, _ body: (Planner) throws -> R) throws -> R {
         var planner = try planner(store)
         while true {
             do { return try body(planner) } catch let fault as PatchFault {

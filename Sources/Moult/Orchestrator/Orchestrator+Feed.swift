@@ -48,7 +48,7 @@ extension Orchestrator {
     ) throws -> MoultError? {
         do {
             if let next = try incoming(choice, current, follower) {
-                try refusingDamage { _ = try plan(next, follower, store, deep: false) }
+                try refusingDamage { _ = try planner(store).update(next, follower.update) }
             }
             return nil
         } catch let error as MoultError {
@@ -66,15 +66,23 @@ extension Orchestrator {
         let choice = try follower.choose(from: current, store)
         let next =
             try repair(current, follower, store, isBehind: choice.hasNext) ?? incoming(choice, current, follower)
-        let plan: Plan? = try refusingDamage { try next.map { try self.plan($0, follower, store, deep: deep) } }
+        let plan: Plan? = try refusingDamage {
+            try next.map { try finding(follower, store, $0, deep: deep) }
+        }
         return (try feedStatus(current, choice, store), plan)
     }
 
-    /// Returns the plan for a release of the feed. The files of a remote release are not there yet, so its plan is never deep.
-    private func plan(
-        _ next: Planner.Incoming, _ follower: FeedFollower, _ store: StoreSnapshot, deep: Bool
+    /// Returns the plan for a release, after asking for the files that it needs. The files of a remote release are not there yet, so
+    /// its plan is never deep.
+    private func finding(
+        _ follower: FeedFollower, _ store: StoreSnapshot, _ next: Planner.Incoming, deep: Bool = false
     ) throws -> Plan {
-        let prepared = try planner(store).update(next, follower.update)
+        let prepared = try avoidingUnfitPatches(store) { planner in
+            var prepared = try planner.update(next, follower.update)
+            let found = try follower.findFiles(of: prepared).map(\.address)
+            prepared.plan.origin?.found = found
+            return prepared
+        }
         guard deep, prepared.plan.manifestPath != nil, prepared.plan.bundle.map({ $0.missing == 0 }) ?? true else {
             return prepared.plan
         }
@@ -144,7 +152,7 @@ extension Orchestrator {
         let store = snapshot()
         let follower = try follower(request.at(manifest.address), store)
         let incoming = try follower.incoming(manifest, readsOnly: true)
-        return try refusingDamage { try planner(store).update(incoming, follower.update).plan }
+        return try refusingDamage { try finding(follower, store, incoming) }
     }
 
     private func install(
@@ -265,7 +273,7 @@ extension Plan {
     /// The request that the plan was made for.
     var updateRequest: UpdateRequest {
         var update = UpdateRequest(
-            manifest: manifestPath ?? "", follow: request.follow, allowDowngrade: request.allowDowngrade,
+            follow: request.follow, allowDowngrade: request.allowDowngrade,
             app: request.app,
             consent: Consent(takeOver: request.takeOver, acceptsUnpreserved: request.acceptUnpreserved))
         update.checkTime.fixed = request.checkTimeout

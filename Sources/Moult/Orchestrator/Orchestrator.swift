@@ -64,9 +64,11 @@ package struct Orchestrator: Sendable {
     // MARK: queries
 
     /// Plans an update. A deep plan stages the release and tries everything, and takes as long as an update.
-    package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
+    package func plan(
+        _ release: ReleaseFile, _ request: UpdateRequest = UpdateRequest(), deep: Bool = false
+    ) throws -> Plan {
         try refusingDamage {
-            let prepared = try planner(snapshot()).update(request)
+            let prepared = try planner(snapshot()).update(release, request)
             return try deep ? rehearse(prepared) : prepared.plan
         }
     }
@@ -107,25 +109,27 @@ package struct Orchestrator: Sendable {
     ///
     /// `announce` gets the plan before anything starts; an error from it ends the update.
     package func update(
-        _ request: UpdateRequest, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
+        _ release: ReleaseFile, _ request: UpdateRequest = UpdateRequest(), wait: Int = 0,
+        announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         let store = snapshot()
-        let bytes = try Files.read(request.manifest, limit: Manifest.largest)
         // Only the planner reports consent to take over a database that the release does not have.
-        if request.consent.takeOver.isEmpty, let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest) {
+        if request.consent.takeOver.isEmpty, try NoOpCheck(store).isCurrent(release.bytes, of: release.path) {
             try rememberIfIdle(store)
             return Result(generation: try store.installedName)
         }
         return try avoidingUnfitPatches(store) { planner in
             do {
                 return try locked(wait, after: store) { store, recovered in
-                    try execute(in: store, recovered: recovered, announce) { try planner.locked($0).update(request) }
+                    try execute(in: store, recovered: recovered, announce) {
+                        try planner.locked($0).update(release, request)
+                    }
                 }
             } catch  where Files.isDenied(error) {
                 // Without write permission, an update to the installed release does not fail: the store may be in a read-only
                 // image.
                 let store = snapshot()
-                guard let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest, reading: true) else {
+                guard try NoOpCheck(store).isCurrent(release.bytes, of: release.path, reading: true) else {
                     throw error
                 }
                 return Result(generation: try store.installedName)
@@ -173,7 +177,7 @@ package struct Orchestrator: Sendable {
                         if let fetched {
                             try planner.update(fetched, saved.updateRequest)
                         } else {
-                            try planner.update(saved.updateRequest)
+                            try planner.update(ReleaseFile(saved.manifestPath ?? ""), saved.updateRequest)
                         }
                     case .rollback:
                         try planner.rollback(

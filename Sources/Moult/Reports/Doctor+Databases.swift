@@ -59,16 +59,11 @@ extension Doctor {
                         why: "apps cannot write to \(database.name), and moult cannot update it",
                         fix: command("chmod", "u+w", place)))
             }
-            if facts.links > 1 {
+            if let refusal = try WritableFile.refusal(at: path) {
                 findings.append(
                     Finding(
-                        kind: "hardLink", path: path, what: "the file has \(facts.links) hard links",
-                        why:
-                            "each name has its own -wal and -journal, so programs that use different names corrupt the database",
-                        fix: "remove the other hard links; list them with: "
-                            + command(
-                                "find", try MountedFileSystem.of(path)?.mountPoint ?? "/", "-xdev", "-samefile", path))
-                )
+                        kind: "blocked", path: path, what: "updates are refused: \(refusal.what)",
+                        why: refusal.why ?? "", fix: refusal.now ?? ""))
             }
             let sidecars = try Sidecars.of(path)
             let isWritten = holders.contains {

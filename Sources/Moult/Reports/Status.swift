@@ -18,6 +18,8 @@ package struct Status: Sendable {
     package struct File: Sendable {
         package enum State: String, Sendable {
             case sound, missing, changed, living, damaged
+            /// Apps can use the database, but every update refuses to write to it.
+            case blocked
             /// A copy of the verified file, or a different file: only reading the file can tell which.
             case unverified
         }
@@ -181,8 +183,9 @@ package struct Status: Sendable {
             guard database.kind.isSealed else {
                 let finding = try assessment.finding(of: database, .glance)
                 let state: File.State =
-                    finding.isMissing ? .missing : finding.fault == nil ? .living : .damaged
-                var file = file(state, finding.fault)
+                    finding.isMissing
+                    ? .missing : finding.fault != nil ? .damaged : finding.refusal != nil ? .blocked : .living
+                var file = file(state, finding.fault ?? finding.refusal?.sentence)
                 file.finding = finding
                 file.remedy = finding.remedy?.command(for: database)
                 return file

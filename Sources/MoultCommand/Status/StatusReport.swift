@@ -150,6 +150,9 @@ struct StatusReport: Report {
             let first = file.state == .missing ? "restore \(file.name), or" : "set \(file.name) aside and"
             lines.append("\(first) start with \(file.kind.freshContent): \(shellLine(remedy + storeWords), .heading)")
         }
+        for refusal in status.databases.compactMap({ $0.finding?.refusal }) {
+            if let now = refusal.now { lines.append("\(now)") }
+        }
         for file in status.databases where file.finding?.depth == .nothing {
             guard let permit = file.remedy else { continue }
             let first = permit[0] == "mv" ? "to make \(file.name) readable" : "to let this user read \(file.name)"
@@ -160,7 +163,7 @@ struct StatusReport: Report {
 
     /// Returns the mark to print in front of a file. A tick marks only files that were read and have not changed since.
     private func mark(_ file: Status.File, _ terminal: Terminal) -> StyledText {
-        if file.state.isFault { return "\(terminal.symbols.cross, .bad)" }
+        if file.state.isFault || file.state == .blocked { return "\(terminal.symbols.cross, .bad)" }
         let known = file.finding?.depth
         if file.state == .unverified || known == .glance || known == .nothing { return "\(terminal.symbols.dot, .dim)" }
         return "\(terminal.symbols.tick, .good)"
@@ -207,6 +210,7 @@ extension Status.File.State {
         case .missing: "missing"
         case .changed: "changed"
         case .damaged: "needs repair"
+        case .blocked: "cannot be updated"
         case .unverified: "copied; not verified"
         }
     }

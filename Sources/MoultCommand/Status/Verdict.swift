@@ -38,6 +38,9 @@ struct Verdict {
         var warning: [String] = []
         let unverified = status.databases.filter { $0.state == .unverified }.map(\.name)
         if !unverified.isEmpty { warning.append("copied and not verified: \(unverified.joined(separator: ", "))") }
+        for file in status.databases where file.state == .blocked {
+            warning.append("\(file.name) cannot be updated: \(file.note ?? "")")
+        }
         for file in status.databases where file.isUnread {
             warning.append("\(file.name) is not checked: \(file.finding?.notChecked.joined(separator: "; ") ?? "")")
         }

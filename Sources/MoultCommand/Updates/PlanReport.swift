@@ -100,6 +100,7 @@ extension Page {
         let fetch = missing > 0 ? ", \(ByteCount(missing)) to fetch" : ""
         let place = origin.serial.map { "feed: \(origin.place), serial \($0)" } ?? "from: \(origin.place)"
         wrapped("\(place)\(fetch)")
+        for file in origin.found { line("found: \(file)") }
         if !origin.then.isEmpty {
             wrapped(
                 "then: \(origin.then.map(\.description).joined(separator: ", ")), planned after this release is installed"

@@ -42,10 +42,10 @@ enum UpdateOptions {
 }
 
 extension Call {
-    /// Returns the request for a manifest with these options.
-    func request(_ manifest: String) throws -> UpdateRequest {
+    /// Returns the request for a release on this machine with these options.
+    func request() throws -> UpdateRequest {
         var request = UpdateRequest(
-            manifest: manifest, follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
+            follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
             allowDowngrade: has(UpdateOptions.allowDowngrade), app: try version(UpdateOptions.app), consent: consent)
         request.checkTime.fixed = number(UpdateOptions.checkTimeout)
         return request

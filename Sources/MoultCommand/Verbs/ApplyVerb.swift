@@ -117,10 +117,10 @@ enum ApplyVerb {
             try update(call) { orchestrator, announce in
                 try orchestrator.update(from: manifest, call.feedRequest(), wait: call.wait, announce: announce)
             }
-        case .manifest(let path):
+        case .manifest(let release):
             try update(call) { orchestrator, announce in
                 try call.reading(name) {
-                    try orchestrator.update(call.request(path), wait: call.wait, announce: announce)
+                    try orchestrator.update(release, call.request(), wait: call.wait, announce: announce)
                 }
             }
         }

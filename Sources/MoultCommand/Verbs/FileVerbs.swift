@@ -85,7 +85,7 @@ struct FileCheck {
         switch fitness {
         case .fits(let parts): (fault, notChecked, isUnknown) = (nil, parts, false)
         case .missing: (fault, notChecked, isUnknown) = ("no such file", [], false)
-        case .unfit(let why): (fault, notChecked, isUnknown) = (why, [], false)
+        case .unfit(let why, _): (fault, notChecked, isUnknown) = (why, [], false)
         case .unknown(let error): (fault, notChecked, isUnknown) = (nil, [error.why ?? error.what], true)
         }
     }

@@ -46,9 +46,9 @@ enum PlanVerb {
         case .webManifest(let manifest):
             return try show(
                 orchestrator.plan(from: manifest, call.feedRequest()), ["\(manifest.address)"] + call.feedWords, call)
-        case .manifest(let path):
-            let plan = try call.reading(name) { try orchestrator.plan(call.request(path), deep: call.has(deep)) }
-            return try show(plan, [pastedPath(path)], call)
+        case .manifest(let release):
+            let plan = try call.reading(name) { try orchestrator.plan(release, call.request(), deep: call.has(deep)) }
+            return try show(plan, [pastedPath(release.path)], call)
         }
     }
 

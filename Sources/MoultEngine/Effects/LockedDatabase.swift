@@ -319,3 +319,8 @@ final class BackupBox {
     /// Ends the backup. If it is incomplete, the destination stays as it was; `step` has thrown any error.
     func abandon() { backup = nil }
 }
+
+extension MoultError.Code {
+    /// The text encoding of a writable database differs from that of the release.
+    static let encoding = Self(634)
+}

@@ -165,7 +165,7 @@ final class Rewrite: WritableEffect {
     /// Brings the staged file and the kept copy up to date with what apps have written since `examine`.
     func hold() throws {
         guard let live else { return }
-        try SoleName.require(place)
+        try WritableFile.requireSoleName(place)
         try live.requirePlace()
         marker = HeldMarker(path: path, transaction: try live.marker())
         if try live.hasChanged() { try carryAgain(live) }

@@ -151,7 +151,7 @@ package struct StandaloneCache {
         switch try Fitness.of(path, pages: pages, judge: { try expected.difference(to: Identity(of: $0)) }) {
         case .fits: return nil
         case .missing: return policy == .refuse ? "the file was missing" : "the file did not exist"
-        case .unfit(let why): return why
+        case .unfit(let why, _): return why
         case .unknown(let error):
             // The state of a locked database is unknown, and a failing disk must not be written to.
             if policy == .refuse { throw error }

@@ -47,7 +47,7 @@ final class WritableEffects {
         for effect in effects { try ifPossible(effect) { try requireFile(effect) } }
         for effect in effects where !isSkipped(effect.effect.database) {
             if !(effect is Aside) { try requireOpenable(effect.place) }
-            try SoleName.require(effect.place)
+            try WritableFile.requireSoleName(effect.place)
         }
         for effect in effects { try ifPossible(effect) { try effect.examine() } }
         // Migrations and row restores may wait a long time for other processes' transactions, so they go first, before the
@@ -63,7 +63,7 @@ final class WritableEffects {
     func rehearse(_ plan: inout Plan) throws {
         for effect in try effects() {
             if !(effect is Aside) { try requireOpenable(effect.place) }
-            try SoleName.require(effect.place)
+            try WritableFile.requireSoleName(effect.place)
             try effect.rehearse()
             guard let index = plan.effects.firstIndex(of: effect.effect) else { continue }
             plan.effects[index].change = effect.effect.change.counting(effect.fates)

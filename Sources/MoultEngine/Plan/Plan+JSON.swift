@@ -109,6 +109,7 @@ extension Plan.Origin {
             "manifest": .string(manifest), "size": .size(size), "sha256": .string(sha256),
             "then": then.isEmpty ? nil : .array(then.map { .string($0.description) }),
             "notes": notes.isEmpty ? nil : .array(notes.map { .string($0) }),
+            "found": found.isEmpty ? nil : .array(found.map { .string("\($0)") }),
         ])
     }
 
@@ -120,6 +121,7 @@ extension Plan.Origin {
             sha256: try fields.string("sha256"),
             then: (try fields.optionalStrings("then") ?? []).compactMap { Version($0) },
             notes: try fields.optionalStrings("notes") ?? [])
+        found = (try fields.optionalStrings("found") ?? []).map { Address($0) }
         if let fault = PlainName.fault(manifest) { throw fields.fail("manifest", "\"\(manifest)\" \(fault)") }
     }
 }

@@ -66,6 +66,8 @@ package struct Plan: Sendable, Equatable {
         package var then: [Version]
         /// Remarks for the operator on the choice of the release.
         package var notes: [String]
+        /// The addresses at which a plan has found the files to download.
+        package var found: [Address] = []
 
         package init(
             place: Address, serial: Int?, manifest: String, size: Int, sha256: String, then: [Version],

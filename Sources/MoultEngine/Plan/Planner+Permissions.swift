@@ -10,7 +10,7 @@ extension Planner {
     /// read the plan.
     func requireWritable(_ effects: [Effect], by release: Manifest) throws {
         for traits in effects.map(\.change.traits) where traits.handling == .written {
-            for path in traits.paths { try SoleName.require(layout.file(path)) }
+            for path in traits.paths { try WritableFile.requireSoleName(layout.file(path)) }
         }
         for effect in effects {
             guard case .replace(let new) = effect.change,

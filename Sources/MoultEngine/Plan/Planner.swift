@@ -71,16 +71,15 @@ package struct Planner {
         }
     }
 
-    package func update(_ request: UpdateRequest) throws -> PreparedPlan {
-        let path = try Files.absolute(request.manifest)
-        let bytes = try Self.manifestBytes(path)
+    package func update(_ release: ReleaseFile, _ request: UpdateRequest) throws -> PreparedPlan {
+        let (path, bytes) = (try Files.absolute(release.path), release.bytes)
         // Verified first: an unverified manifest is not even parsed.
-        let provenance = try MistakenManifest.explaining(bytes, request.manifest) {
+        let provenance = try MistakenManifest.explaining(bytes, release.path) {
             try Provenance(of: bytes, at: path, keys: presentKeys(store.settings))
         }
         return try update(
             Incoming(
-                bytes: bytes, name: request.manifest, path: path, provenance: provenance,
+                bytes: bytes, name: release.path, path: path, provenance: provenance,
                 isSignedItself: provenance.isSigned || request.hasProofs), request)
     }
 
@@ -129,6 +128,7 @@ package struct Planner {
         for database in installed.manifest.databases
         where isSame ? !database.kind.isSealed : database.kind == .shared && kept.contains(database.name) {
             let finding = try assessment.finding(of: database, .glance)
+            if isSame, let refusal = finding.refusal { throw refusal }
             guard let fault = finding.fault else { continue }
             if !isSame {
                 guard case .reset? = finding.remedy else { continue }
@@ -256,24 +256,6 @@ package struct Planner {
         return policy
     }
 
-    package static func manifestBytes(_ path: String) throws -> [UInt8] {
-        do {
-            if let bytes = try Files.read(path, limit: Manifest.largest) {
-                try MistakenManifest.refuse(path, start: bytes)
-                return bytes
-            }
-        } catch let error as MoultError where error.code == .system {
-            // A database or a bundle is larger than any manifest.
-            if let start = try? Files.beginning(of: path, count: 512) {
-                try MistakenManifest.refuse(path, start: start)
-            }
-            throw error
-        }
-        throw MoultError(
-            .notThere, what: "no manifest at \(path)", why: "no such file",
-            now: "Specify the manifest of a release, such as releases/app-1.0.0.json.")
-    }
-
     private func make(
         _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil,
         table: RestoredTable? = nil, _ manifest: Manifest, _ incoming: Incoming, generation: String, _ policy: Policy
@@ -288,7 +270,9 @@ package struct Planner {
         view.note(try .read(layout.current, "target"))
         view.note(try .read(layout.settings, "content"))
         view.note(try .read(layout.holds, "content"))
-        if let path = incoming.path { view.note(try .read(path, "content")) }
+        if let path = incoming.path {
+            view.note(Plan.Fact(path: path, field: "content", value: try Generation.digest(of: incoming.bytes)))
+        }
         var context = PlanContext(
             purpose: purpose, only: only, because: reason, release: manifest, generation: generation,
             installed: installed?.manifest,

@@ -1,8 +1,7 @@
 package import StepKit
 
-/// A request for an update: the manifest of a release, and how the release may be installed.
+/// A request for an update: how a release may be installed.
 package struct UpdateRequest: Sendable {
-    package var manifest: String
     package var follow: Policy.Follow?
     package var allowDowngrade: Bool
     package var app: Version?
@@ -12,10 +11,9 @@ package struct UpdateRequest: Sendable {
     package var hasProofs = false
 
     package init(
-        manifest: String, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil,
+        follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil,
         consent: Consent = Consent()
     ) {
-        self.manifest = manifest
         self.follow = follow
         self.allowDowngrade = allowDowngrade
         self.app = app

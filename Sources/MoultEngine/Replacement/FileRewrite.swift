@@ -174,7 +174,7 @@ final class FileRewrite {
         var (isKept, isCommitting) = (false, false)
         var backup: BackupBox?
         do {
-            try SoleName.require(path)
+            try WritableFile.requireSoleName(path)
             try live.requirePlace()
             if try live.hasDamagedSchema || !isExpendable(live.lockedReader) {
                 if try live.hasChanged() { try update(live, source) }

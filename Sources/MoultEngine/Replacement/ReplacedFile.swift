@@ -133,7 +133,7 @@ package struct ReplacedFile {
 
     /// Calls `body` with a new directory for files of this command, while no other command replaces the file.
     func working<R>(wait seconds: Int, stop: () throws -> Void, _ body: (String) throws -> R) throws -> R {
-        try SoleName.require(path)
+        try WritableFile.requireSoleName(path)
         let lock = try lock(wait: seconds, stop: stop)
         defer { withExtendedLifetime(lock) {} }
         let result = Result {

@@ -1,6 +1,7 @@
 package import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultTrust
 package import StepKit
 
 /// Checks whether the databases of a generation match its release. All commands use these rules.
@@ -61,6 +62,8 @@ package struct Assessment {
         package var awaitsMigration = false
         /// Whether nothing is at the path.
         package var isMissing = false
+        /// Why every update refuses to write to the database, although apps can use it.
+        package var refusal: MoultError?
         /// The parts that could not be checked, each with the reason.
         package var notChecked: [String] = []
         /// How much of the current file was checked.
@@ -144,17 +147,6 @@ package struct Assessment {
         if depth == .glance, let known = try store.checks.known(database, at: place, generation.name) {
             return Finding(depth: known.depth, time: known.time)
         }
-        let template: SchemaShape
-        if try Files.facts(own) != nil, try !Files.isReadable(own) {
-            return unread("cannot read \(own): \(Errno.denied)", .read(own))
-        }
-        do {
-            template = try .ofContent(Connection(path: own, access: .immutable))
-        } catch let error as MoultError {
-            return Finding(
-                fault: "the release's own file \(own) cannot be read: \(error.why ?? error.what)", remedy: .apply,
-                depth: depth)
-        }
         if let intruder = try Sidecars.intruder(at: place) {
             let why = intruder.command == nil ? "\(intruder.why). \(intruder.advice)" : intruder.why
             return Finding(remedy: .permit(intruder.command), notChecked: [why], depth: .nothing)
@@ -168,25 +160,38 @@ package struct Assessment {
         }
         let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
         var (remedy, awaitsMigration): (Remedy?, Bool) = (nil, false)
+        var unreadable: Finding?
         let fitness = try Fitness.of(place, deadline: 600, pages: pages) {
-            (remedy, awaitsMigration) = (nil, false)
-            var own: Remedy?
-            if let fault = try fault($0, database, template, &own) {
-                remedy = own
+            (remedy, awaitsMigration, unreadable) = (nil, false, nil)
+            let connection = $0
+            if let fault = try fault(
+                connection, database, &remedy,
+                template: {
+                    do { return try template(of: database) } catch {
+                        unreadable = findingUnreadable(own, error, depth)
+                        throw error
+                    }
+                })
+            {
                 return fault
             }
-            guard let pending = try pending($0, database) else { return nil }
+            remedy = nil
+            guard let pending = try pending(connection, database) else { return nil }
             (remedy, awaitsMigration) = (.apply, true)
             return pending
         }
+        if let unreadable { return unreadable }
         switch fitness {
-        case .fits(let notChecked): return Finding(notChecked: notChecked, depth: depth)
+        case .fits(let notChecked):
+            return Finding(
+                refusal: try WritableFile.refusal(at: place), notChecked: notChecked, depth: depth)
         case .missing:
             return Finding(
                 fault: "no file at \(place)", remedy: .reset, isMissing: true, depth: depth)
-        case .unfit(let why):
+        case .unfit(let why, let isDamaged):
             return Finding(
-                fault: why, remedy: remedy ?? .reset, awaitsMigration: awaitsMigration, depth: depth)
+                fault: why, remedy: isDamaged ? .reset : remedy ?? .reset,
+                awaitsMigration: awaitsMigration && !isDamaged, depth: depth)
         case .unknown(let error):
             // The state is unknown here: the process that has the database locked, or the file's owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
@@ -202,25 +207,45 @@ package struct Assessment {
         Finding(remedy: .permit(need.command), notChecked: [why], depth: .nothing)
     }
 
+    /// Returns the finding about a file of the release that cannot be read.
+    private func findingUnreadable(_ own: String, _ error: any Error, _ depth: Depth) -> Finding {
+        let error = error as? MoultError ?? MoultError(.generation, what: "\(error)")
+        if Files.isDenied(error) { return unread("cannot read \(own): \(Errno.denied)", .read(own)) }
+        return Finding(
+            fault: "the release's own file \(own) cannot be read: \(error.why ?? error.what)", remedy: .apply,
+            depth: depth)
+    }
+
+    /// Returns the schema of a database in its release.
+    private func template(of database: Database) throws -> SchemaShape {
+        let own = generation.path(database.member)
+        try Permission.read(own).requireReadable(ifThere: true)
+        return try .ofContent(Connection(path: own, access: .immutable))
+    }
+
+    /// Returns what the database lacks of its release. `template` is called only if the digest of its schema differs from that in
+    /// the manifest.
     private func fault(
-        _ connection: Connection, _ database: Database, _ template: SchemaShape, _ remedy: inout Remedy?
+        _ connection: Connection, _ database: Database, _ remedy: inout Remedy?, template: () throws -> SchemaShape
     ) throws -> String? {
         let shape = try SchemaShape.ofContent(connection)
+        let digest = "sha256:\(try SHA256.digest(of: Array(shape.canonicalText.utf8)).hex)"
+        let isSame = digest == database.identity.schema
         switch database.kind {
         case .reference: return nil
         case .cache:
-            if let difference = shape.diff(against: template).first { return difference }
+            if !isSame, let difference = try shape.diff(against: template()).first { return difference }
             return database.compatible?.fault(
                 applicationID: Int(try connection.int("PRAGMA application_id")),
                 userVersion: Int(try connection.int("PRAGMA user_version")))
         case .user:
             remedy = try pending(connection, database) == nil ? .migrate : .apply
-            return database.schemaOwner == .app ? nil : shape.lacks(of: template).first
+            return isSame || database.schemaOwner == .app ? nil : try shape.lacks(of: template()).first
         case .shared:
             remedy = .apply
             if let fault = try markerFault(connection, database) { return fault }
             remedy = .reset
-            return shape.lacks(of: template).first
+            return isSame ? nil : try shape.lacks(of: template()).first
         }
     }
 
@@ -269,7 +294,8 @@ package struct Assessment {
             if known != nil, !checked.contains(database.name) { continue }
             let found = try finding(of: database, .glance)
             // The file must not have changed since it was checked.
-            guard found.fault == nil, found.notChecked.isEmpty, let facts, try CheckRecord.facts(of: place) == facts
+            guard found.fault == nil, found.refusal == nil, found.notChecked.isEmpty, let facts,
+                try CheckRecord.facts(of: place) == facts
             else {
                 record.forget(database, at: place)
                 continue

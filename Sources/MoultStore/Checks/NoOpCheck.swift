@@ -45,7 +45,9 @@ package struct NoOpCheck {
                 }
             }
             if file.linkFault != nil || file.sidecar != nil { return false }
-            if !database.kind.isSealed, try assessment.finding(of: database, .glance).fault != nil { return false }
+            if database.kind.isSealed { continue }
+            let finding = try assessment.finding(of: database, .glance)
+            if finding.fault != nil || finding.refusal != nil { return false }
         }
         return true
     }

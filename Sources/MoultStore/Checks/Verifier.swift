@@ -153,7 +153,9 @@ package struct Verifier {
     private func writable(_ database: Database, _ assessment: Assessment, deep: Bool) throws -> [Check] {
         let path = try store.place(of: database)
         let found = try assessment.finding(of: database, deep ? .deep : .check)
-        var place = Check(subject: database.name, method: "path", finding: found.isMissing ? found.fault : nil)
+        var place = Check(
+            subject: database.name, method: "path",
+            finding: found.isMissing ? found.fault : found.refusal.map { "updates are refused: \($0.sentence)" })
         place.remedy = found.isMissing ? found.remedy?.command(for: database) : nil
         if found.isMissing { return [place] }
         var check = Check(

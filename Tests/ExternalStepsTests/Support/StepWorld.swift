@@ -42,11 +42,11 @@ struct StepWorld {
         try Files.replace(path, with: Array(json.setting("steps", to: steps.setting(name, to: step)).pretty.utf8))
     }
 
-    func plan() throws -> Plan { try world.orchestrator().plan(UpdateRequest(manifest: world.second)) }
+    func plan() throws -> Plan { try world.orchestrator().plan(ReleaseFile(world.second)) }
 
     @discardableResult
     func update(_ watcher: Watcher = Watcher()) throws -> Orchestrator.Result {
-        try world.orchestrator(watcher: watcher).update(UpdateRequest(manifest: world.second))
+        try world.orchestrator(watcher: watcher).update(ReleaseFile(world.second))
     }
 
     /// Runs the update and returns its error; nil if the update succeeds.

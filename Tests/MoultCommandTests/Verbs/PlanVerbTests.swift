@@ -204,7 +204,7 @@ import Testing
     @Test func `long lines of a plan are wrapped under their text`() throws {
         try world.install(world.first)
         let orchestrator = try Orchestrator(root: world.store, steps: .builtIn)
-        let plan = try orchestrator.plan(UpdateRequest(manifest: world.scratch.path(world.second)))
+        let plan = try orchestrator.plan(ReleaseFile(world.scratch.path(world.second)))
         let lines = PlanLines(plan, details: false)
         let terminal = Terminal(width: 50)
         let shown = lines.effects.flatMap { lines.lines(of: $0, on: terminal).map(\.plain) }

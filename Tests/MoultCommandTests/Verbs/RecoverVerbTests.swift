@@ -24,7 +24,7 @@ import Testing
         })
         #expect(throws: MoultError.self) {
             try Orchestrator(root: store, steps: .builtIn, watcher: watcher).update(
-                UpdateRequest(manifest: world.scratch.path(world.second)))
+                ReleaseFile(world.scratch.path(world.second)))
         }
         try #require(try Files.facts(store) == nil)
     }
