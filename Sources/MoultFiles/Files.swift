@@ -123,6 +123,25 @@ package enum Files {
         try rawNames(in: path).compactMap { OutsideText.valid($0) }.sorted()
     }
 
+    /// Returns the entries of a directory with their facts, all through one descriptor; empty if the directory does not exist.
+    /// Symlinks are not followed.
+    package static func entries(_ path: String) throws -> [String: FileFacts] {
+        var entries: [String: FileFacts] = [:]
+        _ = try rawNames(in: path) { directory, name in
+            var facts = moult_stat()
+            let code = (name + [0]).withUnsafeBytes {
+                $0.assumingMemoryBound(to: CChar.self).baseAddress.map {
+                    fstatat(directory, $0, &facts, AT_SYMLINK_NOFOLLOW)
+                }
+            }
+            // Another program may have just removed the file.
+            if code != 0, moult_errno() == ENOENT { return }
+            guard code == 0 else { throw Errno(moult_errno()).error("cannot access a file in \(path)", .read(path)) }
+            if let name = OutsideText.valid(name) { entries[name] = FileFacts(facts) }
+        }
+        return entries
+    }
+
     /// Returns whether a directory has no entries, whatever their names; true if it does not exist.
     package static func isEmpty(_ path: String) throws -> Bool { try rawNames(in: path).isEmpty }
 
@@ -131,7 +150,9 @@ package enum Files {
         try rawNames(in: path).allSatisfy { OutsideText.valid($0).map(isKnown) ?? false }
     }
 
-    private static func rawNames(in path: String) throws -> [[UInt8]] {
+    private static func rawNames(
+        in path: String, visit: (Int32, [UInt8]) throws -> Void = { _, _ in }
+    ) throws -> [[UInt8]] {
         let number: Int32
         do { number = try Syscall.open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK) } catch {
             if error == .noEntry { return [] }
@@ -139,11 +160,13 @@ package enum Files {
             if error == .notADirectory { failure.now = moveAway(path) }
             throw failure
         }
-        return try rawNames(consuming: number, path)
+        return try rawNames(consuming: number, path, visit: visit)
     }
 
     /// Returns the names in an open directory as bytes, sorted; closes the descriptor.
-    static func rawNames(consuming number: Int32, _ path: String) throws -> [[UInt8]] {
+    static func rawNames(
+        consuming number: Int32, _ path: String, visit: (Int32, [UInt8]) throws -> Void = { _, _ in }
+    ) throws -> [[UInt8]] {
         guard let directory = fdopendir(number) else {
             let code = Errno(moult_errno())
             _ = MoultLibc.close(number)
@@ -159,7 +182,9 @@ package enum Files {
                 return names.sorted { $0.lexicographicallyPrecedes($1) }
             }
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
-            if name != Array(".".utf8) && name != Array("..".utf8) { names.append(name) }
+            if name == Array(".".utf8) || name == Array("..".utf8) { continue }
+            try visit(number, name)
+            names.append(name)
         }
     }
 

@@ -8,7 +8,8 @@ package enum WritableFile {
     /// Returns why every update would refuse to write to the database; nil if none would.
     package static func refusal(at place: String) throws -> MoultError? {
         do {
-            try requireTrustedLink(place)
+            guard let facts = try Files.facts(place) else { return nil }
+            if facts.kind == .link { try requireTrustedLink(place) }
             try requireSoleName(place)
             return nil
         } catch let error as MoultError where error.outcome == .refused { return error }
@@ -19,10 +20,16 @@ package enum WritableFile {
     /// Throws if the file has another hard link, as `cp -al` makes it, or is mounted by itself. SQLite finds the `-wal` of a
     /// database by the database's name, so a file with two names has two of them, and rows in one are lost when the other is used.
     package static func requireSoleName(_ place: String) throws {
-        guard let facts = try Files.factsThroughLinks(place), facts.kind == .file else { return }
-        let found = try Files.resolvedForOpening(place)
-        // Advice has a path that still works when the directory is closed.
-        let file = PinnedDirectory.split(found) == nil ? found : place
+        guard var facts = try Files.facts(place) else { return }
+        var file = place
+        if facts.kind == .link {
+            let found = try Files.resolvedForOpening(place)
+            // Advice has a path that still works when the directory is closed.
+            if PinnedDirectory.split(found) == nil { file = found }
+            guard let target = try Files.factsThroughLinks(place) else { return }
+            facts = target
+        }
+        guard facts.kind == .file else { return }
         if facts.links > 1 { throw try hardLinked(place, file) }
         if try Files.isMountPoint(file) { throw mounted(place, file) }
     }

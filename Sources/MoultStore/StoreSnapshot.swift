@@ -16,6 +16,7 @@ package final class StoreSnapshot {
     private var checksRead: Result<CheckRecord, any Error>?
     private var generations: [String: Result<Generation, any Error>] = [:]
     private var seals: [String: Result<Seal, any Error>] = [:]
+    private var listings: [String: [String: FileFacts]] = [:]
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
@@ -104,6 +105,28 @@ package final class StoreSnapshot {
             newest = ReleasedDatabase(database, generation: name, version: manifest.version)
         }
         return newest
+    }
+
+    /// Returns the files of a generation at the time of the snapshot.
+    private func files(in generation: String) throws -> [String: FileFacts] {
+        if let known = listings[generation] { return known }
+        let found = try Files.entries(layout.generation(generation))
+        listings[generation] = found
+        return found
+    }
+
+    /// Returns the facts of a file in a generation, or of its target if it is a link; nil without one.
+    func facts(of member: String, in generation: String) throws -> FileFacts? {
+        let path = "\(layout.generation(generation))/\(member)"
+        // A bundle may have directories.
+        if member.containsSlash { return try Files.factsThroughLinks(path) }
+        let facts = try files(in: generation)[member]
+        return facts?.kind == .link ? try Files.factsThroughLinks(path) : facts
+    }
+
+    /// Returns the size of a generation's own files, without files that it only links to.
+    package func size(of generation: String) throws -> Int {
+        try files(in: generation).values.reduce(0) { $0 + ($1.kind == .file ? $1.size : 0) }
     }
 
     // MARK: seals

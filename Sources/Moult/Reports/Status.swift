@@ -166,7 +166,7 @@ package struct Status: Sendable {
         _ name: String, _ installed: Generation?, _ store: StoreSnapshot, _ locks: KernelLocks
     ) throws -> Kept {
         Kept(
-            name: name, version: Version(Generation.version(of: name)), size: try Generation.size(name, store.layout),
+            name: name, version: Version(Generation.version(of: name)), size: try store.size(of: name),
             isCurrent: name == installed?.name, holders: try LeaseFile.holders(of: name, store.layout, in: locks))
     }
 
@@ -174,10 +174,9 @@ package struct Status: Sendable {
         let assessment = try Assessment(of: generation, in: store)
         return try generation.manifest.databases.map { database in
             let path = try store.place(of: database)
-            let facts = try Files.factsThroughLinks(path)
-            func file(_ state: File.State, _ note: String? = nil) -> File {
+            func file(_ state: File.State, _ size: Int?, _ note: String? = nil) -> File {
                 File(
-                    name: database.name, kind: database.kind, path: path, size: facts?.size, state: state, note: note,
+                    name: database.name, kind: database.kind, path: path, size: size, state: state, note: note,
                     remedy: database.kind.isSealed && [.missing, .changed].contains(state) ? ["moult", "apply"] : nil)
             }
             guard database.kind.isSealed else {
@@ -185,30 +184,32 @@ package struct Status: Sendable {
                 let state: File.State =
                     finding.isMissing
                     ? .missing : finding.fault != nil ? .damaged : finding.refusal != nil ? .blocked : .living
-                var file = file(state, finding.fault ?? finding.refusal?.sentence)
+                var file = file(
+                    state, try finding.size ?? Files.factsThroughLinks(path)?.size,
+                    finding.fault ?? finding.refusal?.sentence)
                 file.finding = finding
                 file.remedy = finding.remedy?.command(for: database)
                 return file
             }
-            guard facts != nil else {
+            guard let size = try Files.factsThroughLinks(path)?.size else {
                 // The store's own path of an in-place database is a link to the app's file.
                 let ofApp = try Files.target(ofLink: generation.path(database.member))
-                return file(.missing, "no file at \(ofApp ?? path)")
+                return file(.missing, nil, "no file at \(ofApp ?? path)")
             }
             let sealed = try assessment.sealedFile(of: database)
             if let fault = sealed.sidecarFault {
-                var file = file(.damaged, fault)
+                var file = file(.damaged, size, fault)
                 file.remedy = try sealed.sidecarRemedy
                 return file
             }
-            if let fault = sealed.linkFault { return file(.changed, fault) }
+            if let fault = sealed.linkFault { return file(.changed, size, fault) }
             switch sealed.standing {
             case .confirmed:
-                var file = file(.sound)
+                var file = file(.sound, size)
                 if sealed.isProvenByPublisher { file.proof = database.proved?.words }
                 return file
-            case .unconfirmed: return file(.unverified)
-            case .damaged(let why): return file(.changed, "it \(why)")
+            case .unconfirmed: return file(.unverified, size)
+            case .damaged(let why): return file(.changed, size, "it \(why)")
             }
         }
     }

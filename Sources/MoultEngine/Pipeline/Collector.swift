@@ -56,7 +56,7 @@ package struct Collector {
                         generation: candidate.name,
                         why: "in use by \(holders.isEmpty ? "another process" : holders.joined(separator: ", "))"))
             } else {
-                report.freed += try Generation.size(candidate.name, layout)
+                report.freed += try StoreSnapshot(layout).size(of: candidate.name)
                 if !dry { try remove(candidate.name, by: id) }
                 report.removed.append(candidate.name)
             }

@@ -70,6 +70,8 @@ package struct Assessment {
         package var depth: Depth
         /// When the file was checked.
         package var time: Timestamp?
+        /// The size of the file; nil if it has not been asked for.
+        package var size: Int?
     }
 
     private let store: StoreSnapshot
@@ -111,7 +113,7 @@ package struct Assessment {
         let entry = seal?.entry(database.member)
         let standing: Seal.Standing =
             if let entry {
-                try entry.standing(of: generation.path(database.member))
+                try standing(of: database, entry)
             } else if seal == nil {
                 .damaged("cannot be compared: the record of the generation's files is missing or damaged")
             } else {
@@ -120,6 +122,11 @@ package struct Assessment {
         return SealedFile(
             standing: standing, linkFault: try linkFault(of: database), sidecar: try sidecar(of: database), entry: entry
         )
+    }
+
+    private func standing(of database: Database, _ entry: Seal.Entry) throws -> Seal.Standing {
+        try entry.standing(
+            of: generation.path(database.member), store.facts(of: database.member, in: generation.name))
     }
 
     private func sidecar(of database: Database) throws -> String? {
@@ -140,12 +147,12 @@ package struct Assessment {
     package func finding(of database: Database, _ depth: Depth) throws -> Finding {
         let place = try store.place(of: database)
         let own = generation.path(database.member)
-        if case .damaged(let why)? = try seal?.entry(database.member)?.standing(of: own) {
+        if let entry = seal?.entry(database.member), case .damaged(let why) = try standing(of: database, entry) {
             return Finding(fault: "the release's own file \(own) \(why)", remedy: .apply, depth: depth)
         }
         // Callers that request more than a glance want the file to be read now.
-        if depth == .glance, let known = try store.checks.known(database, at: place, generation.name) {
-            return Finding(depth: known.depth, time: known.time)
+        if depth == .glance, let (known, size) = try store.checks.known(database, at: place, generation.name) {
+            return Finding(depth: known.depth, time: known.time, size: size)
         }
         if let intruder = try Sidecars.intruder(at: place) {
             let why = intruder.command == nil ? "\(intruder.why). \(intruder.advice)" : intruder.why

@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultSQLite
 internal import StepKit
 
 /// The results of the latest checks of writable databases, so that an unchanged file need not be opened again. Only sound
@@ -39,23 +38,33 @@ struct CheckRecord {
         return Entry(database: database, path: path, generation: generation, facts: facts, depth: depth, time: time)
     }
 
-    /// Returns the recorded check of the current file; nil if the file has changed.
-    func known(_ database: Database, at place: String, _ generation: String) throws -> Entry? {
+    /// Returns the recorded check of the current file, and the file's size; nil if the file has changed.
+    func known(_ database: Database, at place: String, _ generation: String) throws -> (Entry, size: Int)? {
         guard
             let entry = entries.first(where: {
                 $0.database == database.name && $0.path == place && $0.generation == generation
-            }), try Self.facts(of: place) == entry.facts
+            }), let file = try Self.look(at: place), file.text == entry.facts
         else { return nil }
-        return entry
+        return (entry, file.size)
     }
 
     /// Returns the metadata that identifies a file and its sidecars; nil if the file does not exist.
-    static func facts(of place: String) throws -> String? {
-        guard let file = try Files.factsThroughLinks(place), file.kind == .file else { return nil }
-        let sidecars = try Sidecars.of(place)
-        return ([file] + [sidecars.wal?.facts, sidecars.journal?.facts].compactMap(\.self)).map { facts in
-            "\(facts.device):\(facts.inode):\(facts.size):\(facts.modified.text):\(facts.changed.text)"
-        }.joined(separator: " ")
+    static func facts(of place: String) throws -> String? { try look(at: place)?.text }
+
+    private static func look(at place: String) throws -> (text: String, size: Int)? {
+        guard var file = try Files.facts(place) else { return nil }
+        var path = place
+        if file.kind == .link {
+            path = Files.resolvedIfThere(place)
+            guard let target = try Files.facts(path) else { return nil }
+            file = target
+        }
+        guard file.kind == .file else { return nil }
+        let all = [file] + [try Files.facts("\(path)-wal"), try Files.facts("\(path)-journal")].compactMap(\.self)
+        return (
+            all.map { "\($0.device):\($0.inode):\($0.size):\($0.modified.text):\($0.changed.text)" }
+                .joined(separator: " "), file.size
+        )
     }
 
     mutating func note(

@@ -108,15 +108,6 @@ package struct Generation: Sendable {
         name.lastIndex(of: "+").map { String(name[..<$0]) } ?? name
     }
 
-    /// Returns the size of a generation's own files, without files that it only links to.
-    package static func size(_ name: String, _ layout: StoreLayout) throws -> Int {
-        let directory = layout.generation(name)
-        return try Files.list(directory).reduce(0) { sum, file in
-            guard let facts = try Files.facts("\(directory)/\(file)"), facts.kind == .file else { return sum }
-            return sum + facts.size
-        }
-    }
-
     /// Returns the names of the generations. Files and directories of other programs, such as `lost+found`, are ignored.
     package static func names(_ layout: StoreLayout) throws -> [String] {
         try Files.list(layout.generations).filter { name in

@@ -26,7 +26,12 @@ package struct Seal: Sendable, Equatable {
 
         /// Returns the state of the file at a path, without reading it.
         package func standing(of path: String) throws -> Standing {
-            guard let facts = try Files.factsThroughLinks(path) else { return .damaged("is missing") }
+            try standing(of: path, Files.factsThroughLinks(path))
+        }
+
+        /// Returns the state of a file whose facts are known; nil means that it is missing.
+        func standing(of path: String, _ facts: FileFacts?) throws -> Standing {
+            guard let facts else { return .damaged("is missing") }
             if facts.kind != .file { return .damaged("is not a regular file") }
             if facts.size != sealed.size { return .damaged("has \(facts.size) bytes instead of \(sealed.size)") }
             let all = [sealed] + recorded
