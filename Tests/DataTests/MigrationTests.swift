@@ -28,6 +28,26 @@ import Testing
         #expect(try shop.read("diary.db", "SELECT id, v FROM t ORDER BY id") == "1|a\n4|new\n")
     }
 
+    @Test func `a downgrade is not advised if the migrated database would refuse it`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE t(v); PRAGMA user_version = 1;")])
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    "CREATE TABLE t(v, w); PRAGMA user_version = 2;",
+                    ["m/2.sql": "ALTER TABLE t ADD COLUMN w; PRAGMA user_version = 2;"])
+            ])
+        try shop.install("1.0.0")
+        try shop.install("2.0.0")
+        for refused in [try shop.plan("1.0.0"), try shop.apply("1.0.0")] {
+            #expect(refused.status == 3, "\(refused)")
+            #expect(refused.errors.contains("With --allow-downgrade it would be refused, too"), "\(refused)")
+            #expect(refused.errors.contains("To install it anyway") == false, "\(refused)")
+        }
+        let forced = try shop.apply("1.0.0", "--allow-downgrade")
+        #expect(forced.status == 3 && forced.errors.contains("is newer than release 1.0.0 supports"), "\(forced)")
+    }
+
     @Test func `pack refuses a release that lacks a migration of an earlier one`() throws {
         let directory = shop.scratch.path("own")
         try Files.ensureDirectory(directory)

@@ -100,8 +100,10 @@ package struct Orchestrator: Sendable {
     /// Returns the interrupted work that a command that writes would finish or undo first.
     package func unfinished() throws -> Unfinished { try Unfinished(in: layout) }
 
-    /// Returns the free space on the store's file system, in bytes.
-    package func freeSpace() throws -> Int { try Files.freeSpace(layout.root) }
+    /// Returns the free space on the store's file system, in bytes; nil if the file system is read-only.
+    package func freeSpace() throws -> Int? {
+        try MountedFileSystem.of(layout.root)?.isReadOnly == true ? nil : Files.freeSpace(layout.root)
+    }
 
     // MARK: changes
 

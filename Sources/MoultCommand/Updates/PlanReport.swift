@@ -11,8 +11,8 @@ struct PlanReport: Report {
     let plan: Plan
     /// The store as the user specified it.
     let store: String
-    /// The free space on the store's file system, in bytes.
-    let free: Int
+    /// The free space on the store's file system, in bytes; nil if the file system is read-only.
+    let free: Int?
     /// Interrupted updates.
     let unfinished: Unfinished
     let details: Bool
@@ -51,9 +51,10 @@ struct PlanReport: Report {
         for step in plan.steps { page.wrapped("step \(step.step): \(step.text)") }
         page.line()
         if let origin = plan.origin { page.origin(origin, missing: plan.missing) }
-        page.wrapped(
-            "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free"
-                + (summary == nil ? " \(page.terminal.symbols.dot) \(counts)" : ""))
+        let space: StyledText =
+            free.map { "\(ByteCount($0)) free" } ?? "\("its file system is read-only, so apply fails", .warning)"
+        let counts: StyledText = summary == nil ? " \(page.terminal.symbols.dot) \(self.counts)" : ""
+        page.wrapped("disk: needs \(ByteCount(plan.needs)), " + space + counts)
         if !examiner.isFullyConfined { page.wrapped("guard: \(examiner.guardDescription)") }
         if !untried.isEmpty {
             let deep = shellLine(["moult", "plan", "--deep"] + command.dropFirst(2))
@@ -86,7 +87,7 @@ struct PlanReport: Report {
     }
 
     var json: JSON {
-        plan.json.setting("free", to: .size(free))
+        plan.json.setting("free", to: free.map { .size($0) } ?? .null)
             .setting("unfinished", to: .array(unfinished.updates.map { .string($0) }))
             .setting("holds", to: holds.json)
             .setting("guard", to: .string(examiner.guardDescription))

@@ -113,9 +113,32 @@ package struct Planner {
             // As in a rollback, rows that the release does not preserve are kept.
             (policy.replacesRevoked, policy.acceptUnpreserved) = (true, true)
         }
-        let prepared = try make(.update, manifest, incoming, generation: generation, policy)
+        let prepared: PreparedPlan
+        do { prepared = try make(.update, manifest, incoming, generation: generation, policy) } catch let error
+            as MoultError
+        {
+            let isOlder = try store.installedVersion.map { manifest.version.precedes($0) } ?? false
+            guard isOlder, error.outcome == .refused, !policy.allowDowngrade, policy.follow != .match else {
+                throw error
+            }
+            throw withoutVainAdvice(error, manifest, incoming, generation: generation, policy)
+        }
         try refuseDamage(that: prepared.plan)
         return prepared
+    }
+
+    /// Returns the refusal of an older release. If consent to the downgrade would not help, the error says why instead of advising it.
+    private func withoutVainAdvice(
+        _ refusal: MoultError, _ manifest: Manifest, _ incoming: Incoming, generation: String, _ policy: Policy
+    ) -> MoultError {
+        var (policy, refusal) = (policy, refusal)
+        policy.allowDowngrade = true
+        do { _ = try make(.update, manifest, incoming, generation: generation, policy) } catch {
+            let why = (error as? MoultError)?.sentence ?? "\(error)"
+            refusal.now =
+                "With --allow-downgrade it would be refused, too: \(why). To roll back instead: moult rollback"
+        }
+        return refusal
     }
 
     /// Throws if a database has a fault, and the update would keep its content: because the installed release would be installed
