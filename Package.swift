@@ -78,23 +78,12 @@ let package = Package(
             name: "BuiltInSteps",
             dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultSandbox"],
             path: "Plugins/Steps"),
-        // The content of a store on disk: its layout, settings, generations and records
-        .target(
-            name: "MoultStore",
-            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultSandbox"]),
-        // Changes to a store: plan, pipeline, effects, the gate, recovery
-        .target(
-            name: "MoultEngine",
-            dependencies: [
-                "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
-                "MoultSandbox",
-            ]),
         // All operations on a store, feeds, external steps, and the library for apps; the publisher's operations; the command
         .target(
             name: "Moult",
             dependencies: [
-                "MoultEngine", "MoultStore", "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultTrust", "MoultTransport", "MoultSandbox",
+                "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
+                "MoultTransport", "MoultSandbox",
             ]),
         .target(
             name: "MoultPublish",
@@ -105,7 +94,7 @@ let package = Package(
         .target(
             name: "MoultCommand",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "MoultPublish", "StepKit", "MoultBasics",
+                "Moult", "MoultPublish", "StepKit", "MoultBasics",
                 "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust", "MoultTransport", "MoultSandbox", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
@@ -125,19 +114,19 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
                 "MoultTrust", "MoultArchive", "CLinux",
             ],
             path: "Tests/TestSupport"),
         .testTarget(
             name: "MoultTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
                 "TestSupport",
             ]),
         .testTarget(
             name: "DataTests",
-            dependencies: ["MoultTool", "MoultBasics", "MoultFiles", "TestSupport", "MoultStore"]),
+            dependencies: ["MoultTool", "MoultBasics", "MoultFiles", "TestSupport", "Moult"]),
         .testTarget(
             name: "StateTests",
             dependencies: [
@@ -146,49 +135,49 @@ let package = Package(
         .testTarget(
             name: "ProofTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
+                "Moult", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
                 "TestSupport", "MoultSQLite",
             ]),
         .testTarget(
             name: "ModelTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "MoultTool", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "Moult", "MoultTool", "MoultBasics", "MoultFiles", "MoultSQLite",
                 "MoultTrust", "TestSupport",
             ]),
         .testTarget(
-            name: "MoultEngineTests",
+            name: "ExecutionTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
                 "TestSupport",
             ]),
         .testTarget(
             name: "ExternalStepsTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
+                "Moult", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
                 "TestSupport",
             ]),
         .testTarget(
             name: "ConsumersTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+                "Moult", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
                 "MoultSQLite",
             ]),
         .testTarget(
             name: "HazardTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport",
+                "Moult", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport",
             ]),
         .testTarget(
             name: "GoldenTests",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
+                "Moult", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
                 "TestSupport",
             ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(
             name: "MoultFilesTests", dependencies: ["MoultFiles", "MoultBasics", "CLinux", "TestSupport"]),
         .testTarget(
-            name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultStore"]),
+            name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "Moult"]),
         .testTarget(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "TestSupport", "CSQLite"]),
@@ -198,7 +187,7 @@ let package = Package(
         // Simulates a week of a million machines with the code that makes the decisions in a store: `make simulate`
         .executableTarget(
             name: "FleetSimulation",
-            dependencies: ["Moult", "MoultStore", "MoultFiles", "StepKit", "MoultBasics"], path: "Tests/FleetSimulation"
+            dependencies: ["Moult", "MoultFiles", "StepKit", "MoultBasics"], path: "Tests/FleetSimulation"
         ),
         .testTarget(
             name: "MoultSandboxTests",
@@ -219,14 +208,14 @@ let package = Package(
         .testTarget(
             name: "LinearTimeTests",
             dependencies: [
-                "Moult", "MoultStore", "MoultPublish", "MoultTransport", "StepKit", "MoultBasics", "MoultFiles",
+                "Moult", "MoultPublish", "MoultTransport", "StepKit", "MoultBasics", "MoultFiles",
                 "MoultArchive", "MoultTrust", "TestSupport",
             ]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
             name: "MoultCommandTests",
             dependencies: [
-                "MoultCommand", "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultCommand", "Moult", "StepKit", "MoultBasics", "MoultFiles",
                 "TestSupport", "CLinux", "MoultPublish", "MoultTrust",
             ]),
         .testTarget(
@@ -240,7 +229,7 @@ let package = Package(
         .testTarget(
             name: "FeedTests",
             dependencies: [
-                "MoultTool", "MoultFetch", "Moult", "MoultPublish", "MoultEngine", "MoultStore", "MoultTransport",
+                "MoultTool", "MoultFetch", "Moult", "MoultPublish", "MoultTransport",
                 "StepKit",
                 "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
             ]),

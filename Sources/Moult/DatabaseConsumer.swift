@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultStore
 internal import Synchronization
 
 /// A part of an app that keeps databases open and is notified when they change.

@@ -1,8 +1,6 @@
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
 internal import MoultSandbox
-internal import MoultStore
 internal import StepKit
 
 /// Lets an app maintain its store without the command.

@@ -1,8 +1,6 @@
 internal import BuiltInSteps
 internal import MoultBasics
-package import MoultEngine
 internal import MoultFiles
-internal import MoultStore
 internal import MoultTrust
 public import StepKit
 internal import Synchronization

@@ -1,7 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
 package import MoultSQLite
-internal import MoultStore
 internal import StepKit
 
 /// A connection to the databases of a release: the first user database as `main`, the others under their names.

@@ -1,5 +1,4 @@
 internal import MoultFiles
-internal import MoultStore
 
 /// A release that was put into service: the content of all its databases is there.
 ///

@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultSQLite
-internal import MoultStore
 package import StepKit
 
 /// Keeps one generation in place while the lease exists, and provides the paths of its files.

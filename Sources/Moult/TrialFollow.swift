@@ -1,7 +1,5 @@
 package import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
-internal import MoultStore
 internal import MoultTransport
 package import MoultTrust
 internal import StepKit

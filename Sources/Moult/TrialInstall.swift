@@ -1,7 +1,5 @@
 internal import MoultBasics
-package import MoultEngine
 internal import MoultFiles
-internal import MoultStore
 package import StepKit
 
 /// Installs a release in a temporary store in the same way as users' machines do. A release that stores would reject is thus

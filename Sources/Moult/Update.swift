@@ -1,5 +1,4 @@
 public import MoultBasics
-internal import MoultEngine
 public import StepKit
 
 /// The result of an update.

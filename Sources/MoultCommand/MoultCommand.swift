@@ -1,5 +1,4 @@
 internal import Moult
-internal import MoultEngine
 internal import MoultLibc
 internal import MoultSQLite
 internal import MoultSandbox

@@ -54,6 +54,19 @@ package enum WritableFile {
             now: "Mount the directory that contains \(file) instead of the file.")
     }
 
+    // MARK: one encoding
+
+    /// Throws if both encodings are known and differ.
+    package static func requireSameEncoding(_ path: String, _ old: String?, _ new: String?) throws {
+        guard let old, let new, old != new else { return }
+        throw MoultError(
+            .encoding, .refused, what: "\(path) cannot get the content of the release",
+            why:
+                "the text encoding of the file is \(old), that of the release is \(new), and open connections would fail",
+            now: "Nothing was changed. Convert the new database to \(old): "
+                + "(echo \"PRAGMA encoding = '\(old)';\"; sqlite3 NEW.db .dump) | sqlite3 CONVERTED.db")
+    }
+
     // MARK: a link that no other user controls
 
     /// Throws if the path is a link that a user other than this one or root created, or if this process runs as root and another
@@ -82,6 +95,8 @@ package enum WritableFile {
 }
 
 extension MoultError.Code {
+    /// The text encoding of a writable database differs from that of the release.
+    package static let encoding = Self(634)
     /// A writable database has another hard link, or is mounted as a single file.
     package static let severalNames = Self(633)
     /// A writable database is behind a symbolic link that another user controls.

@@ -1,9 +1,7 @@
 import Moult
 import MoultBasics
-import MoultEngine
 import MoultFiles
 import MoultLibc
-import MoultStore
 import TestSupport
 import Testing
 

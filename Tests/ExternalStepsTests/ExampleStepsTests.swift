@@ -1,8 +1,6 @@
 import Moult
 import MoultBasics
-import MoultEngine
 import MoultFiles
-import MoultStore
 import StepKit
 import TestSupport
 import Testing

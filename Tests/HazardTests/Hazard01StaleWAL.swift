@@ -1,7 +1,6 @@
 import Moult
 import MoultBasics
 import MoultFiles
-import MoultStore
 import TestSupport
 import Testing
 

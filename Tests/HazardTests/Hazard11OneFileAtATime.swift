@@ -1,6 +1,5 @@
 import Moult
 import MoultBasics
-import MoultEngine
 import MoultFiles
 import TestSupport
 import Testing

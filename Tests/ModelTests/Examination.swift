@@ -1,7 +1,6 @@
 import Moult
 import MoultBasics
 import MoultFiles
-import MoultStore
 import TestSupport
 
 /// A recorded flow, and the conditions that must hold after each power failure.

@@ -1,8 +1,6 @@
 import Moult
 import MoultBasics
-import MoultEngine
 import MoultFiles
-import MoultStore
 import TestSupport
 
 /// A flow during which the power fails: the steps that lead to its beginning, and the command.

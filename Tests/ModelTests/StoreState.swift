@@ -2,7 +2,6 @@ import Moult
 import MoultBasics
 import MoultFiles
 import MoultSQLite
-import MoultStore
 import MoultTrust
 import TestSupport
 

@@ -1,6 +1,6 @@
+import Moult
 import MoultBasics
 import MoultCommand
-import MoultStore
 import StepKit
 import TestSupport
 import Testing

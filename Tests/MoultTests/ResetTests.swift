@@ -3,7 +3,6 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 import MoultSQLite
-import MoultStore
 import StepKit
 import TestSupport
 import Testing

@@ -1,9 +1,7 @@
 import Moult
 import MoultBasics
-import MoultEngine
 import MoultFiles
 import MoultSQLite
-import MoultStore
 import StepKit
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import Moult
 import MoultBasics
-import MoultEngine
 import MoultFiles
 import MoultLibc
 import StepKit

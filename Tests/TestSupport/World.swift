@@ -1,9 +1,7 @@
 package import Moult
 package import MoultBasics
-package import MoultEngine
 import MoultFiles
 import MoultSQLite
-package import MoultStore
 package import StepKit
 
 /// Two consecutive releases with two read-only databases and, unless they are in place, a user database.

@@ -1,7 +1,5 @@
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
-internal import MoultStore
 internal import MoultTransport
 internal import MoultTrust
 internal import StepKit

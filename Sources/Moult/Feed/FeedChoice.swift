@@ -1,5 +1,4 @@
 internal import MoultFiles
-package import MoultStore
 internal import MoultTrust
 package import StepKit
 

@@ -1,8 +1,6 @@
 package import MoultBasics
-package import MoultEngine
 internal import MoultFiles
 internal import MoultLibc
-internal import MoultStore
 internal import MoultTransport
 internal import MoultTrust
 package import StepKit

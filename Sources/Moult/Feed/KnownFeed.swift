@@ -1,6 +1,5 @@
 package import MoultBasics
 internal import MoultFiles
-internal import MoultStore
 internal import MoultTrust
 package import StepKit
 

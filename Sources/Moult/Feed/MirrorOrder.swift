@@ -1,6 +1,5 @@
 package import MoultBasics
 internal import MoultFiles
-package import MoultStore
 internal import MoultTrust
 
 /// The order in which a store tries the locations of its feed: group by group, shuffled within each group.

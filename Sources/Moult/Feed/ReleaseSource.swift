@@ -1,7 +1,5 @@
 package import MoultBasics
-package import MoultEngine
 internal import MoultFiles
-internal import MoultStore
 internal import MoultTransport
 internal import MoultTrust
 package import StepKit

@@ -1,7 +1,5 @@
 internal import MoultBasics
-package import MoultEngine
 internal import MoultFiles
-package import MoultStore
 package import MoultTrust
 internal import StepKit
 

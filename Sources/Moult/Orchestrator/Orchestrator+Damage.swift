@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultSQLite
-internal import MoultStore
 internal import StepKit
 
 extension Orchestrator {

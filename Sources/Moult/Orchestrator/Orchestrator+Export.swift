@@ -1,7 +1,5 @@
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
-internal import MoultStore
 internal import MoultTrust
 package import StepKit
 

@@ -1,7 +1,5 @@
 package import MoultBasics
-package import MoultEngine
 internal import MoultFiles
-package import MoultStore
 internal import MoultTransport
 package import StepKit
 

@@ -1,9 +1,7 @@
 internal import MoultBasics
-package import MoultEngine
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultSandbox
-package import MoultStore
 package import StepKit
 
 extension Orchestrator {

@@ -1,9 +1,7 @@
 package import MoultBasics
-package import MoultEngine
 internal import MoultFiles
 package import MoultSQLite
 internal import MoultSandbox
-internal import MoultStore
 internal import StepKit
 
 extension Orchestrator {

@@ -1,9 +1,7 @@
 internal import MoultBasics
-package import MoultEngine
 internal import MoultFiles
 internal import MoultLibc
 internal import MoultSQLite
-package import MoultStore
 package import StepKit
 
 /// The operations on a store. With few exceptions, an operation that writes takes the lock and recovers interrupted work first.

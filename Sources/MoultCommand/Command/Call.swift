@@ -1,6 +1,5 @@
+package import Moult
 package import MoultBasics
-package import MoultEngine
-internal import MoultStore
 internal import Synchronization
 
 /// One call of a verb: its options and arguments, and the functions for its output.

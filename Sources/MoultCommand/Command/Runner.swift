@@ -1,8 +1,6 @@
-internal import Moult
+package import Moult
 package import MoultBasics
-package import MoultEngine
 internal import MoultLibc
-internal import MoultStore
 
 extension MoultError.Code {
     /// The results could not be written.

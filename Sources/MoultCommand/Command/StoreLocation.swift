@@ -1,8 +1,8 @@
 internal import CLinux
+internal import Moult
 package import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
-internal import MoultStore
 
 extension MoultError.Code {
     /// No store was specified, and the current directory has none.

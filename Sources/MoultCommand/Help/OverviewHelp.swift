@@ -1,5 +1,5 @@
+internal import Moult
 package import MoultBasics
-internal import MoultStore
 internal import StepKit
 
 /// The output of `moult help`: every verb and topic.

@@ -1,4 +1,4 @@
-internal import MoultStore
+internal import Moult
 internal import StepKit
 
 /// Builds text in the man macros of roff.

@@ -1,7 +1,7 @@
+internal import Moult
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultPublish
-internal import MoultStore
 
 /// The history as an HTML page, which shows what each update spent its time on.
 struct HistoryPage {

@@ -1,5 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultLibc
 internal import MoultSQLite
 internal import MoultSandbox

@@ -1,7 +1,7 @@
+internal import Moult
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultPublish
-internal import MoultStore
 internal import StepKit
 
 extension Call {

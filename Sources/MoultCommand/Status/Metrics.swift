@@ -1,7 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 internal import StepKit
 
 /// `moult status --prometheus`: the status as metrics for the node exporter's textfile collector.

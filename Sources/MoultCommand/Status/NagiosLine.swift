@@ -1,7 +1,6 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultStore
 
 /// `moult status --nagios`: one line with the findings, followed by a bar and the performance data.
 struct NagiosLine {

@@ -1,7 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 
 /// The state of a store for a monitoring system: the state of its worst finding.
 struct Verdict {

@@ -1,6 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 
 extension Call {
     /// Returns whether `--confirm` was given; throws if moult cannot ask the question, which needs a terminal and text output.

@@ -1,6 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 
 /// Output common to several verbs.
 extension Page {

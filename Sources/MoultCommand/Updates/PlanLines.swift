@@ -1,6 +1,5 @@
+package import Moult
 internal import MoultBasics
-package import MoultEngine
-internal import MoultStore
 package import StepKit
 
 /// The lines of a plan: a mark, the phase, the database, and the change.

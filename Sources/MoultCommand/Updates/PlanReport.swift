@@ -1,9 +1,7 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
 internal import MoultSandbox
-internal import MoultStore
 internal import StepKit
 
 /// The output of `plan`, and of the dry runs of rollback and reset.

@@ -1,5 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultLibc
 
 /// Retries while the exit status would be 75, so that timers report only faults that last.

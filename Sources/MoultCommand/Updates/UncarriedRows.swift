@@ -1,6 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultStore
 
 /// Rows of the app that updates have left behind: an operator hears of them also with `-q` and from a timer.
 extension Output {

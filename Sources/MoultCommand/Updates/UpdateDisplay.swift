@@ -1,8 +1,6 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
-internal import MoultStore
 internal import StepKit
 internal import Synchronization
 

@@ -1,7 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 internal import StepKit
 
 /// The options of the verbs that install a release or plan its installation.

@@ -1,8 +1,7 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
 internal import MoultPublish
-internal import MoultStore
 
 /// `moult cache`: checks an app's cache without releases, and recreates it if it does not match.
 enum CacheVerb {

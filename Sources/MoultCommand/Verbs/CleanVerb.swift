@@ -1,7 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 
 /// `moult clean`: removes generations that are no longer needed.
 enum CleanVerb {

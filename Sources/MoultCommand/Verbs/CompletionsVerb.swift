@@ -1,6 +1,6 @@
+internal import Moult
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultStore
 internal import StepKit
 
 /// `moult completions`: prints shell completions and writes manual pages, generated from the table of verbs.

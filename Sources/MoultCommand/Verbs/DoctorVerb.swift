@@ -1,6 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultStore
 
 /// `moult doctor`: finds problems that could damage a store, and shows how to fix them.
 enum DoctorVerb {

@@ -1,8 +1,7 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
 internal import MoultSQLite
-internal import MoultStore
 
 // The verbs of stores for a file that `moult replace` has replaced.
 

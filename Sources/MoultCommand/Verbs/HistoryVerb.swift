@@ -1,6 +1,6 @@
+internal import Moult
 internal import MoultBasics
 internal import MoultPublish
-internal import MoultStore
 
 /// `moult history`: shows the operations on a store.
 enum HistoryVerb {

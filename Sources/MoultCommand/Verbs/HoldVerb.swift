@@ -1,6 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultStore
 
 /// `moult hold`: blocks releases.
 enum HoldVerb {

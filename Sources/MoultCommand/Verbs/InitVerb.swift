@@ -1,7 +1,6 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultStore
 internal import MoultTransport
 internal import MoultTrust
 internal import StepKit

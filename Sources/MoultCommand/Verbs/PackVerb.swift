@@ -1,7 +1,6 @@
 internal import Moult
 internal import MoultArchive
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
 internal import MoultPublish
 internal import StepKit

@@ -1,7 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 
 /// `moult plan`: shows what applying a release would do.
 enum PlanVerb {

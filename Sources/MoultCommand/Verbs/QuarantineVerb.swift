@@ -1,7 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 internal import StepKit
 
 /// `moult quarantine`: manages old database content kept by updates, migrations and resets.

@@ -1,7 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 internal import Synchronization
 
 /// `moult recover`: finishes or undoes an update that a crash interrupted.

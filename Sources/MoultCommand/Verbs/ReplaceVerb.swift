@@ -1,6 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultEngine
-internal import MoultStore
 internal import StepKit
 
 /// `moult replace`: replaces a database file with another one, without any setup.

@@ -1,7 +1,6 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultStore
 
 /// `moult status`: shows the installed release, and whether it is healthy.
 enum StatusVerb {

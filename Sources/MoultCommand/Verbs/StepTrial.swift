@@ -1,6 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
 internal import StepKit
 

@@ -1,8 +1,6 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultEngine
 internal import MoultFiles
-internal import MoultStore
 internal import StepKit
 
 /// `moult steps`: lists the steps of this command and a store, shows which programs are trusted, and tests a step.

@@ -1,5 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultStore
 
 /// `moult verify`: checks a store against its records.
 enum VerifyVerb {

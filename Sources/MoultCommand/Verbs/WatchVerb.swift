@@ -1,6 +1,6 @@
+internal import Moult
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultStore
 
 /// `moult watch`: reports each release when it is installed, and can run a program each time.
 enum WatchVerb {

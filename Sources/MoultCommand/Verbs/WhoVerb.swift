@@ -1,6 +1,6 @@
+internal import Moult
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultStore
 
 /// `moult who`: lists the processes that use the store, and the files that each of them has open.
 enum WhoVerb {

@@ -2,7 +2,6 @@ import Moult
 import MoultBasics
 import MoultFiles
 import MoultLibc
-import MoultStore
 import StepKit
 import TestSupport
 

@@ -1,7 +1,5 @@
 import MoultBasics
-import MoultEngine
 import MoultFiles
-import MoultStore
 import MoultTransport
 import MoultTrust
 import StepKit

@@ -1,7 +1,7 @@
+import Moult
 import MoultBasics
 import MoultFiles
 import MoultLibc
-import MoultStore
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
+import Moult
 import MoultFiles
 import MoultLibc
-import MoultStore
 import Testing
 
 /// For users other than root, modes matter: they cannot move or repair a read-only directory before they change its

@@ -1,7 +1,6 @@
 import Moult
 import MoultBasics
 import MoultCommand
-import MoultEngine
 import StepKit
 import TestSupport
 import Testing

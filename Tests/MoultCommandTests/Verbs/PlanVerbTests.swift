@@ -1,8 +1,6 @@
 import Moult
 import MoultBasics
 import MoultCommand
-import MoultEngine
-import MoultStore
 import StepKit
 import TestSupport
 import Testing

@@ -3,7 +3,6 @@ import MoultBasics
 import MoultCommand
 import MoultFiles
 import MoultLibc
-import MoultStore
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
+import Moult
 import MoultBasics
-import MoultStore
 import StepKit
 
 /// A kind of document whose schema and parser must agree.

@@ -1,0 +1,230 @@
+package import MoultBasics
+package import MoultFiles
+internal import MoultSandbox
+package import MoultTrust
+package import StepKit
+
+/// The state of a store. Reading it needs no write permission, and changes nothing.
+package struct Status: Sendable {
+    package struct Kept: Sendable {
+        package let name: String
+        package let version: Version?
+        package let size: Int
+        package let isCurrent: Bool
+        package let holders: [ProcessFacts]
+    }
+    package struct File: Sendable {
+        package enum State: String, Sendable {
+            case sound, missing, changed, living, damaged
+            /// Apps can use the database, but every update refuses to write to it.
+            case blocked
+            /// A copy of the verified file, or a different file: only reading the file can tell which.
+            case unverified
+        }
+        package let name: String
+        package let kind: Database.Kind
+        package let path: String
+        package let size: Int?
+        package let state: State
+        package let note: String?
+        /// The publisher's proof, if it replaced a check by SQLite on this machine.
+        package var proof: String?
+        /// The known facts about a database that apps write to.
+        package var finding: Assessment.Finding?
+        /// The command that repairs the database, without the store argument; nil if none is needed or none helps.
+        package var remedy: [String]?
+        /// Whether this user may not read the database, so that its state is unknown.
+        package var isUnread: Bool {
+            guard finding?.depth == .nothing, case .permit = finding?.remedy else { return false }
+            return true
+        }
+    }
+
+    package let root: String
+    package let product: String
+    package let app: Version?
+    package let follow: Policy.Follow
+    package let holds: Holds
+    /// The feed that the store follows.
+    package let feed: String?
+    /// The keys in force: those of the newest key list, or the pinned ones.
+    package let keys: KeyRoles?
+    /// The installed release, if only revoked keys have signed it.
+    package let revoked: RevokedRelease?
+    /// The pinned keys themselves: anyone can make another key with the same ID.
+    package let trustedKeys: [String]
+    /// The key list that replaced the pinned keys.
+    package let keyList: KeyListFacts?
+    package let current: Kept?
+    package let since: Timestamp?
+    /// When the publisher made the installed release, and when it expires.
+    package let created: Timestamp?
+    package let expires: Timestamp?
+    /// Whether `moult rollback` would find a release to return to.
+    package let canRollBack: Bool
+    /// The feed's content at the last request.
+    package let known: KnownFeed?
+    package let databases: [File]
+    package let generations: [Kept]
+    package let unfinished: Unfinished
+    package let last: History.Entry?
+    /// The latest failed attempt, if none has succeeded since.
+    package let failure: History.Entry?
+    /// Why the history cannot be read, and how to repair it.
+    package let historyFault: MoultError?
+    /// The sets in quarantine with rows of the app that updates did not carry over, oldest first. They stay until the operator
+    /// removes them. Empty if this user may not read the quarantine.
+    package let uncarried: [QuarantineShelf.Set]
+    package let consumers: [Consumer]
+    /// Readers that still use a generation no longer in service.
+    package let laggards: [Laggard]
+    /// Whether updates wait for readers, so that a lagging reader delays them.
+    package let waitsForReaders: Bool
+    /// The sandbox that protects this machine from a harmful database during checks.
+    package let protection: String
+
+    package init(of store: StoreSnapshot) throws {
+        let (layout, settings) = (store.layout, try store.settings)
+        protection = try Validator.available().guardDescription
+        root = layout.root
+        (product, app, follow) = (settings.product, settings.app, settings.follow)
+        holds = try store.holds
+        feed = settings.feed?.url.description
+        trustedKeys = settings.keys?.entries.map(\.key.base64) ?? []
+        let installed = try store.installed
+        var (chain, revoked): (KeyChain?, RevokedRelease?)
+        do {
+            chain = try Self.chain(settings, layout)
+            revoked = try RevokedRelease.installed(in: store, keys: chain, feed: SavedFeed.read(layout))
+        } catch {
+            // A user who may not read these lists still gets the remaining facts.
+            if !Files.isDenied(error) { throw error }
+        }
+        keys = chain?.roles ?? settings.keys.map { KeyRoles(all: $0) }
+        keyList = chain.map { KeyListFacts(name: KeyList.fileName($0.serial), expires: $0.roles.expires) }
+        self.revoked = revoked
+        let locks = try KernelLocks.read()
+        generations = try Generation.names(layout).map { try Self.kept($0, installed, store, locks) }
+        current = generations.first(where: \.isCurrent)
+        since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
+        (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
+        if let installed {
+            canRollBack = try RollbackTarget(
+                layout: layout, settings: settings, current: installed, holds: holds
+            ).exists
+        } else {
+            canRollBack = false
+        }
+        known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest, revoked: revoked)
+        databases = try installed.map { try Self.files($0, store) } ?? []
+        unfinished = try Unfinished(in: layout)
+        (last, failure, historyFault) = try Self.outcomes(layout)
+        do {
+            uncarried = try QuarantineShelf(layout: layout, settings: settings).sets().filter(\.hasUncarriedRows)
+        } catch {
+            if !Files.isDenied(error) { throw error }
+            uncarried = []
+        }
+        (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
+        laggards = generations.filter { !$0.isCurrent }.flatMap { kept in
+            kept.holders.map { Laggard(process: $0, generation: kept.name) }
+        }
+    }
+
+    /// Returns the key lists in effect; nil while the pinned keys are. If the store has no list, nothing is verified, which keeps
+    /// `status` fast.
+    private static func chain(_ settings: Settings, _ layout: StoreLayout) throws -> KeyChain? {
+        guard let pinned = settings.keys, try !Files.list(layout.keys).isEmpty else { return nil }
+        let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
+        return chain.serial > 0 ? chain : nil
+    }
+
+    /// Returns the last operation and the last failure, or why they are unknown: a store is valid without its history.
+    private static func outcomes(
+        _ layout: StoreLayout
+    ) throws -> (last: History.Entry?, failure: History.Entry?, fault: MoultError?) {
+        do {
+            let history = try HistoryReader(layout)
+            let last = try history.first { !$0.isAboutHolds }
+            return (last, try failure(last, history), nil)
+        } catch let error as MoultError where error.code == .store {
+            return (nil, nil, error)
+        }
+    }
+
+    private static func failure(_ last: History.Entry?, _ history: HistoryReader) throws -> History.Entry? {
+        let latest =
+            last?.outcome == .cleaned ? try history.first { $0.outcome != .cleaned && !$0.isAboutHolds } : last
+        return latest.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
+    }
+
+    /// Returns the facts about a generation. Its name contains the version, so the manifests of generations not in service are
+    /// not read.
+    private static func kept(
+        _ name: String, _ installed: Generation?, _ store: StoreSnapshot, _ locks: KernelLocks
+    ) throws -> Kept {
+        Kept(
+            name: name, version: Version(Generation.version(of: name)), size: try store.size(of: name),
+            isCurrent: name == installed?.name, holders: try LeaseFile.holders(of: name, store.layout, in: locks))
+    }
+
+    private static func files(_ generation: Generation, _ store: StoreSnapshot) throws -> [File] {
+        let assessment = try Assessment(of: generation, in: store)
+        return try generation.manifest.databases.map { database in
+            let path = try store.place(of: database)
+            func file(_ state: File.State, _ size: Int?, _ note: String? = nil) -> File {
+                File(
+                    name: database.name, kind: database.kind, path: path, size: size, state: state, note: note,
+                    remedy: database.kind.isSealed && [.missing, .changed].contains(state) ? ["moult", "apply"] : nil)
+            }
+            guard database.kind.isSealed else {
+                let finding = try assessment.finding(of: database, .glance)
+                let state: File.State =
+                    finding.isMissing
+                    ? .missing : finding.fault != nil ? .damaged : finding.refusal != nil ? .blocked : .living
+                var file = file(
+                    state, try finding.size ?? Files.factsThroughLinks(path)?.size,
+                    finding.fault ?? finding.refusal?.sentence)
+                file.finding = finding
+                file.remedy = finding.remedy?.command(for: database)
+                return file
+            }
+            guard let size = try Files.factsThroughLinks(path)?.size else {
+                // The store's own path of an in-place database is a link to the app's file.
+                let ofApp = try Files.target(ofLink: generation.path(database.member))
+                return file(.missing, nil, "no file at \(ofApp ?? path)")
+            }
+            let sealed = try assessment.sealedFile(of: database)
+            if let fault = sealed.sidecarFault {
+                var file = file(.damaged, size, fault)
+                file.remedy = try sealed.sidecarRemedy
+                return file
+            }
+            if let fault = sealed.linkFault { return file(.changed, size, fault) }
+            switch sealed.standing {
+            case .confirmed:
+                var file = file(.sound, size)
+                if sealed.isProvenByPublisher { file.proof = database.proved?.words }
+                return file
+            case .unconfirmed: return file(.unverified, size)
+            case .damaged(let why): return file(.changed, size, "it \(why)")
+            }
+        }
+    }
+}
+
+/// The key list in effect in a store.
+package struct KeyListFacts: Sendable {
+    package let name: String
+    package let expires: Timestamp?
+
+    /// A list that expires within this many seconds needs the publisher's attention.
+    private static let warningPeriod = KeyList.warningDays * 86_400
+
+    /// Returns a warning if the key list has expired or expires soon.
+    package func warning(at now: Timestamp = .now) -> String? {
+        guard let expires, expires.seconds - now.seconds < Self.warningPeriod else { return nil }
+        return expires < now
+            ? "the key list \(name) expired at \(expires)" : "the key list \(name) expires at \(expires)"
+    }
+}

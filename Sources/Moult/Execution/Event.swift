@@ -1,0 +1,48 @@
+internal import MoultBasics
+internal import MoultSQLite
+package import StepKit
+
+/// The events of an update.
+package enum Event: Sendable {
+    package enum Pass: String, Sendable { case prepare, apply, undo }
+    case phase(Pass, Phase)
+    case progress(PrepareContext.Progress)
+    /// An effect of the plan was applied or undone.
+    case done(Pass, Effect)
+    /// The decision has been made: after a crash, recovery finishes the update.
+    case decided
+    /// An interrupted update was recovered.
+    case recovered(CrashRecovery.Result)
+    /// A consumer has released or reloaded its databases.
+    case consumer(String, ConsumerMessage.Kind)
+    case warning(String)
+}
+
+/// How an update is observed and cancelled.
+package struct Watcher: Sendable {
+    package let tell: @Sendable (Event) -> Void
+    /// Polled often before the decision. Once it returns true, the update ends without changes.
+    package let shouldStop: @Sendable () -> Bool
+
+    package init(
+        tell: @escaping @Sendable (Event) -> Void = { _ in }, shouldStop: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.tell = tell
+        self.shouldStop = shouldStop
+    }
+
+    package func stopIfAsked() throws {
+        if shouldStop() {
+            throw MoultError(
+                .interrupted, what: "interrupted before anything was changed",
+                now: "Nothing needs to be repaired. Run the command again at any time.")
+        }
+    }
+    /// Runs work before the decision. Its SQL statements also stop if this is asked, so that a release cannot make it endless.
+    package func stoppingStatements<R>(_ body: () throws -> R) throws -> R {
+        do { return try StatementStop(if: shouldStop).applying(body) } catch {
+            try stopIfAsked()
+            throw error
+        }
+    }
+}

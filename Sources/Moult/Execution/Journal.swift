@@ -1,0 +1,130 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// The progress of an update, from which it is finished or undone after a crash. Each record is a file in the transaction's directory
+/// and is complete when it has its name; none is ever changed.
+///
+///     plan.json   released-N …   decided.json   intent-N …   attempt-N …   undoing.json   ended.json
+package struct Journal {
+    let directory: String
+
+    private static let largest = 1 << 26
+
+    /// The progress of an update according to its records.
+    package struct State {
+        var plan: Plan?
+        /// For each writable database, the transaction whose marker it had at the decision; nil before the decision.
+        package var decided: [String: String?]?
+        /// The consumers that were asked to release.
+        var released: [String] = []
+        var attempts = 0
+        var undoing: String?
+        /// The intents that steps recorded before acting, by effect.
+        var intents: [(effect: Effect, intent: JSON)] = []
+    }
+
+    private func path(_ name: String) -> String { "\(directory)/\(name)" }
+    private var plan: String { path(Transaction.planName) }
+    private var decided: String { path(Transaction.decidedName) }
+    private var undoing: String { path("undoing.json") }
+
+    func begin(_ plan: Plan) throws {
+        // Not synced: before the decision a crash may lose all of this, because nothing needs recovery then.
+        let file = try Descriptor(self.plan, .create, mode: 0o600)
+        try file.write(Array(plan.json.line.utf8))
+        try file.close()
+    }
+
+    /// Syncs the plan with the directories above it. Called before any change that recovery may have to repair.
+    func sync() throws {
+        try Files.syncFile(plan)
+        try Files.syncDirectory(directory)
+        try Files.syncDirectory(Files.directory(of: directory))
+    }
+
+    /// Records the decision: from then on, recovery finishes the update after a crash. The removal of earlier transactions is durable
+    /// from then on, too.
+    func decide(_ plan: Plan, markers: [String: String?]) throws {
+        let members = markers.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .optional($0.value) ?? .null) }
+        try Files.syncDirectory(Files.directory(of: directory))
+        try write(["plan": plan.json, "markers": .object(members)], to: decided)
+    }
+
+    /// Records that a consumer is about to be asked to release its databases, so that recovery asks it to reload them after a
+    /// crash. Not synced.
+    func releasing(_ consumer: String) throws {
+        try write(.string(consumer), to: path("\(Self.released)\(numbered(Self.released).count + 1)"), durable: false)
+    }
+
+    /// Records a step's intent. Synced before the step acts on it.
+    func intend(_ intent: JSON, for effect: Effect) throws {
+        let number = try numbered(Self.intent).count + 1
+        try write(["effect": effect.json, "intent": intent], to: path("\(Self.intent)\(number)"))
+    }
+
+    /// Records an attempt to recover. Synced, so that an attempt that crashes the machine counts.
+    func attempt() throws { try write(.null, to: path("\(Self.attempt)\(numbered(Self.attempt).count + 1)")) }
+
+    /// Records that the update is being undone. Synced before the first effect is undone, so that recovery continues the undo.
+    func undoing(_ why: String) throws { try write(.string(why), to: undoing) }
+
+    /// Records the end of an update that was decided: recovery has nothing left to do. Not synced, because everything may be done again.
+    func end() throws {
+        if try Files.facts(decided) != nil { try Files.rename(decided, to: path(Transaction.endedName)) }
+    }
+
+    private static let (released, intent, attempt) = ("released-", "intent-", "attempt-")
+
+    private func write(_ record: JSON, to path: String, durable: Bool = true) throws {
+        try Files.replace(path, with: Array(record.line.utf8), mode: 0o600, durable: durable)
+    }
+
+    /// Returns the paths of the records of a kind, in order.
+    private func numbered(_ kind: String) throws -> [String] {
+        try Files.list(directory).compactMap { name in
+            name.hasPrefix(kind) ? Int(name.dropFirst(kind.utf8.count)) : nil
+        }.sorted().map { path("\(kind)\($0)") }
+    }
+
+    package func read() throws -> State {
+        var state = State()
+        for path in [decided, path(Transaction.endedName)] {
+            guard let record = try json(path) else { continue }
+            guard let plan = record["plan"], let markers = record["markers"]?.members else { throw try unknown(path) }
+            state.plan = try Plan(json: plan, source: path)
+            state.decided = markers.reduce(into: [:]) { $0.updateValue($1.value.string, forKey: $1.name) }
+        }
+        // A plan that a power failure has torn was not synced, so nothing relies on it.
+        if state.plan == nil, let plan = try? json(plan) { state.plan = try? Plan(json: plan, source: self.plan) }
+        // A power failure that has torn such a record has also ended its consumer.
+        state.released = try numbered(Self.released).compactMap { (try? json($0))?.string }
+        state.attempts = try numbered(Self.attempt).count
+        state.undoing = try json(undoing).map { $0.string ?? "" }
+        state.intents = try numbered(Self.intent).map { path in
+            guard let record = try json(path), let effect = record["effect"], let intent = record["intent"] else {
+                throw try unknown(path)
+            }
+            return (try Effect(json: effect, source: path), intent)
+        }
+        return state
+    }
+
+    private func json(_ path: String) throws -> JSON? {
+        guard let bytes = try Files.read(path, limit: Self.largest) else { return nil }
+        do { return try JSON(parsing: bytes, source: path) } catch let error as MoultError {
+            throw try damaged(error.what, error)
+        }
+    }
+
+    private func unknown(_ path: String) throws -> MoultError {
+        try damaged("\(path) is not a record of this version of moult")
+    }
+
+    private func damaged(_ why: String, _ cause: (any Error)? = nil) throws -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
+            now: "To discard the update, move its directory away, then apply the release again: "
+                + shellLine(["mv", directory, try Files.firstFree("\(directory).old")]), cause: cause)
+    }
+}

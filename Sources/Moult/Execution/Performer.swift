@@ -1,0 +1,209 @@
+internal import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// Applies the built-in changes of a plan's effects, and undoes them. Each can be repeated after a crash.
+package final class Performer {
+    let transaction: Transaction
+    let plan: Plan
+    /// The previously installed release, whose links an undo must leave or restore.
+    let installed: Manifest?
+    /// The effects on databases that apps write to.
+    private let writable: WritableEffects
+    /// The files that the update has created, and that an undo leaves.
+    private(set) var remaining: [String] = []
+
+    /// `decided` has the markers of the databases at the decision, when an update is recovered.
+    package init(
+        transaction: Transaction, plan: Plan, decided: [String: String?]? = nil, installed: Manifest?, release: Manifest
+    ) {
+        (self.transaction, self.plan, self.installed) = (transaction, plan, installed)
+        writable = WritableEffects(
+            transaction: transaction, plan: plan, decided: decided, installed: installed, release: release)
+    }
+
+    private var layout: StoreLayout { transaction.layout }
+
+    /// Applies an effect of the plan. A `custom` change belongs to its step.
+    func perform(_ effect: Effect) throws {
+        switch effect.change {
+        case .confirm, .retire, .displace, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
+            .custom:
+            break
+        case .unlink(let path): try unlink(path)
+        case .installGeneration(let generation): try install(generation)
+        case .switchCurrent(let to, _): try switchCurrent(to)
+        case .link(let path, let member): try link(path, member)
+        case .create(let path, _): try create(path, effect)
+        case .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
+        }
+    }
+
+    /// Takes locks and leases, and carries rows over. This comes directly before the decision, because it locks out other
+    /// processes.
+    func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
+    func markers() throws -> [String: String?] { try writable.markers() }
+    var postponed: [Plan.Pending] { writable.postponed }
+    var left: [LeftDatabase] { writable.left }
+    /// Records what a check has found in recovery, which nothing refuses any more; throws in an update, which can be undone.
+    func leave(_ effect: Effect, _ error: MoultError) throws {
+        guard writable.isRecovery, !effect.isCustom, error.outcome != .busy, !(error.cause is Errno) else {
+            throw error
+        }
+        writable.leave(effect, error)
+    }
+    func isSkipped(_ effect: Effect) -> Bool { writable.isSkipped(effect.database) }
+    func fates() throws -> [RowFate] { try writable.fates() }
+    func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
+
+    /// Releases the writable databases after a failure or a crash.
+    func releaseAll() throws { try writable.releaseAll() }
+
+    var isIrrevocable: Bool { writable.isIrrevocable }
+    func requireRevocable() throws { try writable.requireRevocable() }
+
+    /// Makes SQLite's own commits, after which the update is complete. This comes last, because commits cannot be undone.
+    func finish() throws { try writable.finish() }
+
+    /// Undoes an effect that was applied, completely or partly.
+    func revert(_ effect: Effect) throws {
+        switch effect.change {
+        case .confirm, .retire, .displace, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
+            .custom:
+            break
+        case .unlink(let path): try relink(path)
+        case .installGeneration(let generation): try uninstall(generation)
+        case .switchCurrent(_, let from): try switchBack(from)
+        case .link(let path, let member): try undoLink(path, member)
+        case .create(let path, _):
+            // An app may already use the file.
+            let isCreated = try Files.facts(transaction.waiting(path)) == nil && Files.facts(layout.file(path)) != nil
+            // After a reset, the old file gets its place back.
+            if isCreated, plan.effects.allSatisfy({ !$0.setsAside(path) }) { remaining.append(layout.file(path)) }
+        case .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
+        }
+    }
+
+    // MARK: the generation
+
+    private func install(_ generation: String) throws {
+        let place = layout.generation(generation)
+        let staged = transaction.generation
+        try Files.ensureDirectory(layout.generations)
+        if try Files.facts(staged) != nil, try !transaction.hasCreated(place) {
+            // A generation of this name can exist only if it is damaged; then it is exchanged with the staged one.
+            if try !Files.renameIfFree(staged, to: place) {
+                try Files.setMode(place, Self.movable)
+                try Files.exchange(staged, place)
+            }
+        }
+        try Files.setMode(place, 0o555)
+        try LeaseFile.make([generation], layout)
+        try Files.syncDirectory(layout.generations)
+    }
+
+    private func uninstall(_ generation: String) throws {
+        let place = layout.generation(generation)
+        guard try Files.facts(place) != nil else { return }
+        var isGone = false
+        if try transaction.hasCreated(place) {
+            try Files.setMode(place, Self.movable)
+            isGone = try Files.renameIfFree(place, to: transaction.generation)
+            if !isGone { try Files.exchange(transaction.generation, place) }
+        }
+        // Unless the new generation was moved away, a damaged one is still in place, or in place again.
+        if isGone { try LeaseFile.remove(generation, layout) } else { try Files.setMode(place, 0o555) }
+        try Files.syncDirectory(layout.generations)
+    }
+
+    /// The mode for moving a generation: a directory without owner write permission cannot be moved to another directory.
+    /// Readers are not affected.
+    private static let movable: UInt32 = 0o755
+
+    // MARK: the pointer
+
+    private func switchCurrent(_ to: String) throws {
+        let target = StoreLayout.target(of: to)
+        if try Files.target(ofLink: layout.current) != target {
+            try replaceLink(layout.current, with: target)
+        }
+        // After a power failure, an app that has read the new release must not find the old one again.
+        try Files.syncDirectory(layout.hidden)
+    }
+
+    private func switchBack(_ from: String?) throws {
+        if let from { return try switchCurrent(from) }
+        try Files.remove(layout.current)
+        try Files.syncDirectory(layout.hidden)
+    }
+
+    // MARK: links
+
+    private func link(_ path: String, _ member: String) throws {
+        let place = layout.file(path)
+        let target = StoreLayout.link(to: member)
+        if try Files.target(ofLink: place) != target { try replaceFile(path, with: target) }
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func undoLink(_ path: String, _ member: String) throws {
+        let place = layout.file(path)
+        if let before = installed?.databases.first(where: { $0.kind.isSealed && $0.path == path }) {
+            try replaceFile(path, with: StoreLayout.link(to: before.member))
+        } else if try Files.target(ofLink: place) == StoreLayout.link(to: member) {
+            try Files.remove(place)
+        }
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func unlink(_ path: String) throws {
+        // Only a symlink is removed, because a regular file at this path may be a writable database.
+        if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func relink(_ path: String) throws {
+        guard let before = installed?.databases.first(where: { $0.path == path }) else { return }
+        if try Files.facts(layout.file(path)).map({ $0.kind == .file }) ?? true {
+            try replaceFile(path, with: StoreLayout.link(to: before.member))
+        }
+        try Files.syncDirectory(layout.root)
+    }
+
+    /// Replaces the file at the path of a database with a symlink. A regular file is kept.
+    private func replaceFile(_ path: String, with target: String) throws {
+        try Aside.keep(path, transaction)
+        try replaceLink(layout.file(path), with: target)
+    }
+
+    /// Puts a symlink at a path in one step, replacing any file there.
+    private func replaceLink(_ path: String, with target: String) throws {
+        let temporary = "\(transaction.directory)/link"
+        try Files.remove(temporary)
+        try Files.symlink(to: target, at: temporary)
+        try Files.rename(temporary, to: path)
+    }
+
+    // MARK: writable files
+
+    private func create(_ path: String, _ effect: Effect) throws {
+        // If the app has created the file in the meantime, it is user data and stays.
+        let waiting = transaction.waiting(path)
+        if try Files.facts(waiting) != nil {
+            _ = try Files.renameIfFree(waiting, to: layout.file(path))
+        } else if try Files.facts(layout.file(path)) == nil {
+            let error = MoultError(
+                .stuck, what: "\(layout.file(path)) is missing", why: "a program has removed the new file",
+                now: "Apply the release again.")
+            guard writable.isRecovery else { throw error }
+            writable.leave(effect, error)
+        }
+        try Files.syncDirectory(Files.directory(of: layout.file(path)))
+    }
+}
+
+extension Effect {
+    fileprivate func setsAside(_ path: String) -> Bool {
+        change.traits.handling == .setAside && change.traits.paths.contains(path)
+    }
+}

@@ -1,0 +1,36 @@
+package import MoultFiles
+internal import StepKit
+
+/// Updates that have started but not ended: a process is running them, or a crash left them for recovery.
+package struct Unfinished: Sendable, Equatable {
+    /// Descriptions of these updates: `an update to 2.1.0`.
+    package let updates: [String]
+    /// The processes that hold the store's lock now, and so are running the updates.
+    package let workers: [ProcessFacts]
+
+    package var isEmpty: Bool { updates.isEmpty }
+
+    package init(in layout: StoreLayout) throws {
+        updates = try Transaction.unfinished(layout).map(Self.words)
+        workers = updates.isEmpty ? [] : try LockHolders.of(layout.lock)
+    }
+
+    /// A sentence about each update, without a full stop.
+    package var sentences: [String] {
+        guard let worker = workers.first else { return updates.map { "\($0) is unfinished" } }
+        return updates.map { "\($0) is running: \(worker.description)" }
+    }
+
+    private static func words(_ transaction: Transaction) throws -> String {
+        let plan: Plan?
+        // Only the store's owner may read a transaction, and its record may be damaged, which `recover` reports. Others may still know
+        // that it exists.
+        do { plan = try transaction.journal.read().plan } catch { plan = nil }
+        return plan?.words ?? "an update"
+    }
+}
+
+extension Plan {
+    /// The plan's title with an article: `an update to 2.1.0`, `a rollback to 2.0.0`.
+    var words: String { "\(title.hasPrefix("u") ? "an" : "a") \(title)" }
+}

@@ -1,0 +1,193 @@
+package import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// A planned update: pure data, printed by `plan` and executed by `apply`.
+package struct Plan: Sendable, Equatable {
+    package static let format = 1
+
+    package var id: String
+    package var created: Timestamp
+    package var purpose: PlanContext.Purpose
+    package var store: String
+    package var product: String
+    package var from: Generation.Reference?
+    package var to: Generation.Reference
+    package var manifestPath: String?
+    /// Where the release is downloaded from; nil if the operator specified a manifest on this machine.
+    package var origin: Origin?
+    /// The bundle, if something must be unpacked from it.
+    package var bundle: Bundle?
+    /// The members that are made without the bundle.
+    package var reuse: [Reuse] = []
+    package var trust: String
+    /// The options of the command: how the release may be installed.
+    package var request: Request
+    package var effects: [Effect]
+    /// The consumers to call, in the order in which they reload.
+    package var calls: [Call] = []
+    /// How each external step was prevented from changing anything during planning.
+    package var steps: [Enforcement] = []
+    /// The bytes that staging needs on the store's file system.
+    package var needs: Int
+    /// The facts that the plan relies on; if any of them has changed, the plan is stale.
+    package var facts: [Fact]
+    package var warnings: [String]
+    /// The hold that a rollback places.
+    package var hold: Hold?
+    /// The earlier hold on the same release, which `hold` replaces; restored if the rollback is undone.
+    package var replacedHold: Hold?
+
+    package struct Enforcement: Sendable, Equatable {
+        package var step: String
+        package var text: String
+        package init(step: String, text: String) { (self.step, self.text) = (step, text) }
+    }
+
+    package struct Bundle: Sendable, Equatable {
+        package var path: String
+        package var size: Int
+        /// How many bytes of the bundle must be downloaded first.
+        package var missing = 0
+    }
+
+    /// Where a release that is not on this machine was found.
+    package struct Origin: Sendable, Equatable {
+        /// The address of the feed, or of the manifest itself if the operator specified that.
+        package var place: Address
+        /// The feed's serial; nil without a feed.
+        package var serial: Int?
+        /// The manifest's name next to the feed, with its size and digest.
+        package var manifest: String
+        package var size: Int
+        package var sha256: String
+        /// The releases that follow this one on the path to the newest.
+        package var then: [Version]
+        /// Remarks for the operator on the choice of the release.
+        package var notes: [String]
+        /// The addresses at which a plan has found the files to download.
+        package var found: [Address] = []
+
+        package init(
+            place: Address, serial: Int?, manifest: String, size: Int, sha256: String, then: [Version],
+            notes: [String]
+        ) {
+            (self.place, self.serial, self.manifest, self.size) = (place, serial, manifest, size)
+            (self.sha256, self.then, self.notes) = (sha256, then, notes)
+        }
+    }
+
+    package struct Request: Sendable, Equatable {
+        package var follow: Policy.Follow
+        package var allowDowngrade: Bool
+        package var app: Version?
+        package var cacheRoot: String?
+        package var takeOver: Set<String> = []
+        package var acceptUnpreserved = false
+        package var checkTimeout: Int?
+        /// Whether a rollback may return to a release on hold.
+        package var force = false
+    }
+
+    /// An observation: a path, the inspected field, and its value.
+    package struct Fact: Sendable, Equatable {
+        package var path: String
+        package var field: String
+        package var value: String
+        package init(path: String, field: String, value: String) {
+            (self.path, self.field, self.value) = (path, field, value)
+        }
+    }
+
+    /// Whether applying the plan changes the store.
+    package var changesStore: Bool { effects.contains(where: \.changesStore) }
+
+    /// The database that a reset is for, and the reason.
+    package var reset: (database: String, why: String)? {
+        for effect in effects where purpose == .reset {
+            guard let database = effect.database else { continue }
+            switch effect.change {
+            case .quarantine(_, let why, _), .displace(_, let why, _): return (database, why)
+            case .restoreRows(_, let table, let set, _, _): return (database, "rows of \(table) from \(set)")
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    /// Why the operator rolled back, if known.
+    package var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
+
+    /// Whether the plan restores content from quarantine, instead of starting with an empty database.
+    private var restores: Bool {
+        effects.contains { effect in
+            switch effect.change {
+            case .restoreRows: true
+            case .quarantine(_, _, let reason), .displace(_, _, let reason): reason == .restored
+            default: false
+            }
+        }
+    }
+
+    private var verb: String { restores ? "restore" : purpose.rawValue }
+
+    /// The action's name in the history.
+    package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }
+
+    /// A short description: `update to 2.0.0`.
+    package var title: String {
+        if let reset { return "\(verb) of \(reset.database)" }
+        return "\(verb) to \(to.version)"
+    }
+
+    /// The state that an undone update leaves: `1.0.0 is unchanged`.
+    package var stateAfterUndo: String {
+        from.map { "\($0.version) is unchanged" } ?? "nothing is installed"
+    }
+
+    /// The paths at which writable files are created, or get new content.
+    package var stagedPaths: [String] {
+        effects.map(\.change.traits).filter(\.isStaged).compactMap(\.paths.last)
+    }
+
+    package func effects(of phase: Phase) -> [Effect] { effects.filter { $0.phase == phase } }
+
+    /// The members of the release that must be staged.
+    package var members: [String] {
+        var members: [String] = []
+        for member in effects.flatMap(\.members) where !members.contains(member) { members.append(member) }
+        return members
+    }
+
+    /// The number of databases for each kind of change; each database counts once.
+    package struct Counts: Sendable, Equatable {
+        package var replaced = 0
+        package var added = 0
+        package var changed = 0
+        package var removed = 0
+        package var unchanged = 0
+    }
+
+    /// An outdated cache that stays for now, because other processes are using it; a later update recreates it.
+    package struct Pending: Sendable, Equatable {
+        package let database: String
+        package let why: String
+
+        package var text: String {
+            "the cache \(database) is not up to date: \(why). The next update recreates it. "
+                + "To recreate it now: moult reset \(database)"
+        }
+        package var json: JSON { ["database": .string(database), "why": .string(why)] }
+    }
+
+    package var counts: Counts {
+        func names(_ count: ChangeTraits.Count) -> Set<String> {
+            Set(effects.filter { $0.change.traits.counts.contains(count) }.compactMap(\.database))
+        }
+        let (outgoing, incoming, changed, kept) = (names(.leaves), names(.arrives), names(.changes), names(.stays))
+        let replaced = incoming.intersection(outgoing)
+        return Counts(
+            replaced: replaced.count, added: incoming.subtracting(outgoing).count, changed: changed.count,
+            removed: outgoing.subtracting(incoming).subtracting(kept).count, unchanged: kept.count)
+    }
+}

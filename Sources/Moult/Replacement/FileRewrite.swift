@@ -1,0 +1,281 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// Gives a file of an app other content, in place, by one transaction of SQLite. The file keeps its inode, owner, mode, journal
+/// mode and encoding; connections of apps stay valid, and see the new content at their next transaction.
+///
+/// `copyOld` and `prepare` need no lock. `write` locks the file, brings the copy and the carried rows up to date, has the old
+/// content kept, and copies the pages. Up to the commit, a failure or a crash leaves the old content.
+final class FileRewrite {
+    private let file: ReplacedFile
+    private let work: String
+    private let watcher: Watcher
+    /// Nil in a dry run, which opens the file only for reading.
+    private let live: LockedDatabase?
+    /// The private copy of the old content.
+    let copy: String
+    /// The file with the new content, in the directory of this command or in a set.
+    private(set) var new = ""
+    private var isStaged = false
+    /// Whether the file already has the new content; known after `prepare`.
+    private(set) var isNeedless = false
+    private var source: Connection?
+    private var transfer = RowTransfer(rules: [], rejects: RejectTable(label: "", isDiscarded: true))
+    private var outcomes: [TableOutcome] = []
+
+    private var path: String { file.path }
+    private var pristine: String { "\(work)/pristine.db" }
+    private var empty: String { "\(work)/empty.db" }
+    /// How long to wait for the transactions of programs.
+    private static let patience = Duration.seconds(10)
+
+    init(_ file: ReplacedFile, in work: String, isDry: Bool, _ watcher: Watcher) throws {
+        (self.file, self.work, self.watcher, copy) = (file, work, watcher, "\(work)/old.db")
+        live = isDry ? nil : try LockedDatabase(file.path)
+        try readingOld { try live?.tolerateDamage() }
+    }
+
+    // MARK: without a lock
+
+    /// Copies the old content.
+    func copyOld() throws {
+        try readingOld {
+            if try makeEmptyCopy() { return }
+            guard let live else { return try NonInvasiveReader.copy(path, to: copy) }
+            try live.naming { try live.copyContent(to: copy, patience: Self.patience) }
+        }
+        try finishCopy()
+    }
+
+    /// Creates an empty copy of a file of 0 bytes, of which SQLite would make a copy with one page. Returns false for any other file.
+    private func makeEmptyCopy() throws -> Bool {
+        let size = try Files.facts(path)?.size
+        if size == 1 {
+            throw MoultError(.databaseCorrupt, what: "\(path) is not a SQLite database", why: "it has 1 byte")
+        }
+        guard size == 0 else { return false }
+        try Files.writeNew([], to: copy, mode: 0o600)
+        return true
+    }
+
+    private func finishCopy() throws {
+        // A copy in WAL mode would switch the file to that mode when it is restored.
+        try DatabaseHeader.setRollbackMode(ofCopy: copy)
+        try Files.syncFile(copy)
+    }
+
+    private func readingOld(_ body: () throws -> Void) throws {
+        do { try body() } catch let error as MoultError where error.code == .databaseCorrupt {
+            throw file.unreadable(error)
+        }
+    }
+
+    /// Prepares the new content: gives it the page size that the file requires, and carries the rows over. `isStaged` means that it
+    /// may be changed.
+    func prepare(_ new: String, isStaged: Bool, carrying rules: [RowRule] = []) throws {
+        (self.new, self.isStaged) = (new, isStaged)
+        if try Files.facts(new)?.size == 0 { try makeEmptyDatabase() }
+        try requireSameEncoding()
+        try repage()
+        if !rules.isEmpty {
+            try Files.copy(self.new, to: pristine, mode: 0o600)
+            transfer = RowTransfer(rules: rules, rejects: transfer.rejects)
+            let (old, source) = (try openCopy(copy), try openSource())
+            self.source = source
+            try watcher.stoppingStatements { try carry(from: old) }
+            for connection in [old, source] { try connection.close() }
+        }
+        // Files that this process has open are not compared.
+        isNeedless = try DatabaseHeader.haveSameContent(copy, self.new)
+        source = try openSource()
+    }
+
+    private func openSource() throws -> Connection {
+        let source = try Connection(path: new, access: isStaged ? .readWrite : .immutable)
+        // A crash removes the staged file.
+        if isStaged { try source.execute("PRAGMA synchronous = OFF") }
+        return source
+    }
+
+    /// An empty database has one page, which is cut off after the commit.
+    private func makeEmptyDatabase() throws {
+        (new, isStaged) = (empty, true)
+        let empty = try Connection(path: new, access: .readWriteCreate)
+        try empty.execute("PRAGMA user_version = 1; PRAGMA user_version = 0")
+        try empty.close()
+    }
+
+    private func encoding(_ file: String) throws -> String? {
+        guard let facts = try Files.facts(file), facts.size > 0 else { return nil }
+        return try Connection.encoding(ofFileAt: file)?.description
+    }
+
+    private func requireSameEncoding() throws {
+        do { try WritableFile.requireSameEncoding(path, encoding(copy), encoding(new)) } catch let error as MoultError
+            where error.code == .encoding
+        {
+            throw file.refusal(
+                (error.why ?? error.what).replacing("that of the release", with: "that of the new content"),
+                (error.now ?? "").replacing("NEW.db", with: shellLine([file.newName ?? "NEW.db"])), cause: error)
+        }
+    }
+
+    /// The page size of a file in WAL mode, which SQLite cannot change; otherwise nil.
+    private var requiredPageSize: Int? {
+        get throws {
+            if let live { return try live.requiredPageSize }
+            if try Files.facts(path)?.size == 0 { return nil }
+            let header = try Connection.header(ofFileAt: path)
+            return header.isWAL ? header.pageSize : nil
+        }
+    }
+
+    private func repage() throws {
+        guard let size = try requiredPageSize, try size != Connection.header(ofFileAt: new).pageSize else { return }
+        let paged = "\(work)/paged.db"
+        let connection = try Connection(path: new, access: .readOnly)
+        try connection.run("PRAGMA page_size = \(size)")
+        _ = try connection.query("VACUUM INTO ?1", [.text(paged)])
+        try connection.close()
+        if isStaged { try Files.remove(new) }
+        (new, isStaged) = (paged, true)
+    }
+
+    private func carry(from old: Connection) throws {
+        guard let source else { return }
+        outcomes = try source.transaction(.immediate) { try transfer.run(from: old, to: source) }
+    }
+
+    private func openCopy(_ copy: String) throws -> Connection {
+        try Connection(path: copy, access: .immutable, shownAs: path)
+    }
+
+    /// What becomes of the rows to preserve. A row that does not fit is only in the kept copy.
+    var fates: [RowFate] {
+        outcomes.map {
+            RowFate(
+                table: $0.table, carried: $0.carried, kept: $0.rejected + $0.unplaced + $0.incomplete,
+                incomplete: $0.incomplete, displaced: $0.shippedLosers)
+        }.filter { !$0.isEmpty }
+    }
+
+    // MARK: under the lock
+
+    /// Writes the new content. `keep` keeps the copy of the old content, which is complete, before the file changes; `giveUp` is called
+    /// if nothing was changed after that. Content that `isExpendable` accepts under the lock is not kept.
+    func write(
+        keep: (_ copy: String) throws -> Void, giveUp: () throws -> Void,
+        isExpendable: (Connection) throws -> Bool = { _ in false }
+    ) throws {
+        guard let live, let source else { return }
+        try lock(live, source)
+        var (isKept, isCommitting) = (false, false)
+        var backup: BackupBox?
+        do {
+            try WritableFile.requireSoleName(path)
+            try live.requirePlace()
+            if try live.hasDamagedSchema || !isExpendable(live.lockedReader) {
+                if try live.hasChanged() { try update(live, source) }
+                try requireSameEncoding()
+                try keep(copy)
+                isKept = true
+            }
+            let pages = try live.backup(from: source)
+            backup = pages
+            // Counts the pages, and copies none.
+            if case .blocked = try pages.step(0) { throw inUse() }
+            while pages.remaining > 1 {
+                if case .blocked = try pages.step(min(pages.remaining - 1, 4096)) { throw inUse() }
+            }
+            try live.flush()
+            isCommitting = true
+            try live.waitForTurn(Self.patience) { try pages.step(-1) }
+            try pages.finish()
+        } catch {
+            backup?.abandon()
+            if try Files.facts(copy)?.size == 0 { try live.truncateEmptyFile() }
+            try live.unlock()
+            if backup != nil { try live.endFailedWrite(error, isCommitting: isCommitting) }
+            // In the commit, only the file shows whether it took effect, so the copy stays.
+            if isKept, !isCommitting { try giveUp() }
+            throw error
+        }
+        try end(live, source)
+    }
+
+    private func lock(_ live: LockedDatabase, _ source: Connection) throws {
+        let deadline = ContinuousClock.now + Self.patience
+        while true {
+            do {
+                try live.lock(from: source)
+                break
+            } catch let error as MoultError where error.outcome == .busy && ContinuousClock.now < deadline {
+                try watcher.stopIfAsked()
+            }
+        }
+        // An app has set WAL mode in the meantime, and the next attempt changes the page size.
+        guard let size = try live.requiredPageSize, try size != source.header().pageSize else { return }
+        try live.unlock()
+        throw inUse()
+    }
+
+    /// Brings the copy and the carried rows up to date with what apps have written since.
+    private func update(_ live: LockedDatabase, _ source: Connection) throws {
+        if !transfer.rules.isEmpty {
+            let (before, first) = (try openCopy(copy), try openCopy(pristine))
+            if try !update(from: before, to: live.lockedReader, source, first) {
+                try first.backup(to: source)
+                try carry(from: live.lockedReader)
+            }
+            try before.close()
+            try first.close()
+        }
+        // To lock an empty file, SQLite writes a page without content.
+        if try Files.facts(copy)?.size == 0, try live.lockedReader.hasNoContent { return }
+        try Files.remove(copy)
+        try live.copyLockedContent(to: copy)
+        try finishCopy()
+    }
+
+    /// Carries only the difference over; returns false if that is impossible, and then changes nothing.
+    private func update(
+        from before: Connection, to now: Connection, _ source: Connection, _ first: Connection
+    ) throws -> Bool {
+        struct Impossible: Error {}
+        do {
+            outcomes = try source.transaction(.immediate) {
+                let updated = try RowUpdate(transfer, after: outcomes)
+                    .run(from: before, to: now, in: source, pristine: first)
+                guard let updated else { throw Impossible() }
+                return updated
+            }
+            return true
+        } catch is Impossible { return false }
+    }
+
+    /// Ends after the commit: an error here no longer changes the result.
+    private func end(_ live: LockedDatabase, _ source: Connection) throws {
+        let isEmpty = new == empty
+        try source.close()
+        self.source = nil
+        // The space is needed for the checkpoint.
+        if isStaged { try Files.remove(new) }
+        do {
+            try live.checkpoint()
+            if isEmpty { try live.truncateEmptyFile() }
+            try live.unlock()
+            try Files.syncDirectory(Files.directory(of: path))
+        } catch { watcher.tell(.warning("after the new content was committed: \(error)")) }
+    }
+
+    /// Closes the file.
+    func close() throws {
+        try source?.close()
+        source = nil
+        try live?.close()
+    }
+
+    private func inUse() -> MoultError { LockedDatabase.inUse(path, cause: nil) }
+}
