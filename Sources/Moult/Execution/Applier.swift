@@ -42,9 +42,9 @@ package struct Applier {
             begun(effect)
             stopwatch.begin(.apply, effect.step)
             if let own = try ownStep(of: effect) { try own.apply(effect, apply) } else { try performer.perform(effect) }
-            if !performer.isSkipped(effect) {
+            if !performer.writable.isSkipped(effect.database) {
                 do { try step(of: effect).check(effect, apply) } catch let error as MoultError {
-                    try performer.leave(effect, error)
+                    try performer.writable.leaveIfRecovered(effect, error)
                 }
             }
             tell(.done(.apply, effect))
@@ -80,7 +80,7 @@ package struct Applier {
             stopwatch.begin(.apply, "finish")
             try finish()
         } catch {
-            if performer.isIrrevocable { throw Self.irrevocable(plan, error) }
+            if performer.writable.isIrrevocable { throw Self.irrevocable(plan, error) }
             try undo(begun, because: error)
             throw Self.undone(plan, error)
         }
@@ -88,7 +88,7 @@ package struct Applier {
 
     /// Makes SQLite's own commits, and announces the release to readers once all its content is there.
     func finish() throws {
-        try performer.finish()
+        try performer.writable.finish()
         try Announcement(generation: plan.to.generation, transaction: plan.id).write(transaction.layout)
     }
 
@@ -97,7 +97,7 @@ package struct Applier {
         do {
             try transaction.journal.undoing("\(reason)")
             try undoEffects(begun)
-            try performer.releaseAll()
+            try performer.writable.releaseAll()
         } catch { throw Self.stuck(plan, undoing: reason, failed: error) }
     }
 

@@ -123,7 +123,7 @@ package struct CrashRecovery {
                 if !isForReader { try calls(transaction, plan, state).release() }
                 try holdAgain(transaction, applier)
             }
-            if back, state.undoing == nil { try applier.performer.requireRevocable() }
+            if back, state.undoing == nil { try applier.performer.writable.requireRevocable() }
             try transaction.journal.attempt()
             isAttempted = true
             if !isForward {
@@ -134,7 +134,7 @@ package struct CrashRecovery {
             }
             try applier.applyEffects()
             try applier.finish()
-            left = applier.performer.left
+            left = applier.performer.writable.left
             for text in applier.clean(.done) { tell(.warning(text)) }
             return try complete(.finished)
         } catch let error as MoultError where error.outcome == .busy && !(isForward && isAttempted) {
@@ -189,13 +189,15 @@ package struct CrashRecovery {
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { _ in }, warn: { _ in })
         for effect in applier.plan.effects {
-            guard case .replace(let new) = effect.change, try !applier.performer.isDone(effect) else { continue }
+            guard case .replace(let new) = effect.change, try !applier.performer.writable.isDone(effect) else {
+                continue
+            }
             // The staged copy is removed with its sidecars: if a crash in the middle of a write left them, SQLite would apply
             // them to the new copy.
             for suffix in SidecarSuffixes.all + [""] { try Files.remove(transaction.waiting(new.path) + suffix) }
             try steps.named(effect.step)?.prepare([effect], context)
         }
-        try applier.performer.hold()
+        try applier.performer.writable.hold()
     }
 
     private func calls(_ transaction: Transaction, _ plan: Plan, _ state: Journal.State) throws -> ConsumerCalls {

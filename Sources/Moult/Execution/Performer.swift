@@ -9,7 +9,7 @@ package final class Performer {
     /// The previously installed release, whose links an undo must leave or restore.
     let installed: Manifest?
     /// The effects on databases that apps write to.
-    private let writable: WritableEffects
+    let writable: WritableEffects
     /// The files that the update has created, and that an undo leaves.
     private(set) var remaining: [String] = []
 
@@ -38,32 +38,6 @@ package final class Performer {
         case .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
         }
     }
-
-    /// Takes locks and leases, and carries rows over. This comes directly before the decision, because it locks out other
-    /// processes.
-    func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
-    func markers() throws -> [String: String?] { try writable.markers() }
-    var postponed: [Plan.Pending] { writable.postponed }
-    var left: [LeftDatabase] { writable.left }
-    /// Records what a check has found in recovery, which nothing refuses any more; throws in an update, which can be undone.
-    func leave(_ effect: Effect, _ error: MoultError) throws {
-        guard writable.isRecovery, !effect.isCustom, error.outcome != .busy, !(error.cause is Errno) else {
-            throw error
-        }
-        writable.leave(effect, error)
-    }
-    func isSkipped(_ effect: Effect) -> Bool { writable.isSkipped(effect.database) }
-    func fates() throws -> [RowFate] { try writable.fates() }
-    func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
-
-    /// Releases the writable databases after a failure or a crash.
-    func releaseAll() throws { try writable.releaseAll() }
-
-    var isIrrevocable: Bool { writable.isIrrevocable }
-    func requireRevocable() throws { try writable.requireRevocable() }
-
-    /// Makes SQLite's own commits, after which the update is complete. This comes last, because commits cannot be undone.
-    func finish() throws { try writable.finish() }
 
     /// Undoes an effect that was applied, completely or partly.
     func revert(_ effect: Effect) throws {

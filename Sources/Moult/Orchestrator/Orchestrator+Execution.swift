@@ -65,16 +65,14 @@ extension Orchestrator {
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(prepared.store), forceAfter: consumers.forceAfter,
             watcher: watcher)
-        let outcome: Pipeline.Outcome
+        let outcome: Execution.Outcome
         do {
-            outcome = try Pipeline(
-                transaction: transaction, steps: try steps(prepared.store), watcher: watcher, prepared: prepared,
-                consumers: calls,
-                stopwatch: stopwatch
+            outcome = try Execution(
+                prepared, in: transaction, steps: try steps(prepared.store), watcher: watcher, stopwatch: stopwatch
             )
-            .run()
+            .run(calling: calls)
         } catch {
-            let reason = (error as? Pipeline.NotReleased)?.reason ?? error
+            let reason = (error as? Execution.NotReleased)?.reason ?? error
             if (reason as? MoultError)?.outcome != .stuck {
                 cleanSteps(Self.wasUndone(reason) ? .undone : .failed, prepared, transaction)
             }
@@ -164,7 +162,7 @@ extension Orchestrator {
         if (reason as? MoultError)?.outcome == .stuck { return reason }
         _ = calls.reload(.undone, all: Self.wasUndone(reason))
         do {
-            if let notReleased = error as? Pipeline.NotReleased { throw notReleased.second }
+            if let notReleased = error as? Execution.NotReleased { throw notReleased.second }
             try transaction.remove()
         } catch let second {
             // The next command cleans up. However, the record of the decision may exist although its sync failed; the next

@@ -77,9 +77,7 @@ package struct Orchestrator: Sendable {
         return try Files.withScratchDirectory { scratch in
             let transaction = Transaction(rehearsing: prepared.plan.id, in: scratch, layout)
             defer { cleanSteps(.failed, prepared, transaction) }
-            return try Rehearsal(
-                transaction: transaction, steps: steps(prepared.store), watcher: watcher, prepared: prepared
-            ).run(of: prepared.plan)
+            return try Execution(prepared, in: transaction, steps: steps(prepared.store), watcher: watcher).rehearse()
         }
     }
 

@@ -108,6 +108,12 @@ final class WritableEffects {
         left.append(LeftDatabase(database: effect.database ?? "", place: place, error: error))
     }
 
+    /// Records what a check has found in recovery, which nothing refuses any more; throws in an update, which can be undone.
+    func leaveIfRecovered(_ effect: Effect, _ error: MoultError) throws {
+        guard isRecovery, !effect.isCustom, error.outcome != .busy, !(error.cause is Errno) else { throw error }
+        leave(effect, error)
+    }
+
     /// Whether the effect only replaces the content of a cache that does not match the release.
     private func isCache(_ effect: any WritableEffect) -> Bool {
         guard let name = effect.effect.database, release.database(name)?.kind.isDisposable == true else { return false }
