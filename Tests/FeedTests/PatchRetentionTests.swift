@@ -80,6 +80,14 @@ import Testing
         #expect(try packed("6.0.0", in: "public") == ["1.0.0", "2.0.0", "3.0.0"])
     }
 
+    @Test func `a hotfix of an older line has patches from the releases before it`() throws {
+        for version in ["1.0.0", "1.0.1", "2.0.0", "3.0.0", "4.0.0", "1.0.2"] {
+            try pack(version, into: "public")
+            _ = try publish("public/test-\(version).json -q")
+        }
+        #expect(try bases(of: "1.0.2") == ["1.0.0", "1.0.1"])
+    }
+
     @Test func `a patch stays until its own base leaves the feed, and what goes is said`() throws {
         for number in 1...4 {
             try pack("\(number).0.0")

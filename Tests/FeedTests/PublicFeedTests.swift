@@ -121,13 +121,27 @@ import Testing
         #expect(
             try bench.refusal(line("two", release(2)), status: 3).contains(
                 "the feed at sh down is not signed with any of the specified keys"))
-        // The publisher's own copy replaces it.
-        let ended = try bench.run(line("one", release(2)).replacing(" -q", with: ""))
+        // It is not overwritten either, unless the publisher wants that.
         #expect(
-            ended.status == 0 && ended.errors.contains("the public feed is not signed with a key that stores trust now")
-        )
+            try bench.refusal(line("one", release(2)), status: 3).contains(
+                "the public feed cannot be verified: its signature is by key \(bench.id("b"))"))
+        try bench.must(line("one", "\(release(2)) --new"))
         #expect(try publicFeed() == (2, ["1.0.0", "2.0.0"]))
         try follow()
+    }
+
+    /// Such a feed looks like one of an attacker, and would be replaced without the releases of the other publisher.
+    @Test(arguments: ["feed.json.*", "keys-*"])
+    func `a public feed whose signatures or key lists cannot be read is not overwritten`(missing: String) throws {
+        try bench.key("b")
+        try bench.must(line("one", "\(release(1)) --new"))
+        if missing == "keys-*" { try bench.must(line("two", "-k b.key --trust b.pub")) }
+        try bench.must(line("two", release(2)).replacing("a.key", with: missing == "keys-*" ? "b.key" : "a.key"))
+        let before = try publicFeed()
+        try bench.must("echo 'case $MOULT_NAME in \(missing)) exit 1;; esac; . ./down' > down-some")
+        let ended = try bench.run(line("one", release(3)).replacing("sh down", with: "sh down-some"))
+        #expect(ended.status == 3, "\(ended)")
+        #expect(try publicFeed() == before)
     }
 
     /// Between the request for the feed and its upload, another publisher replaces it.

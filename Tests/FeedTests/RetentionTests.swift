@@ -117,6 +117,33 @@ import Testing
         #expect(try keep(1) == ["2.0.0", "4.0.0"])
     }
 
+    @Test func `new stores of an older app find a release while the newest one for it is being rolled out`() throws {
+        try publish("1.0.0", 1, app: "<2")
+        try publish("2.0.0", 2, app: ">=2")
+        try publish("1.0.1", 3, app: "<2", options: "--rollout 10")
+        #expect(try keep(1) == ["1.0.0", "1.0.1", "2.0.0"])
+    }
+
+    @Test(arguments: ["--withdraw 2.0.0 --reason 'wrong names'", "--release 2.0.0 --rollout 50"])
+    func `a change after which stores cannot update to the newest release is a warning`(change: String) throws {
+        try publish("1.0.0", 1)
+        try publish("2.0.0", 2)
+        try publish("3.0.0", 3, from: ">=2")
+        let warning = """
+            moult: warning: stores with 1.0.0 cannot update to 3.0.0: it requires an installed version >=2, and no release for all \
+            machines leads to one
+
+            """
+        #expect(try bench.run("moult publish public -k a.key --dry-run \(change)").output.contains("cannot update"))
+        #expect(try bench.run("moult publish -q public -k a.key \(change)").errors == warning)
+        #expect(try bench.run("moult publish -q public -k a.key").errors == "")
+        // Such a release as the next one.
+        try bench.release("4.0.0", sequence: 4, top: [.init("requires", ["from": ">=4"])])
+        #expect(
+            try bench.run("moult publish -q public rel/test-4.0.0.json -k a.key").errors.contains(
+                "warning: stores with 1.0.0, 2.0.0, 3.0.0 cannot update to 4.0.0: "))
+    }
+
     @Test func `each channel keeps its own newest releases`() throws {
         for number in 1...3 { try publish("\(number).0.0", number) }
         for number in 4...6 { try publish("\(number).0.0-b", number, options: "--channel beta") }

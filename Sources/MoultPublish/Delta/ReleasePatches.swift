@@ -79,7 +79,7 @@ struct ReleasePatches {
         guard let (feed, _) = try FeedDirectory(path: options.output).feed(), feed.product == release.product else {
             return requested + there.prefix(options.patches).map { Base(path: $0.path, isRequested: false) }
         }
-        let offered = PatchBases.offered(by: feed, newest: options.patches)
+        let offered = PatchBases.offered(by: feed, before: release.version, newest: options.patches)
         let digests = Set(feed.releases.filter { offered.contains($0.version) }.map(\.manifest.sha256))
         return try requested
             + there.filter { try digests.contains($0.digest) }.map { Base(path: $0.path, isRequested: false) }

@@ -37,9 +37,9 @@ extension FeedPublisher {
         let keys =
             try ownIsKnown
             ? known + (KeyDirectory(path: directory.path).newest()?.roles.feed.entries.map(\.key) ?? []) : known
-        guard let found = try publicFeed(place, keys) else { return Predecessor(current: own) }
+        guard let found = try publicFeed(place, keys, ownIsKnown: ownIsKnown) else { return Predecessor(current: own) }
         var result = Predecessor(current: own, found: found)
-        // With new keys, the publisher's own copy may replace a feed that was made with a stolen key.
+        // The publisher's own copy replaces a feed of an attacker, who may have stolen a key.
         if options.isNew {
             if found.isSigned(by: keys) {
                 result.elsewhere = Set(try directory.parsed(found.bytes).feed.releases.map(\.manifest.sha256))
@@ -48,10 +48,7 @@ extension FeedPublisher {
         }
         guard keys.isEmpty || found.isSigned(by: keys) else {
             guard ownIsKnown else { throw TrustedSigners.unproven(place.source) }
-            result.warnings.append(
-                "the public feed is not signed with a key that stores trust now, and is replaced by that of \(directory.path)"
-            )
-            return result
+            throw unverified(found)
         }
         let feed = try directory.parsed(found.bytes).feed
         result.elsewhere = Set(feed.releases.map(\.manifest.sha256))
@@ -76,7 +73,7 @@ extension FeedPublisher {
         return result
     }
 
-    private func publicFeed(_ place: PublicPlace, _ keys: [PublicKey]) throws -> SignedFeed? {
+    private func publicFeed(_ place: PublicPlace, _ keys: [PublicKey], ownIsKnown: Bool) throws -> SignedFeed? {
         let found: SignedFeed?
         do { found = try place.feed(for: keys) } catch {
             // With --new the feed is expected to be missing, and most programs fail for a missing file.
@@ -84,7 +81,7 @@ extension FeedPublisher {
             throw error
         }
         if let found {
-            guard options.isNew, !options.changesKeys else { return found }
+            guard options.isNew, !options.changesKeys, !ownIsKnown || found.isSigned(by: keys) else { return found }
             if let own = try directory.feedBytes(), try SHA256.digest(of: own).hex == found.digest { return found }
             throw refusal(
                 "a feed is already public",
@@ -95,6 +92,19 @@ extension FeedPublisher {
         throw refusal(
             "no public feed was found", "stores that have seen a feed refuse one that starts again",
             "Check the command or URL of --fetch-with. For the first feed at this place, add --new.")
+    }
+
+    /// Returns the error for a public feed without a signature by a known key. It may be one of another publisher, whose signatures
+    /// or key lists could not be read.
+    private func unverified(_ found: SignedFeed) -> MoultError {
+        let signers = found.signers().map(\.description).sorted().joined(separator: " and ")
+        return refusal(
+            "the public feed cannot be verified",
+            signers.isEmpty
+                ? "no signature of it was found"
+                : "its signature is by key \(signers), which is neither a key of this command nor in a key list next to the feed",
+            "If its signatures and key lists are public, try again. To replace a feed that is not yours with that of "
+                + "\(directory.path), add --new.")
     }
 
     private func ambiguous(_ found: Feed, _ own: Feed) -> MoultError {

@@ -105,7 +105,7 @@ extension FeedPublisher {
                 "\(release.version) is the first release that requires a version of the app: stores that do not know the version "
                     + "of their app (\"app\" in moult.json, or --app) skip it")
         }
-        return warnings
+        return warnings + LostWays(next, after: before).warnings(except: before.map { LostWays($0, after: nil) })
     }
 }
 

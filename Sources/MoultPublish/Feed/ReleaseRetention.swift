@@ -16,10 +16,11 @@ struct ReleaseRetention {
         }
         for (_, own) in Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel) {
             own.suffix(count).forEach(keep)
-            // New stores need a release that all machines may install.
-            own.last { $0.rollout == 100 }.map(keep)
-            // Older apps may not be able to use the newest release.
-            for (_, same) in Dictionary(grouping: own, by: { $0.requires.app?.description }) { same.last.map(keep) }
+            // Older apps may not be able to use the newest release, and new stores need one that all machines may install.
+            for (_, same) in Dictionary(grouping: own, by: { PatchBases.Line($0) }) {
+                same.last.map(keep)
+                same.last { $0.rollout == 100 }.map(keep)
+            }
         }
         var channels = Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel).mapValues(
             Channel.init)

@@ -7,7 +7,8 @@ import Testing
 /// uploads, races, changes of keys, thieves, replays, and 20 stores each.
 ///
 /// Every store reaches the newest release that is offered to it, no release that was published is lost, no older feed is
-/// accepted, and a store that followed a thief returns with the first feed under new keys.
+/// accepted, no release lacks the patch from another one that the feed offers, no dropped release takes away the way to the newest
+/// one, and a store that followed a thief returns with the first feed under new keys.
 @Suite struct FeedModelTests {
     /// The numbers of the histories: 500, of which `make test` tries some, or those in MOULT_HISTORIES (`make histories`).
     private static let seeds: [Int] = {
@@ -28,13 +29,16 @@ import Testing
                     .publish(
                         machine: machine, line: pick % 3 + 1, patch: number,
                         channel: random.pick(["stable", "stable", "beta"]),
-                        rollout: random.pick([100, 100, 50, 10, 0]), app: random.chance(30)))
+                        rollout: random.pick([100, 100, 50, 10, 0]), app: random.chance(30),
+                        from: random.chance(40) ? pick : nil))
             case 30..<40: steps.append(.roll(machine: machine, pick: pick, to: random.pick([0, 30, 100])))
             case 40..<46: steps.append(.withdraw(machine: machine, pick: pick))
-            case 46..<54: steps.append(.renew(machine: machine))
-            case 54..<58: steps.append(.keep(machine: machine, count: pick % 3 + 1))
-            case 58..<63: steps.append(.rotate(machine: machine))
-            case 63..<70: steps.append(.fail(machine: machine, file: pick % 6))
+            case 46..<53: steps.append(.renew(machine: machine))
+            case 53..<54: steps.append(.renewOften(machine: machine))
+            case 54..<56: steps.append(.keepPatches(machine: machine, count: pick % 3))
+            case 56..<60: steps.append(.keep(machine: machine, count: pick % 3 + 1))
+            case 60..<64: steps.append(.rotate(machine: machine))
+            case 64..<70: steps.append(.fail(machine: machine, file: pick % 6))
             case 70..<76: steps.append(.race(machine: machine, patch: number))
             case 76..<80: steps.append(.steal(serial: random.pick([1, 2, 900, 999_999])))
             case 80..<86: steps.append(.recover(machine: machine))

@@ -8,23 +8,27 @@ import StepKit
 
 /// A store of the model: it reads and chooses with the code of real stores, and only records what it would install.
 final class ModelStore {
-    struct Installed: Equatable {
-        let version: Version
+    struct Installed {
+        let manifest: Manifest
         let digest: String
         let signers: [String]
+        var version: Version { manifest.version }
     }
 
     let root: String
     private let machine: Machine
     private let channel: String
     private let app: Version?
+    private let rules: ModelRules
     private let layout: StoreLayout
     private var settings: Settings
     private(set) var installed: Installed?
     private var seen = (list: 0, serial: 0)
 
-    init(root: String, machine: String, channel: String, app: Version?, key: PublicKey) throws {
-        (self.root, self.channel, self.app) = (root, channel, app)
+    init(root: String, machine: String, channel: String, app: Version?, key: PublicKey, _ rules: ModelRules)
+        throws
+    {
+        (self.root, self.channel, self.app, self.rules) = (root, channel, app, rules)
         self.machine = Machine(id: machine)
         layout = try StoreLayout(root: root)
         settings = Settings(product: FeedModel.product)
@@ -78,39 +82,65 @@ final class ModelStore {
             machine: machine
         ).choose()
         let expected = expected(feed, keys)
-        if let next = choice.way.last {
-            guard choice.way.count == 1, let keys else {
-                throw FeedModel.Violation(description: "\(root) takes a detour")
-            }
-            let path = "\(place)/\(next.manifest.name)"
-            let bytes = try Files.read(path, limit: Manifest.largest) ?? []
-            let signers = try keys.verify(bytes, named: path, by: keys.roles.release) {
-                try Files.read($0, limit: Provenance.largestSignature)
-            }
-            installed = Installed(
-                version: next.version, digest: next.manifest.sha256, signers: signers.map(\.description))
-        }
-        guard installed?.version == expected else {
+        guard let keys else { throw FeedModel.Violation(description: "\(root) has no keys") }
+        try requireShortest(choice.way.map(\.version), isFirst: installed == nil || revoked != nil)
+        for next in choice.way { try install(next, keys, place) }
+        guard installed.map({ ModelRules.number($0.version) }) == expected else {
             throw FeedModel.Violation(
                 description: "\(root) has \(installed.map { "\($0.version)" } ?? "nothing") instead of "
                     + "\(expected.map { "\($0)" } ?? "nothing") of serial \(feed.serial)")
         }
     }
 
+    /// Throws if a release of the way cannot be installed over the one before it, or is not needed.
+    private func requireShortest(_ way: [Version], isFirst: Bool) throws {
+        let way = (isFirst ? [] : [installed].compactMap { $0?.version }) + way
+        for (index, next) in way.enumerated().dropFirst() {
+            let before = way[..<index].map { rules.isDirect(ModelRules.number(next), over: ModelRules.number($0)) }
+            if before.last == true, !before.dropLast().contains(true) { continue }
+            throw FeedModel.Violation(description: "\(root) takes the way \(way)")
+        }
+    }
+
+    /// Records a release as installed after its files were verified as a store does: its signatures, its bundle, and its patch from
+    /// the installed release, if the feed lists one.
+    private func install(_ next: Feed.Release, _ keys: KeyChain, _ place: String) throws {
+        let path = "\(place)/\(next.manifest.name)"
+        let bytes = try Files.read(path, limit: Manifest.largest) ?? []
+        let signers = try keys.verify(bytes, named: path, by: keys.roles.release) {
+            try Files.read($0, limit: Provenance.largestSignature)
+        }
+        let manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
+        var files = manifest.bundle.map { [($0.file, $0.size)] } ?? []
+        if let installed, next.patches.contains(where: { $0.from == installed.version }) {
+            let listed = Set(next.patches.map(\.file))
+            guard let needed = manifest.worthwhilePatches(from: installed.manifest, among: { listed.contains($0.file) })
+            else {
+                throw FeedModel.Violation(description: "\(root) cannot use the patch from \(installed.version)")
+            }
+            files += needed.map { ($0.file, $0.size) }
+        }
+        for (name, size) in files where try Files.facts("\(place)/\(name)")?.size != size {
+            throw FeedModel.Violation(description: "\(root) does not find \(name) of \(next.version)")
+        }
+        installed = Installed(
+            manifest: manifest, digest: next.manifest.sha256, signers: signers.map(\.description))
+    }
+
     // MARK: the rules
 
     /// Returns the release that this store must have after it has read a feed.
-    private func expected(_ feed: Feed, _ keys: KeyChain?) -> Version? {
-        guard let newest = offered(by: feed) else { return installed?.version }
-        guard let installed else { return newest }
+    private func expected(_ feed: Feed, _ keys: KeyChain?) -> Int? {
+        let offered = offered(by: feed).map(ModelRules.number)
+        guard let installed else { return offered.max() }
         let trusted = Set(keys?.roles.release.entries.map(\.key.id.description) ?? [])
         let isListed = feed.releases.contains { $0.manifest.sha256 == installed.digest && $0.withdrawn == nil }
-        if trusted.isDisjoint(with: installed.signers), !isListed { return newest }
-        return Self.number(newest) > Self.number(installed.version) ? newest : installed.version
+        if trusted.isDisjoint(with: installed.signers), !isListed, let newest = offered.max() { return newest }
+        return rules.newest(over: ModelRules.number(installed.version), among: offered)
     }
 
-    /// Returns the newest release that a feed offers to this store.
-    func offered(by feed: Feed) -> Version? {
+    /// Returns the releases that a feed offers to this store.
+    func offered(by feed: Feed) -> [Version] {
         feed.releases.filter { release in
             guard release.withdrawn == nil, release.channel == "stable" || release.channel == channel else {
                 return false
@@ -120,10 +150,6 @@ final class ModelStore {
             let position = (try? machine.rolloutPosition(for: release.version, of: FeedModel.product)) ?? 0
             return position < Double(release.rollout)
         }
-        .map(\.version).max { Self.number($0) < Self.number($1) }
-    }
-
-    private static func number(_ version: Version) -> Int {
-        version.major * 1_000_000 + version.minor * 1000 + version.patch
+        .map(\.version)
     }
 }
