@@ -184,6 +184,43 @@ import Testing
         #expect(try bench.run(line("one").replacing(" -q", with: "")).errors == "")
     }
 
+    /// On a fresh machine, the files of the public feed are taken into the directory.
+    @Test(arguments: ["fchmod", "fsync", "rename,renameat2"])
+    func `a publisher that is killed while it takes in public files can continue`(call: String) throws {
+        try bench.key("b")
+        for number in 1...2 { try bench.must(line("one", number == 1 ? "\(release(1)) --new" : release(2))) }
+        try bench.must(line("one", "-k b.key --trust b.pub"))
+        var killed = 0
+        for number in 1...7 {
+            try bench.must("rm -rf two")
+            let words = line("two").replacing("a.key", with: "b.key")
+            let ended = try bench.run(
+                "strace -qq -o /dev/null -e trace=\(call) -e inject=\(call):signal=SIGKILL:when=\(number) \(words)")
+            if ended.status != 0 { killed += 1 }
+            try bench.must(words)
+            #expect(try publicFeed().versions == ["1.0.0", "2.0.0"])
+        }
+        #expect(killed > 3)
+    }
+
+    /// A feed names only the 16 feeds before it.
+    @Test func `a machine that was away for a long time does not bring back what was dropped`() throws {
+        try bench.must(line("one", "\(release(1)) --new"))
+        for number in 2...3 { try bench.must(line("one", release(number))) }
+        try bench.must(line("two", "--keep-releases 1"))
+        for _ in 0..<16 { try bench.must(line("two")) }
+        let ended = try bench.run(line("one"))
+        #expect(ended.status == 0)
+        #expect(
+            ended.errors == """
+                moult: warning: 1.0.0, 2.0.0 are in one/feed.json, which had serial 3, but not in the public feed: dropped since, or \
+                overwritten by another publisher. To publish a release again, name its manifest.
+
+                """)
+        #expect(try publicFeed() == (21, ["3.0.0"]))
+        #expect(try bench.run(line("one")).errors == "")
+    }
+
     @Test(arguments: ["up", "up-if"])
     func `of ten publishers at the same moment, none loses a release with exit status 0`(up: String) throws {
         try bench.must(line("one", "\(release(1)) --new"))

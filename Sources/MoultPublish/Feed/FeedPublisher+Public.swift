@@ -26,14 +26,15 @@ struct Predecessor {
 /// Reading the public feed before the next one is made.
 extension FeedPublisher {
     /// Returns the feed to replace: the newer one of the public feed and that in the directory.
-    func predecessor() throws -> Predecessor {
+    func predecessor(_ work: WorkDirectory) throws -> Predecessor {
         let path = directory.file(Feed.fileName)
         let own = try directory.feedBytes().map { try SignedFeed($0, signatures: SignatureFiles.beside(path)) }
         guard let place = options.publicPlace else { return Predecessor(current: own, lost: lost) }
         let list = try KeyDirectory(path: directory.path).newest()
         let known = try TrustedSigners(options).keys
         let ownIsKnown = own?.isSigned(by: known) ?? false
-        if ownIsKnown { try takeKeyLists(from: place, after: list) }
+        let taken = TakenFiles(directory: directory, work: work, place: place)
+        if ownIsKnown { try takeKeyLists(taken, after: list) }
         let keys =
             try ownIsKnown
             ? known + (KeyDirectory(path: directory.path).newest()?.roles.feed.entries.map(\.key) ?? []) : known
@@ -66,9 +67,13 @@ extension FeedPublisher {
             let before = try directory.parsed(own.bytes).feed
             // The directory is ahead: an upload has failed.
             if before.previous.contains(found.digest) { return result }
-            result.lost = [LostFeed(feed: before, digest: own.digest, base: nil)]
+            if feed.previous.count == Feed.longestPast, before.serial <= feed.serial - Feed.longestPast {
+                result.warnings += tooOld(before, feed)
+            } else {
+                result.lost = [LostFeed(feed: before, digest: own.digest, base: nil)]
+            }
         }
-        try takeFiles(of: feed, from: place)
+        try takeFiles(of: feed, taken)
         result.current = found
         return result
     }
@@ -107,6 +112,20 @@ extension FeedPublisher {
                 + "\(directory.path), add --new.")
     }
 
+    /// Returns the warning for a directory whose feed is older than all feeds that the public one names: its releases may have been
+    /// overwritten, or dropped since.
+    private func tooOld(_ own: Feed, _ found: Feed) -> [String] {
+        let missing = own.releases.filter { release in
+            release.withdrawn == nil && !found.releases.contains { $0.version.ranksWith(release.version) }
+        }
+        if missing.isEmpty { return [] }
+        let names = missing.suffix(5).map(\.version.description).joined(separator: ", ")
+        return [
+            "\(names) \(missing.count == 1 ? "is" : "are") in \(directory.file(Feed.fileName)), which had serial \(own.serial), but not in "
+                + "the public feed: dropped since, or overwritten by another publisher. To publish a release again, name its manifest."
+        ]
+    }
+
     private func ambiguous(_ found: Feed, _ own: Feed) -> MoultError {
         let known = Set(own.releases.map(\.version))
         let new = found.releases.map(\.version).filter { !known.contains($0) }.map(\.description)
@@ -119,36 +138,34 @@ extension FeedPublisher {
     }
 
     /// Gets the key lists after the newest one of the directory, as far as each is signed by the one before it.
-    private func takeKeyLists(from place: PublicPlace, after list: KeyList?) throws {
+    private func takeKeyLists(_ taken: TakenFiles, after list: KeyList?) throws {
         guard var list else { return }
-        while let bytes = try place.readIfThere(KeyList.fileName(list.serial + 1)) {
+        while let bytes = try taken.place.readIfThere(KeyList.fileName(list.serial + 1)) {
             let name = KeyList.fileName(list.serial + 1)
             var files: [(String, [UInt8])] = []
             let next = try KeyList(
                 verifying: bytes, serial: list.serial + 1, product: list.product, after: list.roles, named: name,
                 at: Timestamp(seconds: 0)
             ) { signature in
-                let file = try place.readIfThere(signature)
+                let file = try taken.place.readIfThere(signature)
                 if let file { files.append((signature, file)) }
                 return file
             }
             guard let next else { return }
-            for (name, bytes) in files + [(name, bytes)] where try Files.facts(directory.file(name)) == nil {
-                try Files.writeNew(bytes, to: directory.file(name))
-            }
+            for (name, bytes) in files + [(name, bytes)] { try taken.add(name, bytes) }
             list = next
         }
     }
 
     /// Gets the manifests and key lists of a verified feed that the directory does not have.
-    private func takeFiles(of feed: Feed, from place: PublicPlace) throws {
+    private func takeFiles(of feed: Feed, _ taken: TakenFiles) throws {
         for serial in 1...max(1, feed.keyList ?? 0) where serial <= feed.keyList ?? 0 {
             let name = KeyList.fileName(serial)
             if try Files.facts(directory.file(name)) != nil { continue }
-            guard let bytes = try place.readIfThere(name) else { throw place.missing(name) }
+            guard let bytes = try taken.place.readIfThere(name) else { throw taken.place.missing(name) }
             let roles = try KeyList(parsing: bytes, source: name).roles
-            try takeSignatures(of: name, by: roles.root.entries.map(\.key) + options.keys.map(\.publicKey), from: place)
-            try Files.writeNew(bytes, to: directory.file(name))
+            try taken.addSignatures(of: name, by: roles.root.entries.map(\.key) + options.keys.map(\.publicKey))
+            try taken.add(name, bytes)
         }
         let roles = try KeyDirectory(path: directory.path).newest()?.roles
         let keys = roles?.release.entries.map(\.key) ?? []
@@ -157,16 +174,15 @@ extension FeedPublisher {
             if try directory.manifest(of: release) != nil {
                 // After a change of keys, there are new signatures for earlier releases.
                 if let roles, roles.isSplit, try !hasSignatures(name, roles) {
-                    try takeSignatures(of: name, by: keys, from: place)
+                    try taken.addSignatures(of: name, by: keys)
                 }
                 continue
             }
             if try Files.facts(directory.file(name)) != nil { throw FeedDirectory.taken(directory.file(name)) }
             do {
-                try place.download(
-                    name, sha256: release.manifest.sha256, size: release.manifest.size, to: directory.file(name))
+                try taken.download(name, sha256: release.manifest.sha256, size: release.manifest.size)
             } catch  where release.withdrawn != nil { continue }
-            try takeSignatures(of: name, by: keys, from: place)
+            try taken.addSignatures(of: name, by: keys)
         }
     }
 
@@ -183,24 +199,14 @@ extension FeedPublisher {
 
     /// Gets the bundles of the releases over which a new release is tried. Without them, it is tried only over those that are
     /// in the directory.
-    func takeBases(of release: SealedRelease, from place: PublicPlace) throws {
+    func takeBases(of release: SealedRelease, _ taken: TakenFiles) throws {
         guard options.tryInstall != nil else { return }
         for (path, _) in try Trials.newest(in: directory.path, before: release.manifest) {
             guard let base = try EarlierRelease(path), let bundle = base.manifest.bundle,
                 try Files.facts(directory.file(bundle.file)) == nil
             else { continue }
             // The publisher may have removed a bundle on purpose.
-            try? place.download(bundle.file, sha256: bundle.sha256, size: bundle.size, to: directory.file(bundle.file))
-        }
-    }
-
-    private func takeSignatures(of name: String, by keys: [PublicKey], from place: PublicPlace) throws {
-        let names = ["\(name).minisig"] + keys.map { TrustedKeys.signatureName(of: name, by: $0.id) }
-        for name in names where try Files.facts(directory.file(name)) == nil {
-            guard let bytes = try place.readIfThere(name), (try? Signature(file: bytes, named: name)) != nil else {
-                continue
-            }
-            try Files.writeNew(bytes, to: directory.file(name))
+            try? taken.download(bundle.file, sha256: bundle.sha256, size: bundle.size)
         }
     }
 

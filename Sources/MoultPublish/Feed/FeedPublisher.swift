@@ -44,7 +44,7 @@ package struct FeedPublisher {
         // Creating the work directory completes or undoes the work of a killed command.
         let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
         defer { work.remove() }
-        let predecessor = try predecessor()
+        let predecessor = try predecessor(work)
         let current = predecessor.current
         if current == nil, options.serial == nil, !options.isNew { try requireNoEarlierFeed(manifests) }
         try requireSigningKey(current != nil)
@@ -79,7 +79,10 @@ package struct FeedPublisher {
         }
         let new = Set(releases.map(\.manifest.version))
         try faults.refuse(feed.releases.filter { !new.contains($0.version) })
-        if let place = options.publicPlace { for release in added { try takeBases(of: release, from: place) } }
+        if let place = options.publicPlace {
+            let taken = TakenFiles(directory: directory, work: work, place: place)
+            for release in added { try takeBases(of: release, taken) }
+        }
         try installForTrial(added, over: before?.feed.releases ?? [])
         try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)

@@ -64,7 +64,7 @@ package struct PublishReport: Sendable {
     /// The releases that were in the feed before its first signature.
     package let unsigned: [Version]
     /// Patches and bundles that were no longer needed and were removed.
-    package let removed: [String]
+    package internal(set) var removed: [String]
     /// The releases that were removed from the feed.
     package let dropped: [Version]
     /// The files that the publisher's command has copied.

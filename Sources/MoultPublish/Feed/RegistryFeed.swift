@@ -32,8 +32,11 @@ package struct RegistryFeed {
             try requireNew(options, before, tags)
             let lost = try copy.pullLostFeeds(among: tags, provenBy: TrustedSigners(options))
             let releases = try manifests.map { try SealedRelease($0, options: options) }
+            // An artifact that loses a patch is pushed again, so that the registry can free the space.
+            let mayChangeAll =
+                options.changesKeys || options.patches != nil || options.keptReleases != nil || !lost.isEmpty
             try copy.pullReleases(signaturesOf: { release in
-                options.changesKeys || releases.contains { $0.manifest.version.ranksWith(release.version) }
+                mayChangeAll || releases.contains { $0.manifest.version.ranksWith(release.version) }
             })
             try requireFiles(copy, except: releases.map(\.manifest.version), withdrawing: options)
             if options.tryInstall != nil { for release in releases { try copy.pullBases(of: release) } }
@@ -41,6 +44,7 @@ package struct RegistryFeed {
                 scratch.path, options, lacksBundles: true, lost: lost
             ).publish(manifests)
             report.feed = "\(repository)"
+            report.removed = report.preview?.patchesRemoved ?? []
             try push(
                 copy, releases, report, isCurrent: { try currentDigest() == before })
             return try takingIn(report, copy, options)

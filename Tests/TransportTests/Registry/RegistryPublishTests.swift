@@ -50,6 +50,36 @@ struct RegistryPublishTests {
         #expect(try bench.installed() == "2.0.0")
     }
 
+    private func layers(of tag: String) throws -> [String] {
+        let text = try bench.must("skopeo inspect --raw --tls-verify=false docker://\(registry.host)/team/food:\(tag)")
+        let layers = try JSON(parsing: Array(text.utf8), source: "artifact")["layers"]?.array ?? []
+        return layers.map { $0["annotations"]?["org.opencontainers.image.title"]?.string ?? "" }
+    }
+
+    @Test(arguments: ["--patches 0", "--keep-releases 1"])
+    func `a patch that leaves the feed is named, and leaves the artifact of its release`(option: String) throws {
+        try bench.must("sqlite3 food.db 'CREATE TABLE food(noise BLOB); INSERT INTO food VALUES(randomblob(100000))'")
+        for number in 1...2 {
+            try bench.must(
+                """
+                sqlite3 food.db "INSERT INTO food VALUES('\(number)')"
+                moult pack -q food.db --product org.example.test --version \(number).0.0 -o packed
+                moult publish -q \(place) packed/test-\(number).0.0.json -k a.key
+                """)
+        }
+        let name = "test-2.0.0.food.from-1.0.0.patch"
+        let all = try layers(of: "2.0.0")
+        #expect(all.contains(name))
+        try bench.must("moult publish -q \(place) -k a.key")
+        #expect(try layers(of: "2.0.0") == all)
+        let said = try bench.must("moult publish \(place) -k a.key \(option)")
+        #expect(said.hasPrefix("- \(name)\n"), "\(said)")
+        #expect(try layers(of: "2.0.0") == all.filter { $0 != name })
+        try bench.must("moult publish -q \(place) --check --trust a.pub")
+        try bench.follow(place)
+        #expect(try bench.must("moult apply -q; moult status --json").contains("\"version\":\"2.0.0\""))
+    }
+
     @Test func `a large file is uploaded in chunks`() throws {
         let release = try bench.release("1.0.0", 1, bytes: 40 << 20)
         let requests = try registry.requests { try bench.must("moult publish \(place) \(release) -k a.key -q") }
