@@ -75,6 +75,8 @@ package struct Status: Sendable {
     /// The sets in quarantine with rows of the app that updates did not carry over, oldest first. They stay until the operator
     /// removes them. Empty if this user may not read the quarantine.
     package let uncarried: [QuarantineShelf.Set]
+    /// Why the quarantine cannot be read; nil if it can, or if this user may not read it.
+    package let quarantineFault: MoultError?
     package let consumers: [Consumer]
     /// Readers that still use a generation no longer in service.
     package let laggards: [Laggard]
@@ -121,9 +123,9 @@ package struct Status: Sendable {
         (last, failure, historyFault) = try Self.outcomes(layout)
         do {
             uncarried = try QuarantineShelf(layout: layout, settings: settings).sets().filter(\.hasUncarriedRows)
-        } catch {
-            if !Files.isDenied(error) { throw error }
-            uncarried = []
+            quarantineFault = nil
+        } catch let error as MoultError {
+            (uncarried, quarantineFault) = ([], Files.isDenied(error) ? nil : error)
         }
         (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
         laggards = generations.filter { !$0.isCurrent }.flatMap { kept in

@@ -17,6 +17,10 @@ struct StatusReport: Report {
         news(&page)
         for sentence in status.uncarriedRows { page.wrapped(StyledText(sentence, .warning)) }
         if !status.uncarried.isEmpty { page.line("see them with: \(command("quarantine"), .heading)") }
+        if let fault = status.quarantineFault {
+            page.wrapped(StyledText("\(fault.what): \(fault.why ?? "")", .warning))
+            if let advice = fault.now { page.wrapped(StyledText(advice)) }
+        }
         for laggard in status.laggards { page.wrapped(StyledText(laggard.text, .warning)) }
         if !status.databases.isEmpty {
             page.heading("Databases")

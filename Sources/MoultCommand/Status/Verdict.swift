@@ -51,7 +51,9 @@ struct Verdict {
         } else {
             critical += status.holds.all.map(\.sentence)
         }
-        if let fault = status.historyFault { warning.append("\(fault.what): \(fault.why ?? "")") }
+        for fault in [status.historyFault, status.quarantineFault].compactMap({ $0 }) {
+            warning.append("\(fault.what): \(fault.why ?? "")")
+        }
         if let known = status.known, let newest = known.newest {
             warning.append(
                 known.choice.isMissing ? known.choice.unreadable : "\(newest) is available and not installed")

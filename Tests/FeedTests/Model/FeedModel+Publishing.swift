@@ -123,10 +123,13 @@ extension FeedModel {
             as MoultError
         {
             try checkPublic(keepingPatches: patches)
-            // A change that stores could not follow, or another publisher.
+            if error.outcome == .busy { return false }
             refusal = "\(error.what): \(error.why ?? "")"
-            if [.refused, .busy].contains(error.outcome) { return false }
-            throw Violation(description: "publish failed: \(error.what): \(error.why ?? "")")
+            // The new keys would sign what another publisher has changed, or the release is withdrawn.
+            let isExpected =
+                error.what.hasPrefix("the public feed is not the one") || error.what.hasSuffix("cannot be rolled out")
+            if error.outcome == .refused, isExpected { return false }
+            throw Violation(description: "publish failed: \(refusal)")
         } catch is Stopped {
             try checkPublic()
             return false

@@ -110,6 +110,10 @@ import Testing
         #expect(run.status == 1 && run.err.contains("/store/.moult/quarantine"), "\(run.err)")
         #expect(run.out.contains("moult_up{") && run.out.contains("moult_failed{"), "\(run.out)")
         #expect(!run.out.contains("moult_quarantine_sets{"))
+        // Monitoring in other forms warns.
+        let line = try world.run("moult status --nagios")
+        #expect(line.status == 1 && line.out.contains("cannot list") && line.out.contains("Not a directory"), "\(line)")
+        #expect(try world.run("moult status").out.contains("cannot list"))
     }
 
     /// States that a test store cannot have, from metrics in the form that the command prints.
