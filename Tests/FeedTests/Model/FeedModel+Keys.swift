@@ -1,8 +1,6 @@
 import MoultBasics
-import MoultEngine
 import MoultFiles
 import MoultPublish
-import MoultStore
 import MoultTransport
 import MoultTrust
 import StepKit
