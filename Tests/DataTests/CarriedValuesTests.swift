@@ -61,16 +61,6 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test(arguments: ["UTF-16le", "UTF-16be"])
-    func `text is carried over to a database with a different encoding`(encoding: String) throws {
-        let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1);"
-        try must(
-            update(
-                schema, app: "INSERT INTO item VALUES(10, 'Käse 🧀', 1)",
-                "PRAGMA encoding = '\(encoding)';" + schema + "INSERT INTO item VALUES(1, 's', 0);"))
-        #expect(try shop.read("app.db", "SELECT t FROM item WHERE id = 10") == "Käse 🧀\n")
-    }
-
     @Test func `with onReject table, a value that the new column would change is rejected`() throws {
         try must(
             update(

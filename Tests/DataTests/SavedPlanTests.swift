@@ -55,7 +55,7 @@ import Testing
         #expect([3, 4, 64].contains(ended.status), "\(ended.output)\(ended.errors)")
         #expect(try everything() == before)
         #expect(try shop.version() == "1.0.0")
-        #expect(try shop.databases(with: "DIARY").count == 2)
+        #expect(try shop.databases(with: "DIARY").count == 1)
     }
 
     @Test(arguments: names)
@@ -69,7 +69,7 @@ import Testing
         #expect(try outside() == before)
         #expect(try shop.version() == (ended.status == 0 ? "2.0.0" : "1.0.0"))
         #expect(try shop.moult("verify").status == 0)
-        #expect(try shop.databases(with: "DIARY").count == 2)
+        #expect(try shop.databases(with: "DIARY").count == 1)
     }
 
     @Test(arguments: [JSON.integer(7), .null, ["a"], [:], true])
@@ -93,9 +93,10 @@ import Testing
     @Test func `a link in place of the transaction directory is not followed`() throws {
         let bytes = try #require(try Files.read(plan, limit: 1 << 20))
         let name = try #require(JSON(parsing: bytes, source: plan)["plan"]?.string)
-        try Files.symlink(to: precious, at: shop.path(".moult/transactions/\(name)"))
+        let directory = shop.path(".moult/transactions/\(name)")
+        try Files.symlink(to: precious, at: directory)
         let ended = try shop.moult("apply", "--plan", plan)
-        #expect(ended.status == 4 && ended.errors.contains("/transactions/\(name) already exists"), "\(ended)")
+        #expect(ended.status == 1 && ended.errors.contains("\(directory) is a symbolic link"), "\(ended)")
         #expect(try Files.facts("\(precious)/file") != nil)
         #expect(try Files.list(precious) == ["file"])
     }

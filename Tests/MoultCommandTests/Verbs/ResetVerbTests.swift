@@ -46,7 +46,7 @@ import Testing
         #expect(try must("moult recover") == "nothing to do: no update is unfinished\n")
     }
 
-    /// The new file of the first attempt contains no user data, so the second attempt does not set it aside.
+    /// The rows are in one set: the second attempt finishes the first, or repeats it.
     @Test(.tags(.thorough)) func `a reset killed at any call and repeated sets the data aside once`() throws {
         try must("mkdir pristine && cp -a store pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,linkat"
@@ -59,11 +59,11 @@ import Testing
             try must("moult reset user --set-user-data-aside")
             #expect(try must("sqlite3 store/user.db 'SELECT count(*) FROM note'") == "0\n", "call \(number)")
             let sets = try Files.list("\(store)/.moult/quarantine").filter { $0.hasSuffix("-user") }
-            #expect(sets.count == 1 || ended.status == 0 && sets.count == 2, "call \(number): \(sets)")
             let counts = try sets.map {
                 try must("sqlite3 store/.moult/quarantine/\($0)/user.db 'SELECT count(*) FROM note'")
             }
-            #expect(counts.contains("2\n"), "call \(number): \(counts)")
+            // If the first reset had ended, the second one has set the empty file aside.
+            #expect([["2\n"], ["0\n", "2\n"]].contains(counts.sorted()), "call \(number): \(counts)")
             if ended.status == 0 { break }
             number += 1
         }
