@@ -39,7 +39,10 @@ package struct Digest: Hashable, Sendable {
 
     /// The 32 bytes.
     package var bytes: [UInt8] {
-        (0..<Self.size).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> UInt64(56 - $0 % 8 * 8)) }
+        (0..<Self.size).map { (index: Int) -> UInt8 in
+            let shift = 56 - index % 8 * 8
+            return UInt8(truncatingIfNeeded: words[index / 8] >> shift)
+        }
     }
 
     /// 64 lower-case hexadecimal digits.

@@ -131,10 +131,12 @@ import Testing
     }
 
     /// A small bundle has at least 16 frames and a large bundle at most 4,096; in between, each frame has 4 MiB.
-    @Test(arguments: [
-        (0, 1 << 20), (16 << 20, 1 << 20), (40 << 20, 3 << 20), (200 << 20, 4 << 20), (15 << 30, 4 << 20),
-        (100 << 30, 26 << 20),
-    ])
+    // Without the type, the compiler would take ten seconds for each use of these numbers.
+    @Test(
+        arguments: [
+            (0, 1 << 20), (16 << 20, 1 << 20), (40 << 20, 3 << 20), (200 << 20, 4 << 20), (15 << 30, 4 << 20),
+            (100 << 30, 26 << 20),
+        ] as [(Int, Int)])
     func `larger members get larger frames`(size: Int, frameSize: Int) throws {
         let layout = try BundleLayout(members: [("big.db", size), ("small.db", 5)], modified: 0)
         #expect(layout.frameSize == frameSize)

@@ -55,11 +55,13 @@ enum RollbackVerb {
         let store = try call.store()
         if call.has(dryRun) {
             let orchestrator = try call.orchestrator()
-            let options =
-                [target, reason].flatMap { option in
-                    call.value(option).map { ["--\(option.name)", $0] } ?? []
-                } + (call.has(force) ? ["--\(force.name)"] : [])
-                + call.values(UpdateOptions.takeOver).flatMap { ["--\(UpdateOptions.takeOver.name)", $0] }
+            // One expression would take the compiler twelve seconds.
+            var options: [String] = []
+            for option in [target, reason] {
+                if let value = call.value(option) { options += ["--\(option.name)", value] }
+            }
+            if call.has(force) { options.append("--\(force.name)") }
+            for name in call.values(UpdateOptions.takeOver) { options += ["--\(UpdateOptions.takeOver.name)", name] }
             return try call.show(
                 orchestrator.planRollback(to: wanted, reason: why, force: call.has(force), consent: call.consent),
                 store: store,
