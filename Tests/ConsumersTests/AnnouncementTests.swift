@@ -36,10 +36,11 @@ import Testing
 
     /// Kills an update after the switch of the pointer, at a call on a path.
     private func kill(_ call: String, _ path: String) throws {
+        let first = try scratch.callAfterDecision(call, on: path, of: "store", to: "rel/test-2.0.0.json")
         try scratch.must(
             """
             mv store base
-            for number in $(seq 200); do
+            for number in $(seq \(first) 200); do
                 rm -rf store; cp -a base store
                 if strace -f -qq -o /dev/null -P $PWD/store/\(path) -e trace=\(call) \
                     -e inject=\(call):signal=SIGKILL:when=$number \

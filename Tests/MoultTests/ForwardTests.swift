@@ -14,12 +14,17 @@ import Testing
         try Shell.must(["sqlite3", scratch.path("store/\(name).db"), sql])
     }
 
+    private func callAfterDecision(_ call: String, on file: String = "", _ release: String) throws -> Int {
+        try scratch.callAfterDecision(call, on: file, of: "store", to: "rel/test-\(release).json")
+    }
+
     /// Kills an update at a write to a database; tries one after the other until it was decided and `condition` holds.
     private func kill(_ release: String, writing name: String, until condition: String) throws {
+        let first = try callAfterDecision("pwrite64", on: "\(name).db", release)
         try scratch.must(
             """
             mv store base
-            for number in $(seq 60); do
+            for number in $(seq \(first) 60); do
                 rm -rf store; cp -a base store
                 if strace -f -qq -o /dev/null -P $PWD/store/\(name).db -e trace=pwrite64 \
                     -e inject=pwrite64:signal=SIGKILL:when=$number \
@@ -85,10 +90,11 @@ import Testing
         }
         try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
         _ = try value("user", "INSERT INTO note VALUES('kept')")
+        let first = try callAfterDecision("renameat2", "2.0.0")
         try scratch.must(
             """
             mv store base
-            for number in $(seq 80); do
+            for number in $(seq \(first) 80); do
                 rm -rf store; cp -a base store
                 if strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
@@ -235,10 +241,12 @@ import Testing
                 "\(number).0.0", number,
                 [.reference("codes", "CREATE TABLE code(x); INSERT INTO code VALUES(\(number))")])
         }
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
+        let first = try callAfterDecision("renameat2", "2.0.0")
         try scratch.must(
             """
-            moult apply -q --create --store base rel/test-1.0.0.json
-            for number in $(seq 60); do
+            mv store base
+            for number in $(seq \(first) 60); do
                 rm -rf store; cp -a base store
                 if strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
@@ -286,10 +294,12 @@ import Testing
             let item = "CREATE TABLE item(id); INSERT INTO item VALUES(\(number));"
             try make("\(number).0.0", number, [.shared("items", item, more: [.init("preserve", [])])])
         }
-        try scratch.must("moult apply -q --create --store base rel/test-1.0.0.json")
+        try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
+        let first = try callAfterDecision("unlinkat", "2.0.0")
         let rounds = try scratch.must(
             """
-            for number in $(seq 80); do
+            mv store base
+            for number in $(seq \(first) 80); do
                 rm -rf store; cp -a base store
                 strace -f -qq -o /dev/null -e trace=unlinkat -e inject=unlinkat:signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-2.0.0.json && break

@@ -30,21 +30,26 @@ import Testing
             """
             moult init -q base --product org.example.test; moult apply -q --store base rel/test-1.0.0.json; mkdir home
             sqlite3 home/app.db "CREATE TABLE item(release); INSERT INTO item VALUES('precious')"
-            for number in $(seq \(max(1, Self.decision.withLock { $0 - 1 })) 30); do
+            """)
+        let first = try Self.first.withLock { first in
+            let number = try first ?? scratch.callAfterDecision("renameat2", of: "base", to: "rel/test-2.0.0.json")
+            first = number
+            return number
+        }
+        try scratch.must(
+            """
+            for number in $(seq \(first) 30); do
                 rm -rf store; cp -a base store
                 if strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
-                if ls store/.moult/transactions/*/decided.json > found 2> /dev/null; then echo $number > decision; exit 0; fi
+                if ls store/.moult/transactions/*/decided.json > found 2> /dev/null; then exit 0; fi
             done
             exit 8
             """)
-        let found = try #require(Int(scratch.text("decision").dropLast()))
-        Self.decision.withLock { $0 = found }
-        try Files.remove(scratch.path("decision"))
     }
 
-    /// The rename at which the update of the test before was killed: the next test begins with the one before it.
-    private static let decision = Mutex(1)
+    /// The first rename that may have come after the decision, which is the same in each test.
+    private static let first = Mutex<Int?>(nil)
 
     private func run(_ script: String) throws -> Shell.Ended { try scratch.run(script) }
 

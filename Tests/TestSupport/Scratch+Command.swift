@@ -24,3 +24,26 @@ extension Scratch {
             ["bash"] + options + ["-c", script], in: self.path, environment: ["PATH": path].merging(environment) { $1 })
     }
 }
+
+extension Scratch {
+    /// Returns the number of the first call of a kind, on a file in a store or on any, after the decision of an update, for tests
+    /// that kill the update there. The update runs in a copy of the store.
+    package func callAfterDecision(_ call: String, on file: String = "", of store: String, to manifest: String) throws
+        -> Int
+    {
+        // With -y, a call names the path of its descriptor.
+        let place = file.isEmpty ? "" : "/counted/\(file)>"
+        let number = try must(
+            """
+            rm -rf counted; cp -a \(store) counted
+            strace -f -qq -y -o calls -e trace=renameat2,\(call) moult apply -q --store counted \(manifest)
+            awk '/renameat2/ && /decided\\.json/ { print count[$1] + 1; exit }
+                / \(call)\\(/ && index($0, "\(place)") { count[$1]++ }' calls
+            rm -rf counted calls
+            """)
+        guard let number = Int(number.dropLast()) else {
+            throw MoultError(.system, what: "the update to \(manifest) was not decided: \(number)")
+        }
+        return number
+    }
+}
