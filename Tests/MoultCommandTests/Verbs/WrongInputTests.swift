@@ -57,8 +57,10 @@ import Testing
         Case(
             "bundle with a wrong byte",
             // Only bundles of the zstd program end with a checksum.
-            "zstd -qd rel/test-2.0.0.tar.zst -o w/old.tar; zstd -qf w/old.tar -o rel/test-2.0.0.tar.zst; seal; "
-                + "truncate -s -1 rel/test-2.0.0.tar.zst; printf X >> rel/test-2.0.0.tar.zst",
+            """
+            zstd -qd rel/test-2.0.0.tar.zst -o w/old.tar; zstd -qf w/old.tar -o rel/test-2.0.0.tar.zst; seal
+            truncate -s -1 rel/test-2.0.0.tar.zst; printf X >> rel/test-2.0.0.tar.zst
+            """,
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
             cannot unpack {dir}/rel/test-2.0.0.tar.zst: zstd says: Data corruption detected
