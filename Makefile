@@ -58,6 +58,10 @@ $(call needs,containers-test,10 minutes,$(BUILD) buildah podman runc busybox-sta
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
 # Without debug information, the build of the tests takes a tenth less time; the names in the backtrace of a crash remain.
 DEBUG_FLAGS := -debug-info-format none $(SWIFT_FLAGS)
+# The tests have a build of their own, with the options of `isTestBuild` in Package.swift. As in a release (see below), the command is
+# static-pie, without a run path.
+BUILD_TESTS := MOULT_TEST_BUILD=1 swift build --build-tests --scratch-path .build/tests --disable-index-store --disable-local-rpath $(DEBUG_FLAGS)
+BUNDLE := .build/tests/debug/moultPackageTests.xctest
 # The command is one static file, because loading seven shared libraries would take longer than an update that changes
 # nothing. It is linked as static-pie, so that its addresses are random, because the command reads untrusted archives; packed
 # relocations make that cheap. A static-pie program with a run path crashes in the C library at startup.
@@ -102,8 +106,8 @@ docs: docs-packages build
 
 # Every change must pass this: lint, and all tests that are not tagged as thorough, with a debug build.
 test: test-packages lint
-	swift build --build-tests $(DEBUG_FLAGS)
-	scripts/test --untagged thorough
+	$(BUILD_TESTS)
+	scripts/test --untagged thorough $(BUNDLE)
 
 # Everything that must be true of a release, and all cases of the tests tagged as sampled. The tests tagged as thorough build other packages, simulate power failures, kill the
 # installed command at its system calls, repeat an update many times, and use programs that `make test` does not install. Run
@@ -111,9 +115,9 @@ test: test-packages lint
 # Without --disable-build-manifest-caching, SwiftPM does not see files that are new in this package. With it, plugins run again in
 # every build, so the tests build without it.
 test-all: test-all-packages release docs
-	swift build --build-tests $(DEBUG_FLAGS)
+	$(BUILD_TESTS)
 	swift build --package-path Examples --scratch-path .build/examples --disable-build-manifest-caching
-	MOULT_CASES=all scripts/test --tagged thorough --tagged sampled --limit 1800
+	MOULT_CASES=all scripts/test --tagged thorough --tagged sampled --limit 1800 $(BUNDLE)
 	$(MAKE) --no-print-directory sample
 	scripts/recipes
 	scripts/sample-package $(MOULT)
@@ -174,15 +178,15 @@ test-sanitize: test-sanitize-packages
 # Tests every disk state that a power failure may leave, according to the model of the file system in Tests/ModelTests;
 # `make test-all` tries a sample.
 model: model-packages
-	swift build --build-tests $(DEBUG_FLAGS)
-	MOULT_MODEL=all scripts/test --only '^ModelTests' --limit 7200
+	$(BUILD_TESTS)
+	MOULT_MODEL=all scripts/test --only '^ModelTests' --limit 7200 $(BUNDLE)
 
 # Makes each call of `Syscall` in an update and in a reset fail, alone or with all later calls, changes each byte of archives to
 # each other value, and kills an update of two databases at each rename, removal, sync and write of SQLite; `make test-all` tries
 # a sample.
 faults: faults-packages
-	swift build --build-tests $(DEBUG_FLAGS)
-	MOULT_FAULTS=all MOULT_LONG_TESTS=1 scripts/test --only 'FaultTests|ChangedByteTests|AllOrNoneTests' --limit 7200
+	$(BUILD_TESTS)
+	MOULT_FAULTS=all MOULT_LONG_TESTS=1 scripts/test --only 'FaultTests|ChangedByteTests|AllOrNoneTests' --limit 7200 $(BUNDLE)
 
 # Runs each reader of untrusted bytes for FUZZ_SECONDS under libFuzzer. Inputs that crash a reader are kept in .build/fuzz;
 # turn each of them into a test. With SLOW=1, looks for inputs that take a reader longer than in proportion to their size.
@@ -249,8 +253,8 @@ known: known-packages release
 
 # Installs many releases in a row while readers and writers run, and switches a read-only release again and again.
 load: load-packages
-	swift build --build-tests $(DEBUG_FLAGS)
-	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} swift test --skip-build --filter 'LoadTests|FlipTests'
+	$(BUILD_TESTS)
+	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} scripts/test --only 'LoadTests|FlipTests' --limit 7200 $(BUNDLE)
 
 # Simulates a week of a million machines in a few minutes, with the code that stores use to choose a release; WRITE=1 writes
 # figures and charts to docs/scale.md.
