@@ -5,20 +5,20 @@ internal import StepKit
 enum StoreErrors {
     static func willNotLoad(_ database: Database, _ path: String, _ why: String) throws -> MoultError {
         if try Files.facts(path) == nil { return missing(database, path) }
-        let reset = shellLine(Assessment.Remedy.resetCommand(for: database))
+        let reset = Advice.Command(Assessment.Remedy.resetCommand(for: database))
         return MoultError(
             .willNotLoad, what: "the database \(path) will not load", why: why,
             now: "To set it aside and start with \(database.kind.freshContent): \(reset)")
     }
 
     static func missing(_ database: Database, _ path: String) -> MoultError {
-        let reset = shellLine(Assessment.Remedy.resetCommand(for: database))
+        let reset = Advice.Command(Assessment.Remedy.resetCommand(for: database))
         return MoultError(
             .willNotLoad, what: "the database \(path) is missing",
             why: database.kind.isDisposable
                 ? "a program removed it" : "a program removed it, or its disk is not mounted",
             now: database.kind.isSealed
-                ? "Install the release again: moult apply RELEASE"
+                ? "Install the release again: \(moult: "apply", "RELEASE")"
                 : database.kind.isDisposable
                     ? "To create it again: \(reset)"
                     : "Restore the file. To start with \(database.kind.freshContent) instead: \(reset)")
@@ -35,7 +35,7 @@ enum StoreErrors {
     static func moved(_ database: Database, _ target: String) -> MoultError {
         MoultError(
             .willNotLoad, what: "the database \(database.name) no longer exists", why: "its path was \(target)",
-            now: "If the app was moved, install the release from the app's new directory: moult apply RELEASE")
+            now: "If the app was moved, install the release from the app's new directory: \(moult: "apply", "RELEASE")")
     }
 
     /// Returns the error for a store without a release; throws if the directory is not a store.
@@ -46,6 +46,6 @@ enum StoreErrors {
             .store, what: "nothing is installed in \(layout.root)",
             why: unfinished.sentences.first ?? "no release has been installed yet",
             now: !unfinished.isEmpty && unfinished.workers.isEmpty
-                ? "Finish or undo it: moult recover" : "Install one: moult apply RELEASE")
+                ? "Finish or undo it: \(moult: "recover")" : "Install one: \(moult: "apply", "RELEASE")")
     }
 }

@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultFiles
 
 /// A release that was put into service: the content of all its databases is there.

@@ -32,7 +32,7 @@ package struct TrialFollow {
                         if [.notThere, .digest, .badAnswer].contains(error.code) { return nil }
                         error.now =
                             "If its files cannot be restored, withdraw the release: "
-                            + publish(feed, "--withdraw", "\(release.version)", "--reason", "TEXT")
+                            + "\(publish(feed, "--withdraw", "\(release.version)", "--reason", "TEXT"))"
                         return error
                     } catch { return MoultError(.system, what: "\(error)", cause: error) }
                 }
@@ -44,12 +44,10 @@ package struct TrialFollow {
                     // Nor does it sign with a new key alone.
                     case .unknownKey where try hasKeyList(feed):
                         "Stores trust the keys in the feed's key list through its root keys. Check with a root key: "
-                            + shellLine([
-                                "moult", "publish", Files.directory(of: feed), "--check", "--trust", "ROOT.pub",
-                            ])
+                            + "\(moult: "publish", Files.directory(of: feed), "--check", "--trust", "ROOT.pub")"
                     case .unknownKey:
                         "Sign the feed with its own key and with a key that stores trust: "
-                            + publish(feed, "--key", "OLD.key", key: "NEW.key")
+                            + "\(publish(feed, "--key", "OLD.key", key: "NEW.key"))"
                     default: "Sign the feed again with a key that stores trust: \(publish(feed))"
                     }
                 return [error]
@@ -61,7 +59,7 @@ package struct TrialFollow {
         try Files.list(Files.directory(of: feed)).contains { KeyList.isFileName($0) }
     }
 
-    private func publish(_ feed: String, _ options: String..., key: String = "FILE") -> String {
-        shellLine(["moult", "publish", Files.directory(of: feed)] + options + ["--key", key])
+    private func publish(_ feed: String, _ options: String..., key: String = "FILE") -> Advice.Command {
+        Advice.Command(["moult", "publish", Files.directory(of: feed)] + options + ["--key", key])
     }
 }

@@ -62,7 +62,7 @@ public enum UpdateProgress: Sendable {
         case .progress(let progress): self = .working(progress.what, done: progress.done, total: progress.total)
         case .decided: self = .decided
         case .done(.apply, let effect): self = .done(effect)
-        case .warning(let text): self = .warning(text)
+        case .warning(let text): self = .warning("\(text.forApps)")
         case .done, .phase, .recovered, .consumer: return nil
         }
     }

@@ -86,14 +86,17 @@ struct NotThisFormat: Error {}
 /// Runs a function that reads an archive, and turns a refusal into an error that names the file.
 func reading<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as ArchiveRefusal {
-        throw MoultError(refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now?.rawValue)
+        throw MoultError(
+            refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now.map { .init($0.rawValue) })
     }
 }
 
 /// Runs a function that writes an archive, and turns a refusal into a packing error.
 func packing<Result>(_ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as ArchiveRefusal {
-        throw MoultError(refusal.code, what: "cannot pack the archive", why: refusal.why, now: refusal.now?.rawValue)
+        throw MoultError(
+            refusal.code, what: "cannot pack the archive", why: refusal.why, now: refusal.now.map { .init($0.rawValue) }
+        )
     }
 }
 
@@ -105,6 +108,6 @@ extension MoultError {
             (Code.archiveKind.rawValue...Code.archiveFrames.rawValue).contains(code) ? Code(code) : .archiveProcess
         self.init(
             code, what: "cannot unpack \(path)", why: String(why.prefix(500)),
-            now: now.flatMap { ArchiveRefusal.Advice(rawValue: $0)?.rawValue })
+            now: now.flatMap { ArchiveRefusal.Advice(rawValue: $0) }.map { .init($0.rawValue) })
     }
 }

@@ -36,7 +36,7 @@ package enum ArchiveKind: Hashable, Sendable {
                 throw MoultError(
                     .archiveKind, what: "\(name) is a 7z archive, which moult does not read",
                     why: "the supported extensions are \(endings)",
-                    now: "Repack it: " + shellLine(["bsdtar", "-acf", String(repacked), "@\(name)"]))
+                    now: "Repack it: " + "\(run: ["bsdtar", "-acf", String(repacked), "@\(name)"])")
             }
             throw MoultError(
                 .archiveKind, what: "unknown archive type: \(name)",

@@ -9,7 +9,7 @@ public struct Fields {
     private let error: Failure
 
     /// Turns a position and a fault into the error for the document being read.
-    public typealias Failure = (_ place: String, _ why: String, _ now: String?) -> MoultError
+    public typealias Failure = (_ place: String, _ why: String, _ now: Advice?) -> MoultError
 
     // The names read so far. This is a class, so that the methods that read a field need not be mutating.
     // Names are compared as bytes: Swift's comparison takes quadratic time for a name with many combining marks.
@@ -34,7 +34,7 @@ public struct Fields {
     public func path(_ name: String) -> String { place.isEmpty ? name : "\(place).\(name)" }
 
     /// Returns the error for an invalid member.
-    public func fail(_ name: String, _ why: String, now: String? = nil) -> MoultError { error(path(name), why, now) }
+    public func fail(_ name: String, _ why: String, now: Advice? = nil) -> MoultError { error(path(name), why, now) }
 
     /// Returns the member's raw value; nil if the member is missing.
     public func json(_ name: String) -> JSON? {

@@ -1,7 +1,7 @@
 /// An error in three parts: what failed, why, and what to do next.
 ///
 ///     do { try await store.update(to: manifest) } catch let error as MoultError where error.code == .inUse {
-///         print(error.what, error.why ?? "", error.now ?? "")
+///         print(error.what, error.why ?? "", error.now?.description ?? "")
 ///     }
 public struct MoultError: Error, Sendable {
     /// The consequence of the error, and the exit status of the command.
@@ -43,35 +43,31 @@ public struct MoultError: Error, Sendable {
     /// The cause, if known.
     public var why: String? { didSet { why = why.map(readable) } }
     /// The next step, a command if possible.
-    public var now: String? { didSet { now = now.map(readableAdvice) } }
+    public var now: Advice? { didSet { now = now?.readable } }
     /// The underlying error.
     public var cause: (any Error)?
 
     /// Creates an error. `what` and `why` end without a full stop; `now` is a command or a sentence. Long quotations are
     /// shortened, which limits the size of messages, records and replies.
     public init(
-        _ code: Code, _ outcome: Outcome = .failed, what: String, why: String? = nil, now: String? = nil,
+        _ code: Code, _ outcome: Outcome = .failed, what: String, why: String? = nil, now: Advice? = nil,
         cause: (any Error)? = nil
     ) {
         self.code = code
         self.outcome = outcome
         self.what = readable(what)
         self.why = why.map(readable)
-        self.now = now.map(readableAdvice)
+        self.now = now?.readable
         self.cause = cause
     }
 }
 
 extension MoultError: CustomStringConvertible {
     /// What failed, why, and the next step, on one line.
-    public var description: String {
-        var line = sentence
-        if let now { line += ". \(now)" }
-        return line
-    }
+    public var description: String { now.map { "\(problem). \($0)" } ?? problem }
 
-    /// What failed and why, without the next step.
-    package var sentence: String { why.map { "\(what): \($0)" } ?? what }
+    /// What failed and why, on one line.
+    package var problem: String { why.map { "\(what): \($0)" } ?? what }
 
     /// This error and its causes, outermost first.
     public var chain: [any Error] {

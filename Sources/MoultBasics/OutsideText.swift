@@ -11,14 +11,14 @@ package enum OutsideText {
     package static func valid(_ text: UnsafePointer<CChar>) -> String? { String(validatingCString: text) }
 
     /// Returns a C string as text. If it is not valid UTF-8, throws an error with its bytes: `what` is "the working directory".
-    package static func path(_ text: UnsafePointer<CChar>, _ what: String, now: String? = nil) throws -> String {
+    package static func path(_ text: UnsafePointer<CChar>, _ what: String, now: Advice? = nil) throws -> String {
         if let valid = valid(text) { return valid }
         throw error(
             UnsafeBufferPointer(start: text, count: length(of: text)).map(UInt8.init(bitPattern:)), what, now: now)
     }
 
     /// Returns the error for bytes that are not valid UTF-8.
-    package static func error(_ bytes: some Collection<UInt8>, _ what: String, now: String? = nil) -> MoultError {
+    package static func error(_ bytes: some Collection<UInt8>, _ what: String, now: Advice? = nil) -> MoultError {
         MoultError(
             .system, .refused, what: "\(what) is not valid UTF-8: \(shown(bytes))",
             why: "moult would use a different path", now: now ?? "Rename that file or directory.")

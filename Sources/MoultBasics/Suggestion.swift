@@ -1,5 +1,5 @@
 /// Returns "Did you mean …?" with the candidate nearest to a misspelled word; nil if none is near.
-public func didYouMean(_ word: String, among candidates: [String]) -> String? {
+public func didYouMean(_ word: String, among candidates: [String]) -> Advice? {
     nearest(to: word, among: candidates).map { "Did you mean \"\($0)\"?" }
 }
 

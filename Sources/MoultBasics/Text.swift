@@ -26,9 +26,6 @@ public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> Stri
     "\(number) \(number == 1 ? one : many ?? one + "s")"
 }
 
-/// Returns a path that can be pasted into a command line: a path that begins with a dash would be parsed as an option.
-package func pastedPath(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
-
 /// Returns a command line that a shell parses as these words. Words with characters that a message cannot show are written in
 /// the notation of bash and zsh, `$'a\nb'`.
 package func shellLine(_ words: [String]) -> String {
@@ -102,13 +99,6 @@ func readable(_ part: String) -> String {
         return shortened(word, to: word.containsSlash ? 5_000 : 200)
     }
     return shortened(words.joined(separator: " "), to: 8_000)
-}
-
-/// Does the same with advice, but leaves the commands in it complete: part of a command could be a different one.
-func readableAdvice(_ advice: String) -> String {
-    if advice.utf8.count <= 200 { return advice }
-    let shown = AdvisedCommands.replacingProse(in: advice, readable)
-    return shown.utf8.count <= 20_000 ? shown : "The command is too long to be shown."
 }
 
 /// A number of bytes for display: three digits and a binary unit, `83.8 MiB`.

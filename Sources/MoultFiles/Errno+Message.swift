@@ -9,7 +9,7 @@ extension Errno {
             return MoultError(
                 .system, what: what,
                 why: "\(link) is a symbolic link, and moult does not follow links in its own directory",
-                now: "Remove the link: \(shellLine(["rm", link]))", cause: self)
+                now: "Remove the link: \(run: ["rm", link])", cause: self)
         }
         // The system's message does not name UTF-8.
         let why = self == Errno(EILSEQ) ? "a name, or the target of a link, is not valid UTF-8" : description
@@ -17,10 +17,10 @@ extension Errno {
     }
 
     /// The advice if a file cannot grow even though the disk has free space.
-    package static let fileSizeAdvice =
-        "A file cannot grow beyond the limit of this shell, or of the file system. To raise the limit of the shell: ulimit -f unlimited"
+    package static let fileSizeAdvice: Advice =
+        "A file cannot grow beyond the limit of this shell, or of the file system. To raise the limit of the shell: \(run: ["ulimit", "-f", "unlimited"])"
 
-    private func remedy(_ needs: [Permission]) -> String? {
+    private func remedy(_ needs: [Permission]) -> Advice? {
         switch self {
         case .denied:
             Permission.umaskAdvice ?? needs.compactMap(\.advice).first

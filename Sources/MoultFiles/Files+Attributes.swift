@@ -96,7 +96,7 @@ extension Descriptor {
         if error == .notPermitted {
             failure.now =
                 wanted.owner == geteuid()
-                ? "Run the command as root, or change the group: \(shellLine(["chgrp", "\(getegid())", other]))"
+                ? "Run the command as root, or change the group: \(run: ["chgrp", "\(getegid())", other])"
                 : "Run the command as root, or as user \(Files.userName(wanted.owner))."
         }
         return failure
@@ -162,7 +162,7 @@ extension Descriptor {
             if try Files.facts(link) != nil { return link }
             throw MoultError(
                 .system, what: "cannot read the attributes of \(path)", why: "/proc is not mounted",
-                now: "Mount it with: mount -t proc proc /proc")
+                now: "Mount it with: \(run: ["mount", "-t", "proc", "proc", "/proc"])")
         }
     }
 }

@@ -24,7 +24,7 @@ extension Files {
     fileprivate static func exchanged(_ path: String) -> MoultError {
         MoultError(
             .system, what: "cannot remove the directory \(path)", why: "another user or program has replaced it",
-            now: "Inspect it, and remove it if it is not needed: \(shellLine(["ls", "-la", path]))")
+            now: "Inspect it, and remove it if it is not needed: \(run: ["ls", "-la", path])")
     }
 }
 

@@ -1,5 +1,5 @@
 internal import CLinux
-internal import MoultBasics
+package import MoultBasics
 internal import MoultLibc
 
 /// Operations on files by path.
@@ -93,17 +93,19 @@ package enum Files {
     }
 
     /// Returns the advice to move away a file or directory that occupies a path which moult needs.
-    package static func moveAway(_ path: String) -> String { "Move it away: \(commandToMoveAway(path))" }
+    package static func moveAway(_ path: String) -> Advice { "Move it away: \(commandToMoveAway(path))" }
 
     /// Returns the command that moves away a file or directory. If it is a database, its sidecars go with it: they may have some
     /// of its rows, and SQLite would use them with another file at the same path.
-    package static func commandToMoveAway(_ path: String) -> String {
+    package static func commandToMoveAway(_ path: String) -> Advice.Command { Advice.Command(movesAway(path)) }
+
+    /// Returns the command as one command for each file.
+    package static func movesAway(_ path: String) -> [[String]] {
         // The command must not overwrite a file that was moved there on earlier advice. Advice is shown even if a path cannot be
         // examined.
         let free = (try? firstFree("\(path).old", and: SidecarSuffixes.all)) ?? "\(path).old"
         let present = ([""] + SidecarSuffixes.all).filter { ((try? facts(path + $0)) ?? nil) != nil }
-        return (present.isEmpty ? [""] : present).map { shellLine(["mv", path + $0, free + $0]) }
-            .joined(separator: " && ")
+        return (present.isEmpty ? [""] : present).map { ["mv", path + $0, free + $0] }
     }
 
     /// Returns the path itself if nothing exists there, otherwise the path with the lowest number, from 2, that makes it free;

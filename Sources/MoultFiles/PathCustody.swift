@@ -124,8 +124,8 @@ package enum PathCustody {
             throw MoultError(
                 .system, .refused, what: "\(user) does not run \(program): \(fault.path) \(fault.why)",
                 why: "a user who can change a program determines what it does with the rights of \(user)",
-                now: fault.remedy.map { "To fix this: \(shellLine($0))" }
-                    ?? "If you trust the program: \(shellLine(["chown", "-h", owner, fault.path])). Or use a copy that only \(user) can change."
+                now: fault.remedy.map { "To fix this: \(run: $0)" }
+                    ?? "If you trust the program: \(run: ["chown", "-h", owner, fault.path]). Or use a copy that only \(user) can change."
             )
         }
     }

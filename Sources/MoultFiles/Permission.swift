@@ -18,8 +18,8 @@ package enum Permission {
     }
 
     /// The advice for the user; nil if modes are not the cause.
-    package var advice: String? {
-        if let command { return Self.allow + shellLine(command) }
+    package var advice: Advice? {
+        if let command { return "Allow it: \(run: command)" }
         guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
         // A path with `.` or `..` depends on the working directory, and `.` before the full stop would look like `..`.
         let isRelative = obstacle.path.pathParts().contains { $0 == "." || $0 == ".." }
@@ -33,8 +33,8 @@ package enum Permission {
         }
         // Unlike sudo, chown does not accept `#` before a number.
         let user = String(Files.userName(geteuid()).drop { $0 == "#" })
-        let own = shellLine(["sudo", "chown", user, place])
-        return "\(advice) (mode \(String(mode & 0o7777, radix: 8))), or make this user the owner of the file: \(own)"
+        return "\(advice) (mode \(String(mode & 0o7777, radix: 8))), or make this user the owner of the file: "
+            + "\(run: ["sudo", "chown", user, place])"
     }
 
     /// Whether modes keep this user from reading an existing file.
@@ -75,18 +75,11 @@ package enum Permission {
     }
 
     /// The advice if this process cannot access files that it creates itself; nil if it can.
-    static var umaskAdvice: String? {
+    static var umaskAdvice: Advice? {
         guard let mask = umask, mask & 0o700 != 0 else { return nil }
         return
             "The umask of this shell, 0\(String(mask, radix: 8)), removes this user's own permissions from files that moult creates. "
-            + "To change it: umask 022"
-    }
-
-    private static let allow = "Allow it: "
-
-    /// Returns the command in the advice of an error, if any.
-    package static func command(in error: MoultError) -> String? {
-        error.now.flatMap { $0.hasPrefix(allow) ? String($0.dropFirst(allow.count)) : nil }
+            + "To change it: \(run: ["umask", "022"])"
     }
 
     var path: String {

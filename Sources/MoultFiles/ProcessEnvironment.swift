@@ -9,7 +9,7 @@ package enum ProcessEnvironment {
         if let value = OutsideText.valid(bytes) { return value }
         throw OutsideText.error(
             UnsafeRawBufferPointer(start: bytes, count: strlen(bytes)), "the environment variable \(name)",
-            now: "Correct the variable, or unset it: unset \(name)")
+            now: "Correct the variable, or unset it: \(run: ["unset", name])")
     }
 
     /// Returns the value of a variable that is not used as a path; nil if it is unset, empty or not valid UTF-8.

@@ -101,7 +101,7 @@ package struct DatabaseHeader: Equatable, Sendable {
         throw MoultError(
             .databaseCorrupt, what: "\(path) is not a complete SQLite database", why: mismatch(fileSize),
             now: "Restore a backup, or copy its content to a new file: "
-                + shellLine(["sqlite3", path, "VACUUM INTO 'copy.db'"]))
+                + "\(run: ["sqlite3", path, "VACUUM INTO 'copy.db'"])")
     }
 
     /// Apps can make SQLite extend files in steps, which leaves unused bytes at the end (SQLITE_FCNTL_CHUNK_SIZE).

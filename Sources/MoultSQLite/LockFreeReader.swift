@@ -147,7 +147,7 @@ package enum LockFreeReader {
             .hotJournal, what: "\(path) has a hot journal",
             why: "its last writer did not finish, and that transaction has not been rolled back yet",
             now:
-                "Open the database once with its app, which rolls the transaction back, or run: \(shellLine(["sqlite3", path, "PRAGMA user_version"]))",
+                "Open the database once with its app, which rolls the transaction back, or run: \(run: ["sqlite3", path, "PRAGMA user_version"])",
             cause: cause)
     }
 

@@ -88,7 +88,7 @@ extension MoultError {
         self.init(code, outcome, what: "cannot \(doing)", why: why, now: now, cause: error)
     }
 
-    private static func meaning(of error: SQLiteError) -> (Code, Outcome, now: String?) {
+    private static func meaning(of error: SQLiteError) -> (Code, Outcome, now: Advice?) {
         switch error.resultCode {
         case .busy, .locked:
             (

@@ -1,4 +1,4 @@
-import MoultBasics
+package import MoultBasics
 package import MoultFiles
 import MoultLibc
 
@@ -56,7 +56,7 @@ package struct Sidecars: Equatable, Sendable {
         /// The command that moves the sidecar away; nil if the sidecar may contain rows of the database.
         package var command: [String]?
         /// What to do, as sentences.
-        package var advice: String
+        package var advice: Advice
     }
 
     /// Returns a sidecar that SQLite must not use: something other than a file, or a file of a user who may not write to the
@@ -74,7 +74,7 @@ package struct Sidecars: Equatable, Sendable {
             guard isContent else {
                 return Intruder(
                     why: "\(sidecar.path) \(why)", command: move,
-                    advice: "Find out which program created it, then move it away: \(shellLine(move))")
+                    advice: "Find out which program created it, then move it away: \(run: move)")
             }
             // The app's rows may be in it: a service that now runs as another user leaves such files behind.
             let files = all.filter { $0.facts.kind == .file }.map(\.path)
@@ -84,7 +84,7 @@ package struct Sidecars: Equatable, Sendable {
                 why: "\(sidecar.path) \(why)", command: nil,
                 advice:
                     "The sidecar may contain rows of the database. If the app that uses the database wrote it, run: "
-                    + "\(shellLine(give)). If another program wrote it, move it away: \(shellLine(move))")
+                    + "\(run: give). If another program wrote it, move it away: \(run: move)")
         }
         return nil
     }

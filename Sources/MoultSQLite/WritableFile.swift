@@ -38,13 +38,13 @@ package enum WritableFile {
         let commands = try ([file] + Sidecars.of(file).paths).map { file in
             // The copy's name must be free, because `mv` would replace an existing file.
             let copy = try Files.firstFree(Files.staged(file))
-            return "\(shellLine(["cp", "-p", file, copy])) && \(shellLine(["mv", copy, file]))"
+            return [["cp", "-p", file, copy], ["mv", copy, file]]
         }
         return MoultError(
             .severalNames, .refused, what: "\(place) has other names",
             why: "the file has more than one hard link, and a program that uses another name could lose rows",
             now: "Stop the programs that use the file, then give the database a file of its own: "
-                + commands.joined(separator: " && "))
+                + "\(Advice.Command(commands.flatMap(\.self)))")
     }
 
     private static func mounted(_ place: String, _ file: String) -> MoultError {
@@ -56,15 +56,18 @@ package enum WritableFile {
 
     // MARK: one encoding
 
-    /// Throws if both encodings are known and differ.
-    package static func requireSameEncoding(_ path: String, _ old: String?, _ new: String?) throws {
+    /// Throws if both encodings are known and differ. `content` and `file` name the new content for the user.
+    package static func requireSameEncoding(
+        _ path: String, _ old: String?, _ new: String?, of content: String = "the release", file: String = "NEW.db"
+    ) throws {
         guard let old, let new, old != new else { return }
+        let encoding = "echo \"PRAGMA encoding = '\(old)';\""
         throw MoultError(
-            .encoding, .refused, what: "\(path) cannot get the content of the release",
+            .encoding, .refused, what: "\(path) cannot get the content of \(content)",
             why:
-                "the text encoding of the file is \(old), that of the release is \(new), and open connections would fail",
+                "the text encoding of the file is \(old), that of \(content) is \(new), and open connections would fail",
             now: "Nothing was changed. Convert the new database to \(old): "
-                + "(echo \"PRAGMA encoding = '\(old)';\"; sqlite3 NEW.db .dump) | sqlite3 CONVERTED.db")
+                + "\(run: [], "(\(encoding); \(shellLine(["sqlite3", file, ".dump"]))) | sqlite3 CONVERTED.db")")
     }
 
     // MARK: a link that no other user controls

@@ -89,7 +89,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         return path
     }
 
-    private static func error(_ text: String, _ why: String, _ now: String) -> MoultError {
+    private static func error(_ text: String, _ why: String, _ now: Advice) -> MoultError {
         MoultError(.location, .refused, what: "\(text) cannot be used", why: why, now: now)
     }
 

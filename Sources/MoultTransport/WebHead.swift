@@ -47,11 +47,11 @@ struct WebHead: Equatable {
     func refusal(_ url: Address) -> any Error {
         if let transient = transient("cannot get \(url)") { return transient }
         let isSecure = url.withSecrets.lowercased().hasPrefix("https:")
-        let now =
+        let now: Advice =
             switch status {
             case 401 where !isSecure, 403 where !isSecure: "Use HTTPS: moult sends no password over plain HTTP."
             case 401 where isNetrcExposed, 403 where isNetrcExposed:
-                "Other users can read ~/.netrc, so it was not used. Protect it: chmod 600 ~/.netrc"
+                "Other users can read ~/.netrc, so it was not used. Protect it: \(run: ["chmod", "600"], "~/.netrc")"
             case 401, 403, 407:
                 "Put the name and password for that host into ~/.netrc, or ask the operator of the server."
             default: "Check the address, or report it to the operator of the server."

@@ -20,7 +20,7 @@ extension Fields {
     }
 
     /// Reads `requires`. Calls `done` with its fields when all are read.
-    func requires(example: String? = nil, done: (Fields) throws -> Void = { _ in }) throws -> Manifest.Requires {
+    func requires(example: Advice? = nil, done: (Fields) throws -> Void = { _ in }) throws -> Manifest.Requires {
         guard let part = try optionalObject("requires") else { return .init() }
         func range(_ name: String) throws -> VersionRange? {
             guard let text = try part.optionalString(name) else { return nil }

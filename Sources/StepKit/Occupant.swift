@@ -114,7 +114,7 @@ extension PlanContext {
                     ? "moves it to \(database.path) as a \(database.kind.rawValue) database, and would replace its content"
                     : "has a \(database.kind.rawValue) database at that path, and would replace the file"),
             now: "Nothing was changed. To let the release take it over, and keep the file in quarantine: "
-                + "moult \(purpose == .rollback ? "rollback" : "apply") --take-over \(database.name)")
+                + "\(moult: purpose == .rollback ? "rollback" : "apply", "--take-over", database.name)")
     }
 
     /// Returns whether the installed release has a database at a path.
@@ -134,10 +134,10 @@ extension PlanContext {
             now: "Nothing was changed. Before you apply again, move the directory or special file away"
                 // A database that was installed is not created again without the user's consent.
                 + (isInstalled(at: path) && database.holdsAppData
-                    ? ", then restore the database file, or reset it: moult reset \(database.name) "
-                        + "--set-user-data-aside. To move it away: "
+                    ? ", then restore the database file, or reset it: "
+                        + "\(moult: "reset", database.name, "--set-user-data-aside"). To move it away: "
                     : ": ")
-                + shellLine(["mv", store.path(path), old]))
+                + "\(run: ["mv", store.path(path), old])")
     }
 
     /// Returns the error for a link that moult did not create.
@@ -161,7 +161,7 @@ extension PlanContext {
                 .missingData, .refused, what: "\(store.path(path)) is a symbolic link to \(target), which is missing",
                 why: "its disk may not be mounted",
                 now: "Nothing was changed. Before you apply again, mount that disk, or remove the link: "
-                    + shellLine(["rm", store.path(path)]))
+                    + "\(run: ["rm", store.path(path)])")
         }
         let isInstalled = isInstalled(at: path)
         let name = release.databases.first { self.path(of: $0) == path }?.name ?? database.name
@@ -170,9 +170,9 @@ extension PlanContext {
             why: "\(isInstalled ? "the installed" : "an earlier") release uses this file; its disk may not be mounted",
             now: "Nothing was changed. Restore the file. To start with "
                 + (isInstalled
-                    ? "\(database.kind.freshContent) instead: moult reset \(database.name) --set-user-data-aside"
+                    ? "\(database.kind.freshContent) instead: \(moult: "reset", database.name, "--set-user-data-aside")"
                     : "the content of release \(release.version) instead: "
-                        + "moult \(purpose == .rollback ? "rollback" : "apply") --take-over \(name)"))
+                        + "\(moult: purpose == .rollback ? "rollback" : "apply", "--take-over", name)"))
     }
 }
 
@@ -212,7 +212,7 @@ extension MoultError {
             what: "release \(release) does not preserve \(counted(rows, "row")) of \(database.name).\(table)",
             why: "the installed release preserves that table, and the new one does not",
             now: "Nothing was changed. To leave the rows behind in quarantine: "
-                + "moult apply --accept-unpreserved")
+                + "\(moult: "apply", "--accept-unpreserved")")
     }
 
     /// Returns the error for a preserved table that the app has renamed.
@@ -224,7 +224,7 @@ extension MoultError {
             what: "\(path) has \(counted(rows, "row")) of \(database.name).\(table) in the renamed table \(new)",
             why: "the installed release preserves \(table), and a table with another name is not carried over",
             now: "Nothing was changed. Rename the table back. Or leave its rows behind in quarantine: "
-                + "moult apply --accept-unpreserved")
+                + "\(moult: "apply", "--accept-unpreserved")")
     }
 
     /// Returns the error for a table of the app with the name that moult uses for rejected rows.
@@ -235,7 +235,7 @@ extension MoultError {
             what: "the table \(name) in \(path) does not belong to moult: it has no column \(column)",
             why: "moult uses this name for rows that do not fit into a release",
             now: "Nothing was changed. Rename the table, also in the app: "
-                + shellLine(["sqlite3", path, "ALTER TABLE \(name) RENAME TO app_rejected"]))
+                + "\(run: ["sqlite3", path, "ALTER TABLE \(name) RENAME TO app_rejected"])")
     }
 
     /// Returns the error for rows that the conditions of the installed release cannot select.
@@ -243,7 +243,8 @@ extension MoultError {
         MoultError(
             .preserve, .refused, what: "the rows to preserve in \(database.name).\(table) cannot be selected",
             why: [cause.what, cause.why].compactMap(\.self).joined(separator: ": "),
-            now: "Nothing was changed. To leave the rows behind in quarantine: moult apply --accept-unpreserved",
+            now:
+                "Nothing was changed. To leave the rows behind in quarantine: \(moult: "apply", "--accept-unpreserved")",
             cause: cause)
     }
 
@@ -254,7 +255,7 @@ extension MoultError {
             what: "the rows to preserve in \(database.name)\(table.map { ".\($0)" } ?? "") cannot be read",
             why: [cause.what, cause.why].compactMap(\.self).joined(separator: ": "),
             now: "Nothing was changed. To leave the rows behind in the old file, which is kept: "
-                + "moult apply --accept-unpreserved",
+                + "\(moult: "apply", "--accept-unpreserved")",
             cause: cause)
     }
 }

@@ -94,6 +94,6 @@ import Testing
         try Shell.must(["truncate", "-s", "100M", layout.history])
         let error = #expect(throws: MoultError.self) { try HistoryReader(layout).next() }
         #expect(error?.why == "one of its lines is longer than 64 MiB")
-        #expect(error?.now == "Repair the history with: moult recover")
+        #expect(error?.now?.description == "Repair the history with: moult recover")
     }
 }

@@ -52,6 +52,6 @@ import Testing
         try sh("printf '{' > \(name)")
         let error = #expect(throws: MoultError.self) { try journal.read() }
         #expect(error?.outcome == .stuck)
-        #expect(error?.now?.hasSuffix("mv \(journal.directory) \(journal.directory).old") == true)
+        #expect(error?.now?.description.hasSuffix("mv \(journal.directory) \(journal.directory).old") == true)
     }
 }

@@ -54,7 +54,7 @@ import Testing
         let error = try #require(try world.failure())
         #expect(error.outcome == .undone)
         #expect(error.why == "the step test.step failed during apply: no")
-        #expect(error.now == "Try it later.")
+        #expect(error.now?.description == "Try it later.")
         #expect(try world.world.visible() == before)
         #expect(try Files.list(world.granted).isEmpty)
     }
@@ -155,7 +155,8 @@ import Testing
                 """)
         let world = try StepWorld(program)
         let told = Mutex<[String]>([])
-        let watcher = Watcher(tell: { event in if case .warning(let text) = event { told.withLock { $0.append(text) } }
+        let watcher = Watcher(tell: { event in
+            if case .warning(let text) = event { told.withLock { $0.append(text.description) } }
         })
         do { try world.update(watcher) } catch let error as MoultError { #expect(error.outcome == .undone) }
         #expect(told.withLock { $0 } == ["the step test.step failed during clean: the ending is \(ending)"])

@@ -54,7 +54,7 @@ import Testing
         let refusal = try #require(found ?? error)
         #expect(refusal.outcome == .refused)
         #expect(refusal.what.hasPrefix("the step test.step may not write to /"), "\(refusal)")
-        #expect(refusal.now?.contains("let \"writable\" of this step name a directory of its own") == true)
+        #expect(refusal.now?.description.contains("let \"writable\" of this step name a directory of its own") == true)
     }
 
     @Test(arguments: ["STORE/hook.log", "STORE/hooks", "SCRATCH/granted", "/var/spool/hooks"])
@@ -135,7 +135,8 @@ import Testing
                 """)
         let world = try StepWorld(program)
         let warnings = Mutex<[String]>([])
-        try world.update(Watcher(tell: { if case .warning(let text) = $0 { warnings.withLock { $0.append(text) } } }))
+        try world.update(
+            Watcher(tell: { if case .warning(let text) = $0 { warnings.withLock { $0.append(text.description) } } }))
         let logs = warnings.withLock { $0 }.filter { $0.hasPrefix("test.step: ") }
         #expect(logs.count == 21, "\(logs)")
         #expect(logs.allSatisfy { $0.utf8.count <= 520 })

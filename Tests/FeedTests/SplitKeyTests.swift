@@ -237,6 +237,7 @@ import Testing
               Ask the publisher for a newer key list, then run: moult check --store \(bench.path("store"))
             """
         #expect(try bench.refusal("moult apply", status: 3) == "moult: error: \(message)\n")
+        #expect(try bench.refusal("moult apply --store store", status: 3) == "moult: error: \(message)\n")
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult sign -q rel/test-2.0.0.json -k release.key")
         #expect(try bench.refusal("moult apply rel/test-2.0.0.json", status: 3) == "moult: error: \(message)\n")

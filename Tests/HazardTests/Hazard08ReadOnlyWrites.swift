@@ -95,7 +95,7 @@ import Testing
         #expect(try connection.texts("SELECT count(*) FROM note.note") == [["5"]])
         try connection.close()
         let error = #expect(throws: MoultError.self) { try Store(at: place).rollbackBlocking(reason: "try") }
-        #expect(error?.now == "Mount the file system of the store read-write, or use another store.")
+        #expect(error?.now?.description == "Mount the file system of the store read-write, or use another store.")
         #expect(try Tree(lab.store.directory) == before)
     }
 }

@@ -90,7 +90,8 @@ import Testing
         #expect(error.code == .archiveGarbage)
         #expect(
             error.why == "it is padded with NUL bytes after its zstd stream, as bsdtar does when it writes to a pipe")
-        #expect(error.now == "Pack it again with \"bsdtar -f FILE\", or let zstd compress the output of tar.")
+        #expect(
+            error.now?.description == "Pack it again with \"bsdtar -f FILE\", or let zstd compress the output of tar.")
     }
 
     /// NULs after gzip are accepted up to the end of the file and up to 1 MiB.
@@ -186,7 +187,7 @@ import Testing
         let error = try scratch.refusal(command.hasSuffix("xz") ? "a.tar.xz" : "a.tar.zst")
         #expect(error.code == .archiveMemory)
         #expect(error.why == "\(what) needs more than the 64 MiB of memory that unpacking may use")
-        #expect(error.now?.contains(now) == true)
+        #expect(error.now?.description.contains(now) == true)
     }
 
     /// A sparse entry of 1 TiB in a file of a few hundred bytes.
@@ -286,7 +287,7 @@ import Testing
         #expect(error.code == .archiveKind)
         #expect(error.what == "\(name) is a 7z archive, which moult does not read")
         #expect(error.why == "the supported extensions are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
-        let command = try #require(error.now?.split(separator: ": ", maxSplits: 1).last)
+        let command = try #require(error.now?.description.split(separator: ": ", maxSplits: 1).last)
         #expect(scratch.run(String(command)) == 0)
         #expect(try scratch.unpack(name.replacing(".7z", with: ".tar.zst")) == SampleBundle.contents)
     }

@@ -39,7 +39,7 @@ import Testing
         let here = scratch.path
         #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json exists")
         #expect(
-            error.now
+            error.now?.description
                 == "Specify one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE"
         )
     }

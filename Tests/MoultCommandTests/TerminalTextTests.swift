@@ -44,30 +44,33 @@ import Testing
         #expect(StyledText("").wrapped(to: 8).map(\.plain) == [""])
     }
 
-    @Test(arguments: [
-        (
-            "To do it: moult apply a.json --store b. Or wait.",
-            ["To do it:", "moult apply a.json --store b.", "Or wait."]
-        ),
-        ("Move it away: mv 'a b' c", ["Move it", "away:", "mv 'a b' c"]),
-        ("é\u{301}: moult verify x y", ["é\u{301}:", "moult verify x y"]),
-        ("This is prose: moult", ["This is", "prose:", "moult"]),
-    ])
-    func `a command is not broken`(text: String, lines: [String]) {
-        #expect(StyledText(text).wrapped(to: 9).map(\.plain) == lines)
+    @Test func `a command is not broken, and text that looks like one is`() {
+        let text: StyledText = "To do it: \(run: ["moult", "apply", "a b", "--store", "c"]). Or wait."
+        #expect(
+            text.wrapped(to: 9).map(\.plain) == ["To do it:", "moult apply 'a b' --store c.", "Or wait."])
+        let advice: Advice = "Move it away: \(run: ["mv", "a b", "c"])"
+        #expect(StyledText(advice).wrapped(to: 9).map(\.plain) == ["Move it", "away:", "mv 'a b' c"])
+        #expect(StyledText("in a: moult status x").wrapped(to: 9).map(\.plain) == ["in a:", "moult", "status x"])
+    }
+
+    @Test func `an ellipsis in a command stays on a terminal without Unicode`() {
+        let text: StyledText = "it is cut… \(run: ["mv", "a…", "b"])"
+        var page = Page(for: Terminal(hasUnicode: false))
+        page.diagnostic(text)
+        #expect(page.text == "it is cut... mv 'a…' b\n")
     }
 
     @Test func `a command in an error ends its line on a terminal, without a full stop`() {
         let error = MoultError(
             .system, what: "a", why: "b",
-            now: "To do it: moult apply 'a b.json' --store c. To undo it: moult rollback. Or wait.")
+            now: "To do it: \(moult: "apply", "a b.json", "--store", "c"). To undo it: \(moult: "rollback"). Or wait.")
         let report = ErrorReport(error)
         let lines = report.text(for: Terminal(width: 30)).split(separator: "\n").map {
             $0.drop { $0 == " " }.description
         }
         #expect(lines.contains("moult apply 'a b.json' --store c"), "\(lines)")
         #expect(lines.contains("To undo it: moult rollback") && lines.last == "Or wait.", "\(lines)")
-        #expect(report.text(for: Terminal()).contains("\(error.now ?? "")\n"))
+        #expect(report.text(for: Terminal()).contains("\(error.now?.description ?? "")\n"))
     }
 
     @Test func `tables align by display width`() {

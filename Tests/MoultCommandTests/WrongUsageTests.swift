@@ -67,7 +67,7 @@ import Testing
             try LineParser.parse(words, commands: SampleCommands.commands)
         }
         #expect(error.what + (error.why.map { ": \($0)" } ?? "") == wrong.message)
-        #expect(error.now == wrong.now)
+        #expect(error.now?.description == wrong.now)
         #expect(error.outcome == .usage)
         #expect(error.code == .usage)
     }

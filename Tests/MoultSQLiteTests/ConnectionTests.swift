@@ -101,7 +101,7 @@ import Testing
         #expect(try connection.int("SELECT count(*) FROM t") == 0)
         let error = #expect(throws: MoultError.self) { try connection.execute("INSERT INTO t VALUES (2)") }
         #expect(error?.sqlite?.resultCode == .readOnlyMoved)
-        #expect(error?.now == "The file was replaced while it was open: close and open \(path) again.")
+        #expect(error?.now?.description == "The file was replaced while it was open: close and open \(path) again.")
     }
 
     @Test func `an incomplete checkpoint is a result and not an error`() throws {

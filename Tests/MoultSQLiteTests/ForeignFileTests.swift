@@ -131,7 +131,7 @@ import Testing
         try connection.close()
         try Shell.must(["chown", "65534", copy + suffix])
         let error = try #require(throws: MoultError.self) { try Connection(path: copy, access: .readWrite) }
-        let advice = try #require(error.now)
+        let advice = try #require(error.now?.description)
         #expect(advice.hasPrefix("The sidecar may contain rows of the database."), "\(advice)")
         let command = try #require(advice.firstMatch(of: /run: (chown .*?)\. If another/)?.output.1)
         try Shell.must(["sh", "-ec", String(command)])

@@ -46,7 +46,7 @@ import Testing
             _ = try connection.int("SELECT length(hex(zeroblob(9000000 + x))) FROM t")
         }
         #expect(error?.why?.contains("SQL on this database may make values of at most 16 MiB") == true)
-        #expect(error?.now?.hasPrefix("Find the generated column, index, trigger, view or query") == true)
+        #expect(error?.now?.description.hasPrefix("Find the generated column, index, trigger, view or query") == true)
     }
 
     /// An app decides itself about its statements.

@@ -99,7 +99,7 @@ import Testing
         #expect(
             error?.why?.hasPrefix("the migration needs the \(need), which SQLite does not have") == true,
             "\(error as Any)")
-        #expect(error?.now?.hasSuffix("whose migration does without the \(need).") == true)
+        #expect(error?.now?.description.hasSuffix("whose migration does without the \(need).") == true)
         #expect(try Files.facts(path) == before)
     }
 
@@ -145,7 +145,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: second()) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "the user database user is damaged", "\(error as Any)")
-        #expect(error?.now?.contains("publisher") == false)
+        #expect(error?.now?.description.contains("publisher") == false)
         #expect(try Files.facts(path) == before)
     }
 }

@@ -40,7 +40,7 @@ import Testing
         let error = await #expect(throws: MoultError.self) { try await store.update(to: first) }
         #expect(error?.outcome == .refused)
         #expect(
-            error?.now
+            error?.now?.description
                 == "To install it anyway: Store.update(to:follow: .match). To roll back instead: Store.rollback(to:reason:)"
         )
         #expect(try store.plan(first, follow: .match).changesStore)
@@ -58,7 +58,9 @@ import Testing
             try await store.update(to: second, waiting: .milliseconds(10))
         }
         #expect(busy?.outcome == .busy && busy?.code == .locked)
-        #expect(busy?.now?.contains("waiting:") == true && busy?.now?.contains("--wait") == false, "\(busy?.now ?? "")")
+        #expect(
+            busy?.now?.description.contains("waiting:") == true && busy?.now?.description.contains("--wait") == false,
+            "\(busy?.now?.description ?? "")")
         let task = Task { try await store.update(to: second, waiting: .seconds(600)) }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -113,7 +115,7 @@ import Testing
         #expect(throws: MoultError.self) { try connection.rows("SELECT ?, ?", [1]) }
         #expect(try connection.rows("SELECT count(*) FROM note") == [[.integer(Int64(values.count))]])
         let error = #expect(throws: MoultError.self) { try connection.rows("SELECT CAST(x'ff' AS TEXT) AS name") }
-        #expect(error?.now == "Read the bytes with CAST(name AS BLOB).")
+        #expect(error?.now?.description == "Read the bytes with CAST(name AS BLOB).")
         try connection.executeScript("DELETE FROM note; INSERT INTO note VALUES (1), (2)")
         #expect(try connection.rows("SELECT value FROM note") == [[1], [2]])
         try connection.close()
@@ -184,7 +186,7 @@ import Testing
         #expect(status.kept.count == 1 && status.databases.map(\.name).sorted() == ["food", "notes"])
         #expect(status.databases.allSatisfy { $0.fault == nil && ($0.size ?? 0) > 0 })
         let refused = await #expect(throws: MoultError.self) { try await store.update(to: second) }
-        #expect(refused?.now == #"Remove the hold with: Store.unhold("2.0.0")"#)
+        #expect(refused?.now?.description == #"Remove the hold with: Store.unhold("2.0.0")"#)
         try store.unhold("2.0.0")
         #expect(try await store.update(to: second).isInstalled)
         try store.hold(">=3", reason: "wait")
@@ -209,7 +211,7 @@ import Testing
         #expect(try store.status().databases.contains { $0.name == "notes" && $0.fault != nil })
         let error = #expect(throws: MoultError.self) { try store.connect() }
         #expect(error?.code == .willNotLoad)
-        #expect(error?.now?.contains("moult") == false, "\(error?.now ?? "")")
+        #expect(error?.now?.description.contains("moult") == false, "\(error?.now?.description ?? "")")
         try store.reset("notes", settingUserDataAside: true)
         #expect(try await store.verify(deep: true).isEmpty)
         let set = try #require(try store.quarantine().first)
@@ -231,7 +233,7 @@ import Testing
         let own = #expect(throws: MoultError.self) { try store.reset("notes", settingUserDataAside: true) }
         #expect(own?.code == .inUse, "\(String(describing: own))")
         #expect(own?.why?.contains("a connection of this one has locked it") == true)
-        #expect(own?.now == "End the transactions and statements of this process, and try again.")
+        #expect(own?.now?.description == "End the transactions and statements of this process, and try again.")
         try connection.execute("COMMIT")
         try connection.close()
         let other = try Program.python(
@@ -257,12 +259,12 @@ import Testing
         let lease = try store.lease()
         try scratch.must("ln -sfn /etc store/.moult/current")
         let advice = "Restore it with: Store.recover(undo:)"
-        #expect(#expect(throws: MoultError.self) { try lease.isOutdated() }?.now == advice)
+        #expect(#expect(throws: MoultError.self) { try lease.isOutdated() }?.now?.description == advice)
         var events = store.events.makeAsyncIterator()
         let failed = await #expect(throws: MoultError.self) { try await events.next() }
-        #expect(failed?.now == advice)
+        #expect(failed?.now?.description == advice)
         var others = Store(at: scratch.path("nothing")).events.makeAsyncIterator()
         let missing = await #expect(throws: MoultError.self) { try await others.next() }
-        #expect(missing?.now == "Create one with: Store.update(to:follow:)")
+        #expect(missing?.now?.description == "Create one with: Store.update(to:follow:)")
     }
 }

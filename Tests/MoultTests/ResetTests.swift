@@ -83,7 +83,7 @@ import Testing
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.reset("user") }
         #expect(error?.outcome == .refused)
-        #expect(error?.now == #"If you want that: Store.reset("user", settingUserDataAside: true)"#)
+        #expect(error?.now?.description == #"If you want that: Store.reset("user", settingUserDataAside: true)"#)
         #expect(try Tree(root) == before)
         try store.reset("thumbs")
     }
@@ -204,7 +204,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .cachesOnly) }
         #expect(error?.why == "it has 30 bytes")
         #expect(
-            error?.now
+            error?.now?.description
                 == #"To set it aside and start with a new database: Store.reset("user", settingUserDataAside: true)"#
         )
         #expect(try Tree(root) == before)

@@ -227,7 +227,7 @@ import Testing
             try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
         }
         #expect(error?.outcome == .refused)
-        #expect(error?.now?.hasSuffix("Store.reset(\"user\", settingUserDataAside: true)") == true)
+        #expect(error?.now?.description.hasSuffix("Store.reset(\"user\", settingUserDataAside: true)") == true)
         #expect(try tree() == before)
     }
 

@@ -61,8 +61,8 @@ struct SharedContent {
                 what: "the \(reason == .takenOver ? "" : "shared ")database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",
                 now: "Nothing was changed. "
-                    + (error.now ?? "To set it aside and start with the shipped content: moult reset "
-                        + "\(database.name) --set-user-data-aside"),
+                    + (error.now ?? "To set it aside and start with the shipped content: "
+                        + "\(moult: "reset", database.name, "--set-user-data-aside")"),
                 cause: error)
         }
     }

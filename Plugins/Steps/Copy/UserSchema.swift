@@ -98,9 +98,8 @@ struct UserSchema {
             Template.code, .refused, what: "the user database \(place) cannot be used", why: why,
             now: "Nothing was changed. "
                 + (isInstalled
-                    ? "To set it aside and start with an empty one: moult reset \(database.name) --set-user-data-aside"
-                    : "Before you apply again, move it away: "
-                        + Files.commandToMoveAway(place)),
+                    ? "To set it aside and start with an empty one: \(moult: "reset", database.name, "--set-user-data-aside")"
+                    : "Before you apply again, move it away: \(Files.commandToMoveAway(place))"),
             cause: cause)
     }
 }

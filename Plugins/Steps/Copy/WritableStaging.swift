@@ -39,7 +39,7 @@ struct WritableStaging {
     private func changed(_ pristine: String, _ why: String) -> MoultError {
         MoultError(
             Template.code, what: "\(pristine) was changed after it was installed", why: why,
-            now: "Install release \(context.plan.release.version) again from its bundle: moult apply RELEASE")
+            now: "Install release \(context.plan.release.version) again from its bundle: \(moult: "apply", "RELEASE")")
     }
 
     private func mark(_ waiting: String, _ database: Database) throws {

@@ -45,7 +45,7 @@ public struct DeleteStep: Step {
                 why: "SQLite cannot open the target, and moult does not move a file outside the store",
                 now: "Nothing was changed. Move the target away and remove the link, then "
                     + (context.restoring == nil
-                        ? "run: moult reset \(database.name)"
+                        ? "run: \(moult: "reset", database.name)"
                             + (database.kind.isDisposable ? "" : " --set-user-data-aside")
                         : "repeat the command. Or restore only the rows of a table: --table TABLE"))
         }

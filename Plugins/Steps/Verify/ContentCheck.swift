@@ -127,7 +127,7 @@ struct ContentCheck {
 
     private func failed(
         _ why: String, what: String = "does not match the manifest",
-        now: String = "Publish the release again with the correct file."
+        now: Advice = "Publish the release again with the correct file."
     ) -> MoultError {
         MoultError(Self.code, what: "\(database.member) \(what)", why: why, now: now)
     }

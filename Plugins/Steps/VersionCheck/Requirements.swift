@@ -37,7 +37,7 @@ struct Requirements {
         return findings
     }
 
-    private func require(_ holds: Bool, _ what: String, _ why: String, _ now: String) throws {
+    private func require(_ holds: Bool, _ what: String, _ why: String, _ now: Advice) throws {
         if holds { return }
         throw MoultError.refusal(what: "release \(context.release.version) requires \(what)", why: why, now: now)
     }

@@ -34,7 +34,7 @@ extension MoultError.Code {
 }
 
 extension MoultError {
-    static func refusal(what: String, why: String, now: String) -> MoultError {
+    static func refusal(what: String, why: String, now: Advice) -> MoultError {
         MoultError(.order, .refused, what: what, why: why, now: now)
     }
 }

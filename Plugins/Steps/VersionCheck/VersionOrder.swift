@@ -23,7 +23,9 @@ struct VersionOrder {
             throw MoultError.refusal(
                 what: "release \(new.version) is older than the installed \(old.version)",
                 why: "this store accepts only newer releases",
-                now: "To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback")
+                now:
+                    "To install it anyway: \(moult: "apply", "--allow-downgrade"). To roll back instead: \(moult: "rollback")"
+            )
         }
         if context.policy.replacesRevoked {
             return

@@ -62,7 +62,7 @@ extension Doctor {
                 findings.append(
                     Finding(
                         kind: "blocked", path: path, what: "updates are refused: \(refusal.what)",
-                        why: refusal.why ?? "", fix: refusal.now ?? ""))
+                        why: refusal.why ?? "", fix: refusal.now?.description ?? ""))
             }
             let sidecars = try Sidecars.of(path)
             let isWritten = holders.contains {

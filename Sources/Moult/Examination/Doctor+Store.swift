@@ -249,7 +249,8 @@ extension Doctor {
                         kind: "denied", path: path,
                         what: command?.first == "mv" ? "it cannot be read" : "this user has no read permission",
                         why: finding.notChecked[0],
-                        fix: command.map(shellLine) ?? Permission.read(path).advice ?? shellLine(["ls", "-l", path]))
+                        fix: command.map(shellLine) ?? Permission.read(path).advice?.description
+                            ?? shellLine(["ls", "-l", path]))
                 }
             }
             guard let fault else { return nil }

@@ -41,7 +41,7 @@ package struct Doctor {
                 findings.append(
                     Finding(
                         kind: "custody", path: fault.path, what: "it \(fault.why)",
-                        why: "root does not use a store that other users can change", fix: custody.advice(fault)))
+                        why: "root does not use a store that other users can change", fix: "\(custody.advice(fault))"))
             }
             return findings
         }
@@ -78,7 +78,8 @@ package struct Doctor {
     func denied(_ error: MoultError) -> Finding {
         Finding(
             kind: "denied", path: layout.root, what: error.what, why: error.why ?? "permission denied",
-            fix: Permission.command(in: error) ?? error.now ?? command("ls", "-l", layout.root))
+            fix: error.now?.commands.first { $0.words.first == "chmod" }?.line ?? error.now?.description
+                ?? command("ls", "-l", layout.root))
     }
 
     /// Returns the command that moves a file out of the way. Each file gets a unique name in the store's directory, so that

@@ -186,7 +186,7 @@ package struct Status: Sendable {
                     ? .missing : finding.fault != nil ? .damaged : finding.refusal != nil ? .blocked : .living
                 var file = file(
                     state, try finding.size ?? Files.factsThroughLinks(path)?.size,
-                    finding.fault ?? finding.refusal?.sentence)
+                    finding.fault ?? finding.refusal?.problem)
                 file.finding = finding
                 file.remedy = finding.remedy?.command(for: database)
                 return file

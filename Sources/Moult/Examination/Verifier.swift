@@ -155,7 +155,7 @@ package struct Verifier {
         let found = try assessment.finding(of: database, deep ? .deep : .check)
         var place = Check(
             subject: database.name, method: "path",
-            finding: found.isMissing ? found.fault : found.refusal.map { "updates are refused: \($0.sentence)" })
+            finding: found.isMissing ? found.fault : found.refusal.map { "updates are refused: \($0.problem)" })
         place.remedy = found.isMissing ? found.remedy?.command(for: database) : nil
         if found.isMissing { return [place] }
         var check = Check(

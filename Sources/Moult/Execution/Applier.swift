@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 package import StepKit
 
 /// Applies the effects of a plan one after the other, or undoes all of them.
@@ -64,7 +64,7 @@ package struct Applier {
     }
 
     /// Asks the steps that are not built in to clean up; returns their errors.
-    package func clean(_ ending: Ending) -> [String] {
+    package func clean(_ ending: Ending) -> [Advice] {
         steps.others(of: plan).compactMap { step in
             do { try step.clean(ending, apply) } catch { return "\(error)" }
             return nil
@@ -116,7 +116,7 @@ package struct Applier {
     private func missing(_ effect: Effect) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the step \(effect.step) is missing", why: "the unfinished update needs this step",
-            now: "With a version of moult that has this step, run: moult recover")
+            now: "With a version of moult that has this step, run: \(moult: "recover")")
     }
 
     static func undone(_ plan: Plan, _ reason: any Error) -> MoultError {
@@ -134,13 +134,13 @@ package struct Applier {
     static func irrevocable(_ plan: Plan, _ reason: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",
-            why: "\(reason)", now: "Fix the cause, then run: moult recover", cause: reason)
+            why: "\(reason)", now: "Fix the cause, then run: \(moult: "recover")", cause: reason)
     }
 
     static func stuck(_ plan: Plan, undoing reason: any Error, failed: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) failed and could not be undone", why: "\(failed)",
-            now: "Fix the cause, then run: moult recover", cause: reason)
+            now: "Fix the cause, then run: \(moult: "recover")", cause: reason)
     }
 }
 

@@ -78,7 +78,9 @@ package struct CrashRecovery {
     private func recover(_ transaction: Transaction, ignoringLimit: Bool, back: Bool) throws -> Result {
         let state = try transaction.journal.read()
         try JournalCheck(transaction: transaction, cacheRoot: store.settings.cacheRoot).check(state)
-        if let plan = state.plan, let sentence = try reach(plan, transaction).sentence { tell(.warning(sentence)) }
+        if let plan = state.plan, let sentence = try reach(plan, transaction).sentence {
+            tell(.warning(Advice(sentence)))
+        }
         var left: [LeftDatabase] = []
         func complete(_ ending: Result.Ending) throws -> Result {
             var result = Result(
@@ -227,7 +229,9 @@ package struct CrashRecovery {
         throw MoultError(
             .stuck, .stuck, what: "\(installedDirectory)/\(Generation.manifestName) cannot be read",
             why: "the unfinished update needs this file",
-            now: "Copy the manifest of release \(plan.to.version) there, then undo the update: moult recover --undo")
+            now:
+                "Copy the manifest of release \(plan.to.version) there, then undo the update: \(moult: "recover", "--undo")"
+        )
     }
 
     private func applier(
@@ -303,7 +307,7 @@ package struct CrashRecovery {
             .stuck, .stuck,
             what: "the \(plan.title) in \(layout.root) was not finished in \(attempts) attempts",
             why: "every attempt was interrupted or failed",
-            now: "Try once more with: moult recover, or undo the change: moult recover --undo")
+            now: "Try once more with: \(moult: "recover"), or undo the change: \(moult: "recover", "--undo")")
     }
 
     private func stuck(_ plan: Plan, _ error: any Error, isForward: Bool) -> MoultError {
@@ -317,10 +321,10 @@ package struct CrashRecovery {
             what: "the unfinished \(plan.title) in \(layout.root) cannot be \(isForward ? "finished" : "undone")",
             why: (error as? MoultError).map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") }
                 ?? "\(error)",
-            now: (remedy.map { "\($0)\($0.hasSuffix(".") ? "" : ".") Then" } ?? "Fix the cause, then")
+            now: (remedy.map { "\($0.sentence) Then" } ?? "Fix the cause, then")
                 + (isForward
-                    ? " run: moult recover, or undo the change: moult recover --undo"
-                    : " repeat: moult recover --undo"),
+                    ? " run: \(moult: "recover"), or undo the change: \(moult: "recover", "--undo")"
+                    : " repeat: \(moult: "recover", "--undo")"),
             cause: error)
     }
 }

@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 internal import MoultSQLite
 package import StepKit
 
@@ -15,7 +15,7 @@ package enum Event: Sendable {
     case recovered(CrashRecovery.Result)
     /// A consumer has released or reloaded its databases.
     case consumer(String, ConsumerMessage.Kind)
-    case warning(String)
+    case warning(Advice)
 }
 
 /// How an update is observed and cancelled.

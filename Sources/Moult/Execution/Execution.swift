@@ -24,7 +24,7 @@ package struct Execution {
                 try watcher.stopIfAsked()
                 watcher.tell(.progress(progress))
             },
-            warn: { watcher.tell(.warning($0)) })
+            warn: { watcher.tell(.warning(Advice($0))) })
     }
 
     private var plan: Plan { prepared.plan }

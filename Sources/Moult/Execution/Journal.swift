@@ -125,6 +125,6 @@ package struct Journal {
         MoultError(
             .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
             now: "To discard the update, move its directory away, then apply the release again: "
-                + shellLine(["mv", directory, try Files.firstFree("\(directory).old")]), cause: cause)
+                + "\(run: ["mv", directory, try Files.firstFree("\(directory).old")])", cause: cause)
     }
 }

@@ -55,6 +55,6 @@ struct JournalCheck {
         return MoultError(
             .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
             now: "Find out who created \(transaction.directory). To discard the update, move its directory away: "
-                + shellLine(["mv", directory, try Files.firstFree("\(directory).old")]))
+                + "\(run: ["mv", directory, try Files.firstFree("\(directory).old")])")
     }
 }

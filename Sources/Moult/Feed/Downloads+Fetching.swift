@@ -22,7 +22,9 @@ extension Downloads {
         throw MoultError(
             .locked, .busy, what: "the store \(layout.root) is being updated",
             why: "another moult process is downloading a release for it",
-            now: "Try again later, or wait for the other process: --wait SECONDS")
+            now:
+                "Try again later, or \(commandLine: "wait for the other process: --wait SECONDS", app: "wait longer: waiting:")"
+        )
     }
 
     /// Downloads a bundle or a patch from the first location whose file matches the manifest.

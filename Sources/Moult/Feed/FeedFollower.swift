@@ -29,7 +29,7 @@ struct FeedFollower {
                 .noFeed, .usage, what: "the store \(layout.root) has no feed",
                 why: "\(layout.settings) does not configure one",
                 now: "Specify a feed with --feed URL, or add \"feed\" to \(layout.settings). "
-                    + "To install a release without a feed: moult apply RELEASE")
+                    + "To install a release without a feed: \(moult: "apply", "RELEASE")")
         }
         places = try named.map(Self.location)
         var retryPolicy = Transport.RetryPolicy()
@@ -82,7 +82,7 @@ struct FeedFollower {
         throw MoultError(
             .noFeed, .refused, what: "the password or token for \(place) is unknown",
             why: "saved plans do not contain it, and moult.json does not name this feed",
-            now: "Add the whole URL to \"feed\" in moult.json, or apply without a plan: moult apply URL")
+            now: "Add the whole URL to \"feed\" in moult.json, or apply without a plan: \(moult: "apply", "URL")")
     }
 
     /// Puts the mirror that served the feed first, because others may be down or slow.

@@ -224,7 +224,8 @@ struct FeedReader {
             throw distrust(
                 "\(place) is older than a feed seen before",
                 "its serial is \(feed.serial), and this store has seen serial \(seen.serial)",
-                "An attacker may be withholding newer releases. If the publisher started the feed over, use --allow-downgrade."
+                "An attacker may be withholding newer releases. If the publisher started the feed over, "
+                    + "use \(commandLine: "--allow-downgrade", app: "follow: .match")."
             )
         }
         if feed.serial == seen.serial, let digest = seen.sha256, try SHA256.digest(of: bytes).hex != digest, !allowOlder
@@ -240,7 +241,7 @@ struct FeedReader {
                 seen.serial == 0
                     ? "this store has seen no feed, and the first serial may be at most \(Feed.serialRange)"
                     : "the last serial was \(seen.serial), and the next may be at most \(Feed.serialRange) higher",
-                "If the publisher chose this serial, a new key list can reset it: moult help keys")
+                "If the publisher chose this serial, a new key list can reset it: \(moult: "help", "keys")")
         }
         if let created = feed.created, created.seconds > now.seconds + Self.clockDifference {
             throw distrust(
@@ -255,7 +256,7 @@ struct FeedReader {
         return feed
     }
 
-    private func distrust(_ what: String, _ why: String?, _ now: String) -> MoultError {
+    private func distrust(_ what: String, _ why: String?, _ now: Advice) -> MoultError {
         MoultError(.distrusted, .refused, what: what, why: why, now: now)
     }
 

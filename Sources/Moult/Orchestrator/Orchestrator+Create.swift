@@ -65,7 +65,7 @@ extension Orchestrator {
     }
 
     /// Returns the advice to add keys to the settings of a store, with the line to insert.
-    private static func advice(toAdd keys: TrustedKeys) -> String {
+    private static func advice(toAdd keys: TrustedKeys) -> Advice {
         // Spaces, because a long word would be shortened.
         let text = keys.json.line.replacing(":", with: ": ").replacing(",", with: ", ")
         return

@@ -15,7 +15,7 @@ extension Orchestrator {
             if refusal.now == nil {
                 refusal.now =
                     "Nothing was changed. To check the database: "
-                    + shellLine(["moult", "verify"] + (damagedDatabase(error).map { [$0] } ?? []))
+                    + "\(run: ["moult", "verify"] + (damagedDatabase(error).map { [$0] } ?? []))"
             }
             throw refusal
         }

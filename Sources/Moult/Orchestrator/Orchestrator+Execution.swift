@@ -60,7 +60,7 @@ extension Orchestrator {
             throw MoultError(
                 .stale, .stale, what: "the plan \(plan.id) cannot be executed",
                 why: "a plan is executed only once, and \(transaction.directory) already exists",
-                now: "Create another plan with: moult plan --output FILE RELEASE")
+                now: "Create another plan with: \(moult: "plan", "--output", "FILE", "RELEASE")")
         }
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(prepared.store), forceAfter: consumers.forceAfter,
@@ -191,7 +191,7 @@ extension Orchestrator {
             .stuck, .stuck, what: "the update failed, but the next command may finish it",
             why: "\(reason); the cleanup also failed: \(second)",
             now:
-                "No database has changed yet. Fix the cause, then finish the update: moult recover, or undo it: moult recover --undo",
+                "No database has changed yet. Fix the cause, then finish the update: \(moult: "recover"), or undo it: \(moult: "recover", "--undo")",
             cause: reason)
     }
 
@@ -200,18 +200,19 @@ extension Orchestrator {
         MoultError(
             .stuck, .stuck, what: "\(plan.to.version) is installed, but the \(plan.title) could not be recorded",
             why: "\(error)",
-            now: "Fix the cause, then run: moult recover", cause: error)
+            now: "Fix the cause, then run: \(moult: "recover")", cause: error)
     }
 
     /// Rolls back a release that an essential consumer cannot reload. Returns the error to report.
     func withdraw(_ plan: Plan, _ stopwatch: Stopwatch, because failure: ConsumerCalls.Failure) -> MoultError {
         let consumer = "the consumer \(failure.consumer.name)"
-        func stuck(_ what: String, _ why: String, now: String, cause: (any Error)? = nil) -> MoultError {
+        func stuck(_ what: String, _ why: String, now: Advice, cause: (any Error)? = nil) -> MoultError {
             let error = MoultError(.consumer, .stuck, what: what, why: why, now: now, cause: cause)
             warning { try record(plan, stopwatch, failure: error) }
             return error
         }
-        let another = "Fix that program and restart it, or install another release: moult apply RELEASE"
+        let another: Advice =
+            "Fix that program and restart it, or install another release: \(moult: "apply", "RELEASE")"
         guard plan.purpose == .update, let from = plan.from, from.generation != plan.to.generation else {
             return stuck(
                 "\(plan.to.version) is installed, but \(consumer) did not reload", failure.reason,
@@ -238,11 +239,12 @@ extension Orchestrator {
             // The rollback was made, and has recorded this failure.
             return MoultError(
                 .consumer, .stuck, what: "\(consumer) could reload neither \(plan.to.version) nor the previous release",
-                why: why, now: "To see the installed release: moult status", cause: error)
+                why: why, now: "To see the installed release: \(moult: "status")", cause: error)
         }
         return MoultError(
             .consumer, .undone, what: "the update to \(plan.to.version) was rolled back: \(consumer) did not reload",
-            why: failure.reason, now: "Fix that program, then remove the hold: moult unhold \(plan.to.version)")
+            why: failure.reason, now: "Fix that program, then remove the hold: \(moult: "unhold", "\(plan.to.version)")"
+        )
     }
 
     /// Throws if a database does not have the content of an update that recovery has finished. Nothing is left to recover: what is wrong
@@ -254,7 +256,7 @@ extension Orchestrator {
             throw MoultError(
                 .stuck, .stuck, what: "\(result.text), but \(left.place) stays as it is",
                 why: [left.error.what, left.error.why].compactMap(\.self).joined(separator: ": "),
-                now: "When the cause is gone, apply the release again: \(shellLine(again))", cause: left.error)
+                now: "When the cause is gone, apply the release again: \(run: again)", cause: left.error)
         }
     }
 
@@ -280,7 +282,7 @@ extension Orchestrator {
                 transaction: plan.id, action: plan.action, from: plan.from?.generation,
                 to: plan.to.generation,
                 outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why ?? plan.rollbackReason,
-                remedy: (failure as? MoultError)?.now, milliseconds: stopwatch.elapsed.microseconds / 1000,
+                remedy: (failure as? MoultError)?.now?.description, milliseconds: stopwatch.elapsed.microseconds / 1000,
                 parts: stopwatch.parts, rows: result?.rows ?? [],
                 kept: result?.kept.map { Files.name(of: $0.directory) } ?? [],
                 holds: plan.hold == nil || failure != nil ? nil : try Holds.recorded(layout)),

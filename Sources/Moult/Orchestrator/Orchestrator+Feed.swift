@@ -287,7 +287,8 @@ extension MoultError {
         error.what = what.replacing("interrupted before anything was changed", with: "interrupted")
         error.why = [why, "the same command installed release \(installed) first"].compactMap(\.self).joined(
             separator: "; ")
-        error.now = now?.replacing(nothing, with: "Release \(installed) stays installed, and nothing else was changed.")
+        error.now = now?.replacing(
+            text: nothing, with: "Release \(installed) stays installed, and nothing else was changed.")
         return error
     }
 }

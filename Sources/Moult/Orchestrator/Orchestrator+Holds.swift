@@ -51,7 +51,8 @@ extension Orchestrator {
         guard let fault = try holds().fault else { return }
         var holds: [Hold] = []
         try Holds.change(layout) { holds = $0.all }
-        watcher.tell(.warning("\(fault). The record was rebuilt from the history; to see the holds: moult status"))
+        watcher.tell(
+            .warning("\(fault). The record was rebuilt from the history; to see the holds: \(moult: "status")"))
         try appendHistory("rebuild", ["holds"], reason: fault, holds)
     }
 
@@ -96,7 +97,7 @@ extension Orchestrator {
         MoultError(
             .refused, .refused, what: "the store has \(holds.all.count) holds",
             why: holds.all.map(\.sentence).joined(separator: "; "),
-            now: "Choose the ones to remove, or remove all of them with: moult unhold --all")
+            now: "Choose the ones to remove, or remove all of them with: \(moult: "unhold", "--all")")
     }
 
     /// Returns why a release without a hold of its own remains blocked; nil if it is not blocked.

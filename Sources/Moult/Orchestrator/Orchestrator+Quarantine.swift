@@ -25,7 +25,7 @@ extension Orchestrator {
             .quarantine, .refused, what: "quarantine has no set or database named \"\(name)\"",
             why: "the quarantine of \(layout.root) "
                 + (sets.isEmpty ? "is empty" : "has \(counted(sets.count, "set"))"),
-            now: didYouMean(name, among: names) ?? "To list the sets: moult quarantine")
+            now: didYouMean(name, among: names) ?? "To list the sets: \(moult: "quarantine")")
     }
 
     /// Copies the database of a set, including the content of its sidecars, into a new file.
@@ -40,7 +40,7 @@ extension Orchestrator {
                 .quarantine, .refused, what: "\(sidecar) exists",
                 why: "it belongs to another database, and SQLite would use it with \(file)",
                 now: "Choose another file name. If that database no longer exists, move its file away: "
-                    + Files.commandToMoveAway(sidecar))
+                    + "\(Files.commandToMoveAway(sidecar))")
         }
         try Files.withScratchDirectory { scratch in
             let copy = try checkedCopy(set, in: scratch)
@@ -61,8 +61,8 @@ extension Orchestrator {
         }
     }
 
-    private func export(_ set: QuarantineShelf.Set) -> String {
-        shellLine(["moult", "quarantine", "--export", "FILE", set.id])
+    private func export(_ set: QuarantineShelf.Set) -> Advice.Command {
+        Advice.Command(["moult", "quarantine", "--export", "FILE", set.id])
     }
 
     /// Restores the database of a set to its path in the store. The present database goes to quarantine.
@@ -75,7 +75,7 @@ extension Orchestrator {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) is not a whole database",
                 why: "nothing but rows differed from the release, so only the rows were kept",
-                now: "Restore the rows of each table (\(tables.joined(separator: ", "))): \(shellLine(command))")
+                now: "Restore the rows of each table (\(tables.joined(separator: ", "))): \(run: command)")
         }
         let database = try writable(set)
         return try locked(wait) { store, recovered in
@@ -161,7 +161,7 @@ extension Orchestrator {
             throw MoultError(
                 .quarantine, .refused, what: "the rows of \(table) cannot be restored alone",
                 why: "\(table) is a virtual table",
-                now: "Restore the whole database: \(shellLine(["moult", "quarantine", "--restore", set.id])). "
+                now: "Restore the whole database: \(moult: "quarantine", "--restore", set.id). "
                     + "Or export it: \(export(set))")
         }
         if isThere { return names.first { $0 == SQLName(table) }?.text ?? table }
@@ -301,17 +301,23 @@ extension Orchestrator {
     private func damaged(_ set: QuarantineShelf.Set, _ file: String, _ why: String) -> MoultError {
         MoultError(
             .quarantine, .refused, what: "\(file) is damaged", why: why,
-            now: salvaged(set)
-                ?? set.record.map {
-                    "Salvage the readable rows: \(shellLine(["moult", "reset", $0.database, "--salvage-again"]))"
-                })
+            now: salvaged(set) ?? salvaging(set) ?? "The damaged file stays in quarantine.")
+    }
+
+    /// Returns the advice to salvage the rows of a set. That works only with the newest set of a database that is not a cache.
+    private func salvaging(_ set: QuarantineShelf.Set) -> Advice? {
+        // The error that is reported matters more than a quarantine that cannot be listed.
+        guard let name = set.record?.database, let newest = try? newestSet(of: name), newest.id == set.id else {
+            return nil
+        }
+        return "Salvage the readable rows: \(moult: "reset", name, "--salvage-again")"
     }
 
     /// Returns the advice for a set of which the readable rows were already salvaged.
-    private func salvaged(_ set: QuarantineShelf.Set) -> String? {
+    private func salvaged(_ set: QuarantineShelf.Set) -> Advice? {
         let file = "\(set.directory)/\(QuarantineRecord.salvaged)"
         // The error that is reported matters more than a file that cannot be examined.
         guard ((try? Files.facts(file)) ?? nil) != nil else { return nil }
-        return "Its readable rows are in a database of their own: \(shellLine(["sqlite3", file, ".tables"]))"
+        return "Its readable rows are in a database of their own: \(run: ["sqlite3", file, ".tables"])"
     }
 }

@@ -69,7 +69,7 @@ extension Orchestrator {
         return reset
     }
 
-    private func newestSet(of name: String) throws -> QuarantineShelf.Set {
+    func newestSet(of name: String) throws -> QuarantineShelf.Set {
         guard let set = try quarantine().last(where: { $0.record?.database == name && !$0.isCache }) else {
             throw noSet(of: name)
         }
@@ -80,7 +80,7 @@ extension Orchestrator {
         MoultError(
             .refused, .refused, what: "cannot salvage \(name) again",
             why: "\(layout.quarantine) has no user data of this database",
-            now: "To see the installed databases: moult status")
+            now: "To see the installed databases: \(moult: "status")")
     }
 
     private func salvage(_ set: QuarantineShelf.Set, template: String?) throws -> Reset {
@@ -106,7 +106,7 @@ extension Orchestrator {
                     .system, what: what, why: report.note,
                     now: "Remove the cause (if the disk is full, free some space on the file system of "
                         + "\(set.directory)), then: "
-                        + shellLine(["moult", "reset", label.database, "--salvage-again"]))
+                        + "\(moult: "reset", label.database, "--salvage-again")")
             }
             let isFound = try Files.facts(found) != nil
             if isFound {

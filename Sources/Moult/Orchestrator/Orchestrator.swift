@@ -263,7 +263,7 @@ package struct Orchestrator: Sendable {
         defer { withExtendedLifetime(lock) {} }
         guard let step = try Settings.written(layout).steps.first(where: { $0.name == name }) else {
             throw MoultError(
-                .settings, what: "\(layout.settings) has no step \(name)", now: "To list the steps: moult steps")
+                .settings, what: "\(layout.settings) has no step \(name)", now: "To list the steps: \(moult: "steps")")
         }
         var trusted = TrustedSteps(layout)
         try trusted.pin(name, sha256: sha256, insteadOf: step.sha256, in: layout)

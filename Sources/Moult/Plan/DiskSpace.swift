@@ -25,7 +25,7 @@ enum DiskSpace {
                     "the update needs \(ByteCount(plan.needs)) and a reserve of \(ByteCount(overhead)), but only \(ByteCount(free)) is free",
                 now: "Free at least \(ByteCount(plan.needs + overhead - free)) on the file system of \(layout.root)"
                     + (plan.purpose != .rollback && canClean(store)
-                        ? ", or remove kept generations with: moult clean --keep 1" : ", then try again."))
+                        ? ", or remove kept generations with: \(moult: "clean", "--keep", "1")" : ", then try again."))
         }
     }
 

@@ -1,5 +1,5 @@
 internal import MoultArchive
-internal import MoultBasics
+package import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
@@ -8,7 +8,7 @@ internal import StepKit
 package enum MistakenManifest {
     /// Rejects a database, a bundle or a draft. If the manifest of a bundle is next to it, `advice` names the command that uses
     /// the manifest.
-    package static func refuse(_ path: String, advice: (_ manifest: String) -> String) throws {
+    package static func refuse(_ path: String, advice: (_ manifest: String) -> Advice) throws {
         // The caller reports files that are missing, or that are not manifests for other reasons.
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file else { return }
         try refuse(path, start: Files.beginning(of: path, count: 512), advice: advice)
@@ -21,14 +21,14 @@ package enum MistakenManifest {
     /// Rejects a database or a bundle by its first bytes.
     static func refuse(
         _ path: String, start: [UInt8],
-        advice: (_ manifest: String) -> String = {
-            "Install the release from its manifest: \(shellLine(["moult", "apply", $0]))"
+        advice: (_ manifest: String) -> Advice = {
+            "Install the release from its manifest: \(moult: "apply", $0)"
         }
     ) throws {
         if DatabaseHeader.begins(start) {
             throw MoultError(
                 .manifest, what: "\(path) is a database, not the manifest of a release",
-                now: "Pack a release from it: \(shellLine(["moult", "pack", path]))")
+                now: "Pack a release from it: \(moult: "pack", path)")
         }
         guard let kind = ArchiveKind.appearance(of: start) else { return }
         let manifest = ArchiveKind.name(of: path).map { "\($0).json" }
@@ -50,7 +50,7 @@ package enum MistakenManifest {
             guard (try? Plan(json: JSON(parsing: bytes, source: name), source: name)) != nil else { throw error }
             throw MoultError(
                 error.code, error.outcome, what: "\(name) is a saved plan, not the manifest of a release",
-                now: "Apply the plan: \(shellLine(["moult", "apply", "--plan", name]))", cause: error)
+                now: "Apply the plan: \(moult: "apply", "--plan", name)", cause: error)
         }
     }
 
@@ -64,6 +64,6 @@ package enum MistakenManifest {
         MoultError(
             error?.code ?? .manifest, error?.outcome ?? .failed,
             what: "\(name) is a draft, not the manifest of a release",
-            now: "Pack a release from it: \(shellLine(["moult", "pack", name]))", cause: error)
+            now: "Pack a release from it: \(moult: "pack", name)", cause: error)
     }
 }

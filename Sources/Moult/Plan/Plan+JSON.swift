@@ -24,7 +24,7 @@ extension Plan {
             "needs": .size(needs),
             "facts": .array(
                 facts.map { ["path": .string($0.path), "field": .string($0.field), "value": .string($0.value)] }),
-            "warnings": .array(warnings.map { .string($0) }), "hold": hold?.json,
+            "warnings": .array(warnings.map { .string($0.description) }), "hold": hold?.json,
             "replacedHold": replacedHold?.json,
         ])
     }
@@ -33,7 +33,7 @@ extension Plan {
         let fields = try Fields(json) { place, why, now in
             MoultError(
                 .stale, .refused, what: "\(source) is not a plan: \(place) \(why)",
-                now: now ?? "Create a new plan with: moult plan --output FILE RELEASE")
+                now: now ?? "Create a new plan with: \(moult: "plan", "--output", "FILE", "RELEASE")")
         }
         let format = try fields.integer("format")
         guard format == Self.format else {
@@ -89,7 +89,7 @@ extension Plan {
             facts: try fields.objects("facts").map {
                 Fact(path: try $0.string("path"), field: try $0.string("field"), value: try $0.string("value"))
             },
-            warnings: try fields.optionalStrings("warnings") ?? [],
+            warnings: (try fields.optionalStrings("warnings") ?? []).map { Advice($0) },
             hold: try fields.optionalObject("hold").map { try Hold($0) },
             replacedHold: try fields.optionalObject("replacedHold").map { try Hold($0) })
     }

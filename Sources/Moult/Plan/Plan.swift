@@ -32,7 +32,7 @@ package struct Plan: Sendable, Equatable {
     package var needs: Int
     /// The facts that the plan relies on; if any of them has changed, the plan is stale.
     package var facts: [Fact]
-    package var warnings: [String]
+    package var warnings: [Advice]
     /// The hold that a rollback places.
     package var hold: Hold?
     /// The earlier hold on the same release, which `hold` replaces; restored if the rollback is undone.
@@ -173,9 +173,9 @@ package struct Plan: Sendable, Equatable {
         package let database: String
         package let why: String
 
-        package var text: String {
+        package var text: Advice {
             "the cache \(database) is not up to date: \(why). The next update recreates it. "
-                + "To recreate it now: moult reset \(database)"
+                + "To recreate it now: \(moult: "reset", database)"
         }
         package var json: JSON { ["database": .string(database), "why": .string(why)] }
     }

@@ -5,8 +5,8 @@ internal import StepKit
 
 /// Warnings about a release: facts that the operator should know although they do not prevent the update.
 enum PlanWarnings {
-    static func of(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
-        var warnings: [String] = []
+    static func of(_ manifest: Manifest, in context: PlanContext) throws -> [Advice] {
+        var warnings: [Advice] = []
         if let expires = manifest.expires, expires < context.policy.now {
             warnings.append("release \(manifest.version) expired on \(expires)")
         }
@@ -14,7 +14,7 @@ enum PlanWarnings {
     }
 
     /// Returns warnings about app data that stays in the store, where the release does not use it.
-    private static func unused(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
+    private static func unused(_ manifest: Manifest, in context: PlanContext) throws -> [Advice] {
         guard context.purpose != .reset, let installed = context.installed else { return [] }
         let used = Set(manifest.databases.map { context.path(of: $0) })
         func hasFile(_ database: Database) throws -> Bool {
@@ -25,13 +25,13 @@ enum PlanWarnings {
             try $0.holdsAppData && seen.insert($0.path).inserted && hasFile($0)
         }.map { database in
             let next = manifest.database(database.name).map { context.store.path(context.path(of: $0)) }
-            return "\(context.store.path(database.path)) stays, but release \(manifest.version) does not use it"
-                + (next.map { ", and its rows are not carried over to \($0)" } ?? "")
+            let rows = next.map { ", and its rows are not carried over to \($0)" } ?? ""
+            return "\(context.store.path(database.path)) stays, but release \(manifest.version) does not use it\(rows)"
         }
     }
 
     /// Returns a warning if the publisher has withdrawn the release.
-    static func withdrawal(of manifest: Manifest, in feeds: [String?]) -> [String] {
+    static func withdrawal(of manifest: Manifest, in feeds: [String?]) -> [Advice] {
         guard let reason = withdrawalReason(of: manifest.version, product: manifest.product, in: feeds) else {
             return []
         }
@@ -53,14 +53,14 @@ enum PlanWarnings {
 
     /// Returns warnings about the schemas of user databases. A rollback is the way out of a failing release, so a schema that
     /// does not fit does not prevent it.
-    private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
+    private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [Advice] {
         guard context.purpose == .rollback else { return [] }
         return try manifest.databases.filter(\.holdsAppData).compactMap {
             try misfit($0, manifest, context) ?? takenOver($0, manifest, context)
         }
     }
 
-    private static func misfit(_ database: Database, _ manifest: Manifest, _ context: PlanContext) throws -> String? {
+    private static func misfit(_ database: Database, _ manifest: Manifest, _ context: PlanContext) throws -> Advice? {
         guard database.kind.isMigrated, database.schemaOwner == .release else { return nil }
         let place = context.store.path(database.path)
         let template = context.store.path(ofMember: database.member, in: context.generation)
@@ -68,18 +68,18 @@ enum PlanWarnings {
             let lack = try lack(of: place, template)
         else { return nil }
         return "\(place) does not fit release \(manifest.version), and the app may fail: \(lack). "
-            + "Earlier content may be in quarantine: moult quarantine"
+            + "Earlier content may be in quarantine: \(moult: "quarantine")"
     }
 
     /// Returns a warning if a release took over the file of this database: its data is then in quarantine.
-    private static func takenOver(_ database: Database, _ manifest: Manifest, _ context: PlanContext) -> String? {
+    private static func takenOver(_ database: Database, _ manifest: Manifest, _ context: PlanContext) -> Advice? {
         guard let installed = context.installed,
             let taker = installed.databases.first(where: { context.path(of: $0) == database.path }),
             taker.kind != database.kind
         else { return nil }
         return "release \(installed.version) has a \(taker.kind.rawValue) database at "
             + "\(context.store.path(database.path)), so the \(database.kind.rawValue) database of release \(manifest.version) lacks its "
-            + "earlier data. That data may be in quarantine: moult quarantine"
+            + "earlier data. That data may be in quarantine: \(moult: "quarantine")"
     }
 
     /// Returns a sentence about the first part of the release's schema that the file lacks; nil if it lacks none. Also nil if
@@ -93,7 +93,7 @@ enum PlanWarnings {
 
     /// Returns warnings about consumers of unknown databases: such a name is probably a typo, and the consumer would never be
     /// called.
-    static func of(_ consumers: [Consumer], _ manifest: Manifest, _ installed: Manifest?) -> [String] {
+    static func of(_ consumers: [Consumer], _ manifest: Manifest, _ installed: Manifest?) -> [Advice] {
         consumers.flatMap { consumer in
             (consumer.databases ?? []).filter { manifest.database($0) == nil && installed?.database($0) == nil }.map {
                 "the consumer \(consumer.name) is registered for \"\($0)\", which release \(manifest.version) does not have"

@@ -52,7 +52,7 @@ extension Planner {
             throw MoultError(
                 .refused, .refused, what: "missing database files: \(plan.bundled.joined(separator: ", "))",
                 why: "the kept generation does not have them, and the store does not keep bundles",
-                now: "Install the release from its manifest: moult apply RELEASE")
+                now: "Install the release from its manifest: \(moult: "apply", "RELEASE")")
         }
         let path = "\(Files.directory(of: manifestPath))/\(bundle.file)"
         guard let facts = try Files.factsThroughLinks(path) else {

@@ -133,9 +133,9 @@ package struct Planner {
         var (policy, refusal) = (policy, refusal)
         policy.allowDowngrade = true
         do { _ = try make(.update, manifest, incoming, generation: generation, policy) } catch {
-            let why = (error as? MoultError)?.sentence ?? "\(error)"
+            let why = (error as? MoultError)?.problem ?? "\(error)"
             refusal.now =
-                "With --allow-downgrade it would be refused, too: \(why). To roll back instead: moult rollback"
+                "With --allow-downgrade it would be refused, too: \(why). To roll back instead: \(moult: "rollback")"
         }
         return refusal
     }
@@ -155,12 +155,12 @@ package struct Planner {
             if !isSame {
                 guard case .reset? = finding.remedy else { continue }
             }
-            let advice =
+            let advice: Advice =
                 if case .reset? = finding.remedy {
                     "To set it aside and start with \(database.kind.freshContent): "
-                        + shellLine(Assessment.Remedy.resetCommand(for: database))
+                        + "\(run: Assessment.Remedy.resetCommand(for: database))"
                 } else {
-                    "To check it: moult verify \(database.name)"
+                    "To check it: \(moult: "verify", database.name)"
                 }
             throw MoultError(
                 .refused, .refused, what: "\(try store.place(of: database)) needs repair", why: fault,
@@ -209,7 +209,7 @@ package struct Planner {
             throw MoultError(
                 .refused, .refused, what: "nothing is installed in \(layout.root)",
                 why: "a rollback needs an installed release",
-                now: "Install a release first: moult apply RELEASE")
+                now: "Install a release first: \(moult: "apply", "RELEASE")")
         }
         let holds = try store.holds
         let choice = try RollbackTarget(layout: layout, settings: settings, current: current, holds: holds).choose(
@@ -219,7 +219,7 @@ package struct Planner {
         var policy = Self.policy(settings)
         (policy.takeOver, policy.acceptUnpreserved) = (consent.takeOver, true)
         var prepared = try make(.rollback, target.manifest, kept(target, settings), generation: choice.name, policy)
-        prepared.plan.warnings += choice.skipped
+        prepared.plan.warnings += choice.skipped.map { Advice($0) }
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
         prepared.plan.hold = Hold(
@@ -236,7 +236,7 @@ package struct Planner {
             throw MoultError(
                 .refused, .refused, what: "nothing is installed in \(layout.root)",
                 why: "a reset needs an installed release",
-                now: "Install a release first: moult apply RELEASE")
+                now: "Install a release first: \(moult: "apply", "RELEASE")")
         }
         try ResetTarget(release: current.manifest, name: name).check(setsUserDataAside: setsUserDataAside)
         return try movable(
@@ -254,7 +254,7 @@ package struct Planner {
         guard let current = try store.installed else {
             throw MoultError(
                 .refused, .refused, what: "nothing is installed in \(layout.root)",
-                now: "Install a release first: moult apply RELEASE")
+                now: "Install a release first: \(moult: "apply", "RELEASE")")
         }
         return try movable(
             make(
@@ -315,7 +315,7 @@ package struct Planner {
                 follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion,
                 cacheRoot: policy.cacheRoot, takeOver: policy.takeOver, acceptUnpreserved: policy.acceptUnpreserved,
                 checkTimeout: policy.checkTime.fixed),
-            effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
+            effects: [], needs: 0, facts: [], warnings: manifest.warnings.map { Advice($0) }, hold: nil)
         let notes = Notes()
         context.note = { notes.add($0, $1) }
         let consumers = try store.settings.consumers

@@ -19,14 +19,14 @@ struct ResetTarget {
         if database.kind.isSealed {
             throw MoultError(
                 .refused, .refused, what: "\(name) cannot be reset",
-                why: "it is read-only", now: "Repair it from its release: moult apply RELEASE")
+                why: "it is read-only", now: "Repair it from its release: \(moult: "apply", "RELEASE")")
         }
         if !database.kind.isDisposable, !setsUserDataAside {
             throw MoultError(
                 .refused, .refused, what: "\(name) contains user data",
                 why: "a reset sets all of it aside and starts with "
                     + database.kind.freshContent,
-                now: "If you want that: moult reset \(name) --set-user-data-aside")
+                now: "If you want that: \(moult: "reset", name, "--set-user-data-aside")")
         }
     }
 }

@@ -73,7 +73,7 @@ package struct RollbackTarget {
         if let wanted, all.isEmpty, Self.isNamed(wanted, current.name) {
             throw MoultError(
                 .refused, .refused, what: "\(wanted) is already installed", why: "no other generation is kept",
-                now: "Install an older release: moult apply RELEASE --allow-downgrade")
+                now: "Install an older release: \(moult: "apply", "RELEASE", "--allow-downgrade")")
         }
         if let wanted, !all.isEmpty { return Choice(name: try named(wanted, among: all, force: force)) }
         let kept = all.compactMap { Kept($0) }
@@ -84,7 +84,7 @@ package struct RollbackTarget {
             throw MoultError(
                 .refused, .refused, what: "no kept release is older than \(current.manifest.version)",
                 why: "kept generations: \(all.joined(separator: ", "))",
-                now: "Choose one: moult rollback --to GENERATION")
+                now: Self.choosing(all))
         }
         var skipped: [String] = []
         for target in older where holds.rollbackRefusal(of: target.version) == nil {
@@ -107,14 +107,21 @@ package struct RollbackTarget {
             what:
                 "every kept release older than \(current.manifest.version) is on hold\(skipped.isEmpty ? "" : " or withdrawn")",
             why: obstacles.joined(separator: "; "),
-            now: "To roll back anyway: moult rollback --to \(older[0].version)\(isHeld ? " --force" : "")")
+            now:
+                "To roll back anyway: \(moult: ["rollback", "--to", "\(older[0].version)"] + (isHeld ? ["--force"] : []))"
+        )
+    }
+
+    private static func choosing(_ names: [String]) -> Advice {
+        if names.count == 1 { return "To roll back to it: \(moult: "rollback", "--to", names[0])" }
+        return "Choose one of them: \(moult: "rollback", "--to", "GENERATION")"
     }
 
     private func nothingKept() -> MoultError {
         MoultError(
             .refused, .refused, what: "nothing to roll back to",
             why: "\(current.name) is the only generation of \(layout.root)",
-            now: "Install an older release: moult apply RELEASE --allow-downgrade")
+            now: "Install an older release: \(moult: "apply", "RELEASE", "--allow-downgrade")")
     }
 
     private func notKept(_ wanted: String, _ all: [String]) -> MoultError {
@@ -126,7 +133,7 @@ package struct RollbackTarget {
                 ("generation \(wanted) is not kept", kept)
             }
         return MoultError(
-            .refused, .refused, what: what, why: why, now: "Choose one of them: moult rollback --to GENERATION")
+            .refused, .refused, what: what, why: why, now: Self.choosing(all))
     }
 
     private func named(_ wanted: String, among all: [String], force: Bool) throws -> String {
@@ -136,18 +143,18 @@ package struct RollbackTarget {
             throw MoultError(
                 .refused, .refused, what: "several generations have version \(wanted)",
                 why: "they are \(matching.joined(separator: ", "))",
-                now: "Choose one of them: moult rollback --to GENERATION")
+                now: Self.choosing(matching))
         }
         if !force, let reason = revocation(of: name) {
             throw MoultError(
                 .refused, .refused, what: "\(wanted) is not trusted any more", why: reason,
-                now: "To roll back anyway: \(shellLine(["moult", "rollback", "--to", wanted, "--force"]))")
+                now: "To roll back anyway: \(moult: "rollback", "--to", wanted, "--force")")
         }
         if !force, let version = Kept(name)?.version,
             var refusal = holds.rollbackRefusal(of: version)
         {
             if holds.fault == nil {
-                refusal.now = "To roll back anyway: \(shellLine(["moult", "rollback", "--to", "\(wanted)", "--force"]))"
+                refusal.now = "To roll back anyway: \(moult: "rollback", "--to", "\(wanted)", "--force")"
             }
             throw refusal
         }

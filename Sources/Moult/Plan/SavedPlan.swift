@@ -48,7 +48,7 @@ package struct SavedPlan {
     package func stale(_ why: String) -> MoultError {
         MoultError(
             .stale, .stale, what: "the plan \(plan.id) is out of date", why: why,
-            now: "Create a new plan with: moult plan --output FILE RELEASE")
+            now: "Create a new plan with: \(moult: "plan", "--output", "FILE", "RELEASE")")
     }
 }
 

@@ -113,7 +113,7 @@ package struct StepSet: Sendable {
             .notBuilt, .refused, what: "the release needs the step \(use.step)",
             why: "this version of moult does not have this step",
             now: didYouMean(use.step, among: names)
-                ?? "If the step is a program, add it to \"steps\" in moult.json: moult help steps")
+                ?? "If the step is a program, add it to \"steps\" in moult.json: \(moult: "help", "steps")")
     }
 
     package var names: [String] { listed.map(\.step.name) }

@@ -90,7 +90,7 @@ package struct FileReplacement {
         guard let newest = try file.sets.undoable().last else {
             throw file.refusal(
                 "no content from before a replacement is kept",
-                "Restore a backup, or replace it: moult replace \(file.name) NEW.db")
+                "Restore a backup, or replace it: \(moult: "replace", file.name, "NEW.db")")
         }
         return try restore(newest, .reset, why: why) { (newest, try KeptSets.has(newest, $0)) }
     }
@@ -217,7 +217,7 @@ package struct FileReplacement {
             why: isThere
                 ? why : "`moult replace` keeps old copies in \(file.sets.directory), which does not exist",
             now: (isThere
-                ? "To see the old contents: \(shellLine(["moult", "replace", "--list", file.name]))."
+                ? "To see the old contents: \(moult: "replace", "--list", file.name)."
                 : "Specify the file that was replaced.")
                 + (others.isEmpty
                     ? "" : " In the same directory, there are old copies of \(others.joined(separator: ", "))."))
@@ -287,8 +287,8 @@ struct ReplacementSpace {
             now: "Nothing was changed. \(Self.advice(file))")
     }
 
-    static func advice(_ file: ReplacedFile) -> String {
-        let list = shellLine(["moult", "replace", "--list", file.name])
-        return "Free space on the file system of \(Files.directory(of: file.path)). To see the old copies: \(list)"
+    static func advice(_ file: ReplacedFile) -> Advice {
+        "Free space on the file system of \(Files.directory(of: file.path)). To see the old copies: "
+            + "\(moult: "replace", "--list", file.name)"
     }
 }

@@ -113,12 +113,11 @@ final class FileRewrite {
     }
 
     private func requireSameEncoding() throws {
-        do { try WritableFile.requireSameEncoding(path, encoding(copy), encoding(new)) } catch let error as MoultError
-            where error.code == .encoding
-        {
-            throw file.refusal(
-                (error.why ?? error.what).replacing("that of the release", with: "that of the new content"),
-                (error.now ?? "").replacing("NEW.db", with: shellLine([file.newName ?? "NEW.db"])), cause: error)
+        do {
+            try WritableFile.requireSameEncoding(
+                path, encoding(copy), encoding(new), of: "the new content", file: file.newName ?? "NEW.db")
+        } catch let error as MoultError where error.code == .encoding {
+            throw file.refusal(error.why ?? error.what, error.now ?? "", cause: error)
         }
     }
 

@@ -29,7 +29,7 @@ package struct NewContent {
         "--preserve \(rule.table)" + (rule.conditions.first.flatMap { $0 }.map { ":\($0)" } ?? "")
     }
 
-    private func refusal(_ file: ReplacedFile, _ why: String, _ now: String, _ cause: (any Error)? = nil) -> MoultError
+    private func refusal(_ file: ReplacedFile, _ why: String, _ now: Advice, _ cause: (any Error)? = nil) -> MoultError
     {
         MoultError(
             .notReplaceable, .refused, what: "\(file.name) was not replaced", why: why, now: now, cause: cause)
@@ -46,7 +46,7 @@ package struct NewContent {
         throw old.refusal("\(file) is the same file", "Specify the new database file.")
     }
 
-    private static let advice =
+    private static let advice: Advice =
         "Correct the option, or leave it out: a complete copy of the old content is kept in any case."
 
     /// Throws if an option names a table or column that the old content does not have, because the user expects it to select rows.
@@ -98,10 +98,11 @@ package struct NewContent {
         } catch let error as MoultError
             where error.code == .databaseCorrupt || error.code == .validation || error.code == .hotJournal
         {
-            let isTime = error.now?.contains("--check-timeout") ?? false
             throw refusal(
                 old, [error.what, error.why].compactMap(\.self).joined(separator: ": "),
-                isTime ? error.now ?? "" : "Specify a sound SQLite database as the new file.", error)
+                error.now == Validation.moreTime
+                    ? Validation.moreTime : "Specify a sound SQLite database as the new file.",
+                error)
         }
         try requireNoRejects(staged, old)
         try requirePreservable(staged, old)
@@ -145,7 +146,8 @@ package struct NewContent {
                 old, "\(file) cannot be checked: the process that checks it sent an incomplete result", "Try again.")
         }
         for (check, answer) in zip(checks, report.answers) {
-            let (sql, advice) = (shortened(check.sql), "Correct \(file), or the options of this command.")
+            let sql = shortened(check.sql)
+            let advice: Advice = "Correct \(file), or the options of this command."
             switch answer {
             case .none(let why): throw refusal(old, "--check cannot run: \(sql): \(why)", advice)
             case .text(let text) where !check.expect.isMet(by: text):
@@ -172,7 +174,8 @@ package struct NewContent {
     /// Throws if the rows of an option can never be carried over into the new content.
     private func requirePreservable(_ staged: String, _ old: ReplacedFile) throws {
         guard !preserve.isEmpty else { return }
-        let advice = "Leave out --preserve for that table: a complete copy of the old content is kept in any case."
+        let advice: Advice =
+            "Leave out --preserve for that table: a complete copy of the old content is kept in any case."
         let guarded = try Connection.openGuarded(path: staged, access: .readOnly, deadline: 3600)
         for rule in rules {
             guard let fault = try SelectionCheck(guarded).faults(in: rule).first else { continue }

@@ -49,7 +49,7 @@ package struct ReplacedFile {
 
     // MARK: refusals
 
-    package func refusal(_ why: String, _ now: String, cause: (any Error)? = nil) -> MoultError {
+    package func refusal(_ why: String, _ now: Advice, cause: (any Error)? = nil) -> MoultError {
         MoultError(
             .notReplaceable, .refused, what: "\(name) cannot be replaced", why: why, now: now, cause: cause)
     }
@@ -64,13 +64,13 @@ package struct ReplacedFile {
             guard let owner = try StoreLayout.owner(of: file) else { continue }
             throw refusal(
                 "it belongs to the store \(owner.store), and only releases of the store may replace it",
-                "Install a release with: \(shellLine(["moult", "apply", "RELEASE", "--store", owner.store]))")
+                "Install a release with: \(moult: "apply", "RELEASE", "--store", owner.store)")
         }
         if let target {
             let file = try Files.resolved(path)
             throw refusal(
                 "it is a symbolic link to \(target)",
-                "Specify the file itself: \(shellLine(["moult", "replace"] + (newName.map { [file, $0] } ?? ["--undo", file])))"
+                "Specify the file itself: \(moult: ["replace"] + (newName.map { [file, $0] } ?? ["--undo", file]))"
             )
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
@@ -95,14 +95,16 @@ package struct ReplacedFile {
     private func missing() throws -> MoultError {
         // SQLite would use a sidecar that is still there with the copied file.
         let left = try Sidecars.of(path).paths
-        let aside = left.isEmpty ? "" : Files.commandToMoveAway(name) + " && "
+        let aside = left.isEmpty ? [] : Files.movesAway(name)
         let rest = left.isEmpty ? "" : ", and only \(left.joined(separator: " and ")) is left"
         if let copy = try sets.undoable().last?.file ?? sets.all().last?.file {
-            return refusal("no such file\(rest)", "To restore its last copy: \(aside)\(shellLine(["cp", copy, name]))")
+            return refusal(
+                "no such file\(rest)", "To restore its last copy: \(Advice.Command(aside + [["cp", copy, name]]))")
         }
         guard let newName else { return refusal("no such file", "Specify the file that was replaced.") }
         return refusal(
-            "no such file\(rest)", "To copy a database to this path: \(aside)\(shellLine(["cp", newName, name]))")
+            "no such file\(rest)", "To copy a database to this path: \(Advice.Command(aside + [["cp", newName, name]]))"
+        )
     }
 
     /// Throws if the content is not one that SQLite can open: then it can only be set aside, and not kept as a database.
@@ -111,7 +113,7 @@ package struct ReplacedFile {
         return refusal(
             "SQLite cannot open it: \(why)",
             "If it is damaged, restore a backup. If it is not a database, or encrypted, replace it by hand: "
-                + (Files.commandToMoveAway(name)), cause: error)
+                + "\(Files.commandToMoveAway(name))", cause: error)
     }
 
     /// Throws if another user owns the directory of the old contents or can write to it. In a directory that any user can write to,
@@ -124,7 +126,7 @@ package struct ReplacedFile {
         throw MoultError(
             .notReplaceable, .refused, what: "\(name) cannot be replaced: \(fault.path) \(fault.why)",
             why: "a user who can write there can change the content that --undo restores",
-            now: fault.remedy.map { "To fix this: \(shellLine($0))" }
+            now: fault.remedy.map { "To fix this: \(run: $0)" }
                 ?? "As user \(Files.userName(fault.owner ?? 0)) or as root: \(move)")
     }
 
@@ -163,7 +165,9 @@ package struct ReplacedFile {
         throw MoultError(
             .locked, .busy, what: "\(name) is being replaced",
             why: "the lock on \(sets.directory) is held by \(holders.isEmpty ? "another process" : holders)",
-            now: "Try again later, or wait for the other process: --wait SECONDS")
+            now:
+                "Try again later, or \(commandLine: "wait for the other process: --wait SECONDS", app: "wait longer: waiting:")"
+        )
     }
 
     /// Returns the names of replaced files in the same directory.

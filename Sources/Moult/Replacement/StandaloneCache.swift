@@ -163,10 +163,10 @@ package struct StandaloneCache {
             throw MoultError(
                 .notACache, .refused, what: "\(name) belongs to the store \(owner.store)",
                 why: "only releases of the store may replace it",
-                now: "Repair it with: \(shellLine(owner.repair + ["--store", owner.store]))")
+                now: "Repair it with: \(run: owner.repair + ["--store", owner.store])")
         }
         guard let facts = try Files.facts(path) else { return }
-        func refusal(_ why: String, _ now: String) -> MoultError {
+        func refusal(_ why: String, _ now: Advice) -> MoultError {
             MoultError(.notACache, .refused, what: "\(name) cannot be used as a cache", why: why, now: now)
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", Files.moveAway(name)) }
@@ -316,7 +316,7 @@ package struct StandaloneCache {
             throw MoultError(
                 .locked, .refused, what: "the cache \(path) cannot be created",
                 why: "its lock \(lockFile) is a symbolic link of user \(Files.userName(facts.owner))",
-                now: "Find out who created it, then remove it: \(shellLine(["rm", lockFile]))")
+                now: "Find out who created it, then remove it: \(run: ["rm", lockFile])")
         }
         var backoff = Backoff(.seconds(Self.patience), longest: 10)
         repeat {
@@ -333,7 +333,7 @@ package struct StandaloneCache {
             .locked, .busy, what: "the cache \(path) is being created",
             why: "the lock on \(lockFile)\(try Self.owner(of: lockFile)) is held by "
                 + (holders.isEmpty ? "another process" : holders),
-            now: "Try again later. If no moult command is running, remove the lock: \(shellLine(["rm", lockFile]))")
+            now: "Try again later. If no moult command is running, remove the lock: \(run: ["rm", lockFile])")
     }
 
     private static func owner(of file: String) throws -> String {

@@ -52,6 +52,6 @@ package enum Misbehaviour: Equatable, Sendable {
         MoultError(
             .step, what: "the step \(step) failed during \(message)",
             why: said.isEmpty ? text : "\(text); on standard error: \(said)",
-            now: "Report this to the author of the step. To test the step: moult steps test EXECUTABLE")
+            now: "Report this to the author of the step. To test the step: \(moult: "steps", "test", "EXECUTABLE")")
     }
 }

@@ -43,7 +43,7 @@ package struct PathLimit {
                 .store, .refused, what: "release \(release.version) cannot be installed in \(layout.root)",
                 why:
                     "the path \(path) has \(path.utf8.count) bytes, but SQLite cannot open a file whose path has more than \(Self.longest)",
-                now: "Create a store with a shorter path: moult init DIR --product \(release.product)")
+                now: "Create a store with a shorter path: \(moult: "init", "DIR", "--product", "\(release.product)")")
         }
     }
 

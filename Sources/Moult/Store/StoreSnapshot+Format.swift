@@ -8,17 +8,14 @@ extension StoreSnapshot {
         guard try isOfEarlierBuild() else { return }
         let new = try Files.firstFree("\(layout.root).new")
         let copies = try (installed?.manifest.databases ?? []).filter(\.holdsAppData).map { database in
-            shellLine(["sqlite3", try place(of: database), ".backup '\(new)/\(database.path)'"])
+            ["sqlite3", try place(of: database), ".backup '\(new)/\(database.path)'"]
         }
-        let commands =
-            [shellLine(["mkdir", new])] + copies + [
-                shellLine(["moult", "apply", "--create", "--store", new]) + " RELEASE"
-            ]
+        let commands = [["mkdir", new]] + copies + [["moult", "apply", "--create", "--store", new, "RELEASE"]]
         throw MoultError(
             .settings, .refused, what: "\(layout.root) is the store of an earlier build of moult",
             why: "its records have another format",
             now: "Nothing was changed. Start a new store beside it, with a copy of each database that apps write to: "
-                + commands.joined(separator: " && "))
+                + "\(Advice.Command(commands))")
     }
 
     private func isOfEarlierBuild() throws -> Bool {

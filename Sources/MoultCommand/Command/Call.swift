@@ -80,7 +80,7 @@ package struct Call: Sendable {
     /// Returns the error with commands that can be pasted, for a verb that prints the error as part of its result.
     func pasted(_ error: MoultError) -> MoultError {
         error.repeating(line, commands: Command.all)
-            .naming(store: storeWords, in: Set(Command.all.filter(\.usesStore).map(\.name)))
+            .naming(store: storeWords, in: Command.all.takingStore)
     }
 
     /// Returns a new progress bar for one operation; it shows nothing where output is not a terminal.

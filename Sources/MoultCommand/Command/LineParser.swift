@@ -97,7 +97,7 @@ package struct LineParser {
         guard let text = inline ?? nextValue(for: value), !text.isEmpty else { throw errors.missingValue(option) }
         if let misfit = errors.misfit(text, for: value, of: "--\(option.name)") { throw misfit }
         if line.has(option), !option.repeats { throw errors.repeated(option) }
-        line.options[option.name, default: []].append(text)
+        line.options[option.name, default: []].append(Self.path(text, value))
     }
 
     /// Returns the next word, unless it is an option: in `--store --json` the directory is missing.
@@ -117,13 +117,22 @@ package struct LineParser {
             if taken == 0, argument.isRequired { throw errors.missing(argument) }
             for word in rest.prefix(taken) {
                 if let misfit = errors.misfit(word, for: argument.value, of: argument.name) { throw misfit }
-                line.arguments[argument.name, default: []].append(word)
+                line.arguments[argument.name, default: []].append(Self.path(word, argument.value))
             }
             rest = rest.dropFirst(taken)
         }
         if let word = rest.first {
             let isStore = line.command?.usesStore == true && StoreLocation.isStore(word)
             throw errors.tooMany(word, arguments: arguments, store: isStore ? word : nil)
+        }
+    }
+
+    /// Returns a path that begins with a dash as `./-a`: in a command that is advised, or passed to another program, it would be an
+    /// option.
+    private static func path(_ text: String, _ type: ArgumentType) -> String {
+        switch type.kind {
+        case .file, .directory, .source: text.hasPrefix("-") && text != "-" ? "./\(text)" : text
+        case .text, .choice, .offer, .number, .ofStore: text
         }
     }
 
@@ -151,5 +160,5 @@ package struct ParsedLine: Sendable {
     }
 
     /// The words `--store DIR` if the option was given; otherwise empty.
-    package var storeWords: [String] { options[Option.store.name]?.last.map { ["--store", pastedPath($0)] } ?? [] }
+    package var storeWords: [String] { options[Option.store.name]?.last.map { ["--store", $0] } ?? [] }
 }

@@ -36,6 +36,9 @@ package struct Option: Sendable {
 }
 
 extension Option {
+    /// The words of this option with a value, which may begin with a dash.
+    func words(_ value: String) -> [String] { value.hasPrefix("-") ? ["--\(name)=\(value)"] : ["--\(name)", value] }
+
     package static let help = Option("help", letter: "h", "Show this help")
     package static let version = Option("version", "Show the version of moult")
     package static let json = Option(

@@ -41,8 +41,8 @@ package struct Runner {
             output = Output(
                 console: console, format: line.has(.json) ? .json : .text, isQuiet: line.has(.quiet),
                 isVerbose: line.has(.verbose))
-            output.completing = { [words = line.storeWords, verbsOfStores] in
-                AdvisedCommands.naming(store: words, in: verbsOfStores, $0)
+            output.completing = { [words = line.storeWords, verbs = commands.takingStore] in
+                $0.naming(store: words, in: verbs)
             }
             if endsStuckSQL { StuckSQL.watch(reportingTo: output) }
             status = try perform(line, output: output)
@@ -52,17 +52,12 @@ package struct Runner {
             console.endProgress()
             output.report(
                 (error as? MoultError)?.repeating(line, commands: commands)
-                    .naming(store: line.storeWords, in: verbsOfStores)
+                    .naming(store: line.storeWords, in: commands.takingStore)
                     .namingVariable(isUsed: line.storeWords.isEmpty && environment["MOULT_STORE"] != nil) ?? error)
             status = ErrorReport(error).status
         }
         if let failure = console.finish() { status = report(failure, after: status, of: command) }
         return status
-    }
-
-    /// The verbs that take `--store`. `moult init` has the store as an argument instead.
-    private var verbsOfStores: Set<String> {
-        Set(commands.filter { $0.usesStore && $0.name != "init" }.map(\.name))
     }
 
     /// Reports that results could not be written, and returns the exit status. That is a failure, unless the command may have

@@ -25,7 +25,7 @@ package enum StoreLocation {
             .noStore, what: "no store is specified, and this directory is not a store",
             why: "neither \(directory)/moult.json nor \(directory)/store/moult.json exists",
             now:
-                "Specify one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE"
+                "Specify one with --store DIR or MOULT_STORE. To create one with a release: \(moult: "apply", "--create", "RELEASE")"
         )
     }
 

@@ -16,7 +16,7 @@ package struct UsageErrors {
 
     package func error(_ what: String, why: String? = nil) -> MoultError {
         MoultError(
-            .usage, .usage, what: what, why: why, now: verb.map { "moult \($0) --help" } ?? "moult help")
+            .usage, .usage, what: what, why: why, now: verb.map { "\(moult: $0, "--help")" } ?? "\(moult: "help")")
     }
 
     private func suggestion(_ word: String, among candidates: [String]) -> String? {

@@ -50,7 +50,7 @@ package struct ErrorReport {
             "exit": .integer(Int64(error.outcome.rawValue)),
             "what": .string(error.what),
             "why": .optional(error.why),
-            "now": .optional(error.now),
+            "now": .optional(error.now?.description),
         ])
     }
 
@@ -60,16 +60,20 @@ package struct ErrorReport {
 
     /// Returns the advice in its printed form: a command is shown as something to run, a sentence unchanged. On a terminal, a
     /// command that ends a sentence also ends the line, without a full stop, so that it can be copied.
-    private static func advice(_ now: String, for terminal: Terminal) -> [StyledText] {
-        if now.hasPrefix("moult ") { return ["Try: \(now, .heading)"] }
+    private static func advice(_ now: Advice, for terminal: Terminal) -> [StyledText] {
+        if case .command? = now.parts.first, now.parts.count == 1 { return ["Try: \(now, .heading)"] }
         guard terminal.width != nil else { return [StyledText(now)] }
-        var (lines, rest) = ([StyledText](), now.startIndex)
-        for command in AdvisedCommands.ranges(in: now) {
-            let after = now[command.upperBound...]
-            guard after == "." || after.hasPrefix(". ") else { continue }
-            lines.append(StyledText(String(now[rest..<command.upperBound])))
-            rest = now.index(command.upperBound, offsetBy: after.count == 1 ? 1 : 2)
+        var lines: [StyledText] = [StyledText()]
+        var wasCommand = false
+        for piece in now.pieces {
+            var text = piece.text
+            if wasCommand, text == "." || text.hasPrefix(". ") {
+                text.removeFirst(min(2, text.count))
+                lines.append(StyledText())
+            }
+            lines[lines.count - 1] += StyledText(parts: [.init(text: text, style: nil, isCommand: piece.isCommand)])
+            wasCommand = piece.isCommand
         }
-        return rest < now.endIndex ? lines + [StyledText(String(now[rest...]))] : lines
+        return lines.filter { !$0.plain.isEmpty }
     }
 }

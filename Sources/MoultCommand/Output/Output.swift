@@ -15,7 +15,7 @@ package struct Output: Sendable {
     package let isQuiet: Bool
     package let isVerbose: Bool
     /// Adds the store to the commands in a warning.
-    package var completing: @Sendable (String) -> String = { $0 }
+    package var completing: @Sendable (Advice) -> Advice = { $0 }
 
     package init(console: Console, format: Format = .text, isQuiet: Bool = false, isVerbose: Bool = false) {
         self.console = console
@@ -125,20 +125,20 @@ package struct Output: Sendable {
     }
 
     /// Prints a problem that does not stop the verb.
-    package func warn(_ text: StyledText) {
-        let text = completing(text.plain)
+    package func warn(_ text: Advice) {
+        let text = completing(text)
         switch format {
         case .text:
             diagnose("moult: \("warning:", .warning) \(text)")
         case .json:
-            let event: JSON = ["event": "warning", "message": .string(text)]
+            let event: JSON = ["event": "warning", "message": .string(text.description)]
             console.write(Self.numbered(event).line + "\n")
             console.flush()
         }
     }
 
     /// Prints a warning that is not about the result on standard error, in every format.
-    package func remark(_ text: String) { diagnose("moult: \("warning:", .warning) \(completing(text))") }
+    package func remark(_ text: Advice) { diagnose("moult: \("warning:", .warning) \(completing(text))") }
 
     private func diagnose(_ text: StyledText) {
         var page = Page(for: console.errNow)

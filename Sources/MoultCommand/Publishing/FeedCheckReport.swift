@@ -63,7 +63,7 @@ private struct FeedCheckReport: Report {
         guard !checked.leftovers.isEmpty else { return }
         for name in checked.leftovers { page.line("\("?", .warning) \(name): left over") }
         page.line(
-            "remove leftovers with: \(shellLine(["moult", "publish", directory, "--check", "--tidy"]), .heading)")
+            "remove leftovers with: \(run: ["moult", "publish", directory, "--check", "--tidy"], .heading)")
     }
 
     var json: JSON {
@@ -73,7 +73,9 @@ private struct FeedCheckReport: Report {
             "sound": .bool(checked.faults.isEmpty), "keys": .array(keys.map { .string($0.description) }),
             "faults": .array(
                 checked.faults.map {
-                    .compact(["file": .optional($0.file), "why": .string($0.why), "now": .optional($0.now)])
+                    .compact([
+                        "file": .optional($0.file), "why": .string($0.why), "now": .optional($0.now?.description),
+                    ])
                 }),
             "leftovers": .array(checked.leftovers.map { .string($0) }),
             "removed": .array(checked.removed.map { .string($0) }),

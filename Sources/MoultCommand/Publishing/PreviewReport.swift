@@ -59,7 +59,8 @@ extension PublishPreview {
             "patchesAdded": .array(patchesAdded.map { .string($0) }),
             "patchesRemoved": .array(patchesRemoved.map { .string($0) }),
             "signedAgain": .array(signedAgain.map { .string($0.description) }),
-            "takenIn": .array(takenIn.map { .string($0) }), "warnings": .array(warnings.map { .string($0) }),
+            "takenIn": .array(takenIn.map { .string($0) }),
+            "warnings": .array(warnings.map { .string($0.description) }),
         ])
     }
 }

@@ -34,12 +34,12 @@ extension PublishVerb {
     }
 
     /// Returns the same command line with other arguments.
-    private static func line(_ arguments: [String], _ call: Call) -> String {
+    private static func line(_ arguments: [String], _ call: Call) -> Advice.Command {
         let options = call.command.ownOptions.flatMap { option in
             guard call.has(option) else { return [String]() }
             return option.value == nil
-                ? ["--\(option.name)"] : call.values(option).flatMap { ["--\(option.name)", $0] }
+                ? ["--\(option.name)"] : call.values(option).flatMap(option.words)
         }
-        return shellLine(["moult", "publish"] + arguments.map(pastedPath) + options)
+        return Advice.Command(["moult", "publish"] + arguments + options)
     }
 }

@@ -34,7 +34,7 @@ extension Call {
         guard let lease = try Lease.take(layout) else {
             throw MoultError(
                 .store, what: "nothing is installed in \(layout.root)", why: "no release has been installed yet",
-                now: "Install one: moult apply RELEASE")
+                now: "Install one: \(moult: "apply", "RELEASE")")
         }
         let store = StoreSnapshot(layout)
         let generation = try store.generation(lease.generation)

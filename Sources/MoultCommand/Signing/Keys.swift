@@ -13,7 +13,7 @@ enum Keys {
             throw MoultError(
                 .minisignForm, what: "no secret key at \(path)", why: "no such file",
                 now: "Specify the file of the secret key.\(similarKey(path)) To create a new key pair: "
-                    + shellLine(["moult", "keygen", stem(of: path)]))
+                    + "\(moult: "keygen", stem(of: path))")
         }
         // Any other file is read as a secret key below, which reports its fault.
         if (try? PublicKey(file: bytes, named: path)) != nil {
@@ -51,11 +51,11 @@ enum Keys {
 
     /// Returns the command that denies other users access to a secret key; nil if they cannot read or change it. A group may
     /// have read access on purpose. The command also removes the rights that an access control list gives to other users.
-    fileprivate static func protection(of path: String) throws -> String? {
+    fileprivate static func protection(of path: String) throws -> Advice.Command? {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
             try facts.mode & 0o027 != 0 || Files.hasAccessList(path)
         else { return nil }
-        return shellLine(["chmod", "600", path])
+        return Advice.Command(["chmod", "600", path])
     }
 
     /// Returns a public key, given as a file path or as the key line itself.

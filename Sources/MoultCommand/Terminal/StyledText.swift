@@ -1,16 +1,23 @@
-internal import MoultBasics
+package import MoultBasics
 
 /// Text whose parts may be styled, created by interpolation: `"\(name, .heading) is installed"`.
 package struct StyledText: Sendable, Equatable {
     package struct Part: Sendable, Equatable {
         var text: String
         var style: Style?
+        /// Whether this is a command, which is neither broken nor respelt.
+        var isCommand = false
     }
 
     private(set) var parts: [Part] = []
 
     package init() {}
+    init(parts: [Part]) { self.parts = parts }
     package init(_ text: String, _ style: Style? = nil) { parts = text.isEmpty ? [] : [Part(text: text, style: style)] }
+
+    package init(_ advice: Advice, _ style: Style? = nil) {
+        parts = advice.pieces.map { Part(text: $0.text, style: style, isCommand: $0.isCommand) }
+    }
 
     package static func + (a: Self, b: Self) -> Self {
         var sum = a
@@ -19,7 +26,9 @@ package struct StyledText: Sendable, Equatable {
     }
     package static func += (a: inout Self, b: Self) {
         for part in b.parts {
-            if let last = a.parts.indices.last, a.parts[last].style == part.style {
+            if let last = a.parts.indices.last, a.parts[last].style == part.style,
+                a.parts[last].isCommand == part.isCommand
+            {
                 a.parts[last].text += part.text
             } else {
                 a.parts.append(part)
@@ -35,10 +44,8 @@ package struct StyledText: Sendable, Equatable {
     func spelt(for terminal: Terminal) -> StyledText {
         if terminal.hasUnicode { return self }
         var text = self
-        for index in parts.indices {
-            text.parts[index].text = AdvisedCommands.replacingProse(in: text.parts[index].text) {
-                $0.replacing(scalar: "…", with: "...")
-            }
+        for index in parts.indices where !parts[index].isCommand {
+            text.parts[index].text = text.parts[index].text.replacing(scalar: "…", with: "...")
         }
         return text
     }
@@ -69,6 +76,12 @@ extension StyledText: ExpressibleByStringInterpolation {
             text += StyledText(value.description, style)
         }
         package mutating func appendInterpolation(_ value: StyledText) { text += value }
+        package mutating func appendInterpolation(_ advice: Advice, _ style: Style? = nil) {
+            text += StyledText(advice, style)
+        }
+        package mutating func appendInterpolation(run words: [String], _ style: Style? = nil) {
+            text += StyledText("\(run: words)" as Advice, style)
+        }
     }
 }
 

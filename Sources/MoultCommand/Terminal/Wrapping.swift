@@ -29,15 +29,12 @@ extension StyledText {
 
     /// The words between spaces; a word may have several styles.
     private var words: [StyledText] {
-        let text = plain
-        let commands = AdvisedCommands.ranges(in: text)
-        var place = text.startIndex
         var words: [StyledText] = []
         var word = StyledText()
         for part in parts {
             var piece = String.UnicodeScalarView()
             for scalar in part.text.unicodeScalars {
-                if scalar == " ", !commands.contains(where: { $0.contains(place) }) {
+                if scalar == " ", !part.isCommand {
                     word += StyledText(String(piece), part.style)
                     piece = .init()
                     if !word.parts.isEmpty { words.append(word) }
@@ -45,9 +42,10 @@ extension StyledText {
                 } else {
                     piece.append(scalar)
                 }
-                place = text.unicodeScalars.index(after: place)
             }
-            word += StyledText(String(piece), part.style)
+            var rest = part
+            rest.text = String(piece)
+            if !rest.text.isEmpty { word += StyledText(parts: [rest]) }
         }
         return word.parts.isEmpty ? words : words + [word]
     }

@@ -8,13 +8,13 @@ extension Page {
         let shown = shown ?? holds.all
         for hold in shown { wrapped(StyledText(hold.sentence, .warning)) }
         if holds.fault != nil {
-            line("rebuild the record with: \(shellLine(["moult", "recover"] + storeWords), .heading)")
+            line("rebuild the record with: \(run: ["moult", "recover"] + storeWords, .heading)")
         } else if shown.count > 1 {
             let unhold = ["moult", "unhold"]
-            line("remove one with: \(shellLine(unhold + ["VERSION"] + storeWords), .heading)")
-            line("remove all with: \(shellLine(unhold + ["--all"] + storeWords), .heading)")
+            line("remove one with: \(run: unhold + ["VERSION"] + storeWords, .heading)")
+            line("remove all with: \(run: unhold + ["--all"] + storeWords, .heading)")
         } else if let hold = shown.first {
-            line("remove the hold with: \(shellLine(["moult", "unhold", hold.release] + storeWords), .heading)")
+            line("remove the hold with: \(run: ["moult", "unhold", hold.release] + storeWords, .heading)")
         }
     }
 

@@ -55,12 +55,13 @@ struct PlanReport: Report {
         page.wrapped("disk: needs \(ByteCount(plan.needs)), " + space + counts)
         if !examiner.isFullyConfined { page.wrapped("guard: \(examiner.guardDescription)") }
         if !untried.isEmpty {
-            let deep = shellLine(["moult", "plan", "--deep"] + command.dropFirst(2))
-            let now = plan.manifestPath == nil || command.contains("--plan") ? "" : "; to try it now: \(deep)"
+            let deep = ["moult", "plan", "--deep"] + command.dropFirst(2)
+            let now: StyledText =
+                plan.manifestPath == nil || command.contains("--plan") ? "" : "; to try it now: \(run: deep)"
             page.wrapped("known at apply: what happens to the rows of \(untried.joined(separator: ", "))\(now)")
         }
         page.holds(holds, storeWords: storeWords)
-        page.line("apply with: \(shellLine(command), .heading)")
+        page.line("apply with: \(run: command, .heading)")
     }
 
     /// The databases whose rows only `apply` or a deep plan tries.

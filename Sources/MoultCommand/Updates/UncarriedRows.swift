@@ -5,7 +5,7 @@ internal import MoultBasics
 extension Output {
     /// Warns of the sets with such rows; the output adds the store to the command.
     func warnOfRows(in sets: [QuarantineShelf.Set]) {
-        for set in sets where set.hasUncarriedRows { warn(StyledText(set.keptText([]))) }
+        for set in sets where set.hasUncarriedRows { warn(set.keptText([])) }
     }
 }
 

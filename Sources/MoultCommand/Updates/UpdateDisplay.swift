@@ -75,7 +75,7 @@ final class UpdateDisplay: Sendable {
             bar.end()
             output.event("consumer", ["consumer": .string(name), "call": .string(call.rawValue)])
             output.lines { $0.wrapped("\($0.terminal.symbols.tick, .good) \(call.rawValue)  \(name)") }
-        case .warning(let text): output.warn(StyledText(text))
+        case .warning(let text): output.warn(text)
         }
     }
 
@@ -111,9 +111,9 @@ final class UpdateDisplay: Sendable {
     }
 
     private func warn(of result: Orchestrator.Result) {
-        for laggard in result.laggards { output.warn(StyledText(laggard.text)) }
-        for reader in result.outdated { output.warn(StyledText(reader.text)) }
-        for cache in result.pending { output.warn(StyledText(cache.text)) }
+        for laggard in result.laggards { output.warn(Advice(laggard.text)) }
+        for reader in result.outdated { output.warn(Advice(reader.text)) }
+        for cache in result.pending { output.warn(cache.text) }
         output.warnOfRows(in: result.kept)
     }
 
@@ -154,7 +154,7 @@ final class UpdateDisplay: Sendable {
             if let hold = plan.hold {
                 page.wrapped(StyledText(hold.sentence, .warning))
                 page.line(
-                    "remove the hold with: \(shellLine(["moult", "unhold", hold.release] + storeWords), .heading)")
+                    "remove the hold with: \(run: ["moult", "unhold", hold.release] + storeWords, .heading)")
             }
             if output.isVerbose { page.collected(result.collected) }
         }

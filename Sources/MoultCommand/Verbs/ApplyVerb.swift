@@ -60,8 +60,8 @@ enum ApplyVerb {
                 why: "a store follows the feed that it is created from: "
                     + shellLine(
                         ["moult", "apply", "--create"] + call.storeWords
-                            + call.values(InitVerb.key).flatMap { ["--\(InitVerb.key.name)", pastedPath($0)] }
-                            + [pastedPath("\(Address(feed))")]))
+                            + call.values(InitVerb.key).flatMap(InitVerb.key.words)
+                            + ["\(Address(feed))"]))
         }
         if call.has(create), call.value(release) == nil {
             throw call.wrongUsage(
@@ -103,7 +103,7 @@ enum ApplyVerb {
         if error.code == .unsigned,
             let secret = call.values(InitVerb.key).lazy.compactMap(Keys.secretFile(nextTo:)).first
         {
-            error.now = error.now?.replacing("--key FILE", with: shellLine(["--key", secret]))
+            error.now = error.now?.replacing(placeholder: "FILE", with: secret)
         }
         return error
     }
@@ -145,7 +145,7 @@ enum ApplyVerb {
                 .distrusted, .refused, what: "\(address) cannot be verified",
                 why: "a new store trusts no key unless you specify one",
                 now:
-                    "Specify the publisher's public key: moult apply --key KEY. To install without a key this time, add --allow-unsigned."
+                    "Specify the publisher's public key: \(moult: "apply", "--key", "KEY"). To install without a key this time, add --allow-unsigned."
             )
         }
         if case .feed(let feed) = source { settings.feed = FeedSettings(url: feed.address) }
@@ -189,7 +189,7 @@ enum ApplyVerb {
         guard try Custody.check(plan: file), let plan = try Plan.saved(in: file) else {
             throw MoultError(
                 .stale, what: "no plan at \(file)", why: "no such file",
-                now: "Create one with: moult plan --output FILE RELEASE")
+                now: "Create one with: \(moult: "plan", "--output", "FILE", "RELEASE")")
         }
         Interruption.watch()
         let display = UpdateDisplay(call, store: nil, asksForConfirmation: try call.asksForConfirmation())

@@ -78,13 +78,13 @@ struct FeedReport: Report {
             page.wrapped(StyledText("`moult apply` would refuse this release: \(obstacle.what)\(why)", .warning))
             if let now = obstacle.now { page.wrapped(StyledText(now), indent: 2) }
         } else if status.newest != nil {
-            page.line("install it with: \(shellLine(install), .heading)")
+            page.line("install it with: \(run: install, .heading)")
         }
-        if status.provenance == .unchecked { page.wrapped(StyledText(FeedReport.keyHint, .dim)) }
+        if status.provenance == .unchecked { page.wrapped("\(FeedReport.keyHint, .dim)") }
     }
 
-    static let keyHint =
-        "to check signatures, put the publisher's public key into \"keys\" of moult.json: moult help settings"
+    static let keyHint: Advice =
+        "to check signatures, put the publisher's public key into \"keys\" of moult.json: \(moult: "help", "settings")"
 
     var json: JSON {
         .compact([

@@ -142,7 +142,7 @@ enum DeltaVerb {
             throw MoultError(
                 .packing, what: "no patch from \(before.path) to \(after.path) is possible",
                 why: "no database that is in both has changed",
-                now: "To see all differences: \(shellLine(["moult", "diff", before.path, after.path]))")
+                now: "To see all differences: \(moult: "diff", before.path, after.path)")
         }
         throw call.wrongUsage(
             "--database is missing",
@@ -176,7 +176,7 @@ enum DeltaVerb {
         throw MoultError(
             .packing, .refused, what: "cannot make a patch from \(path)", why: "part of its content is in \(wal.path)",
             now:
-                "Close the programs that use it, or run: \(shellLine(["sqlite3", path, "PRAGMA wal_checkpoint(TRUNCATE)"]))"
+                "Close the programs that use it, or run: \(run: ["sqlite3", path, "PRAGMA wal_checkpoint(TRUNCATE)"])"
         )
     }
 }

@@ -44,8 +44,8 @@ enum ExportVerb {
         ]
         call.output.print(json: json) { page in
             for file in files { page.line("\("+", .added) \(target)/\(file)") }
-            let apply = shellLine(["moult", "apply", "--feed", "\(target)/feed.json"])
-            page.line("install it from there with: \(apply, .heading)")
+            let apply = ["moult", "apply", "--feed", "\(target)/feed.json"]
+            page.line("install it from there with: \(run: apply, .heading)")
         }
         return .done
     }

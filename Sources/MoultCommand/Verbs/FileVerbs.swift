@@ -25,7 +25,7 @@ extension Call {
     func replacement(of file: ReplacedFile, isDry: Bool = false, wait: Int? = nil) -> FileReplacement {
         let output = output
         let watcher = Watcher(
-            tell: { if case .warning(let text) = $0 { output.warn(StyledText(text)) } },
+            tell: { if case .warning(let text) = $0 { output.warn(text) } },
             shouldStop: { Interruption.isRequested })
         return FileReplacement(file, wait: wait ?? self.wait, isDry: isDry, watcher)
     }
@@ -122,7 +122,7 @@ private struct FileStatus: Report {
         page.wrapped("\(kept.file.name): \(check.words, check.isSound ? nil : .bad)")
         if check.fault != nil {
             let words = ["moult", "reset", "--set-user-data-aside", kept.file.name]
-            page.line("set it aside, and restore the content from before the last replacement: \(shellLine(words))")
+            page.line("set it aside, and restore the content from before the last replacement: \(run: words)")
         }
         kept.write(to: &page)
     }
@@ -141,7 +141,7 @@ extension QuarantineVerb {
                 throw MoultError(
                     .quarantine, .refused, what: "no old content of \(file.name) is named \"\(name)\"",
                     why: "kept are \(sets.map(\.id).joined(separator: ", "))",
-                    now: "To list them: \(shellLine(["moult", "quarantine", file.name]))")
+                    now: "To list them: \(moult: "quarantine", file.name)")
             }
             return set
         }
@@ -209,7 +209,7 @@ extension ResetVerb {
             let words = ["moult", "reset", "--\(userData.name)", file.name]
             throw MoultError(
                 .notReplaceable, .refused, what: "\(file.name) was not reset", why: "it may have data of users",
-                now: "To keep it aside, and restore the content from before the last replacement: \(shellLine(words))")
+                now: "To keep it aside, and restore the content from before the last replacement: \(run: words)")
         }
         Interruption.watch()
         let result = try call.replacement(of: file, isDry: call.has(dryRun))

@@ -122,8 +122,8 @@ private struct InitReport: Report {
         if let feed = settings.feed { page.wrapped("the store follows \(feed.url)") }
         let words =
             ["moult", "apply"] + (settings.feed == nil ? ["RELEASE"] : [])
-            + (isFoundByDefault ? [] : ["--store", pastedPath(store)])
-        page.line("install a release with: \(shellLine(words), .heading)")
+            + (isFoundByDefault ? [] : ["--store", store])
+        page.line("install a release with: \(run: words, .heading)")
     }
 
     var json: JSON {

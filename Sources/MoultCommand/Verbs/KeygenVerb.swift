@@ -70,7 +70,7 @@ enum KeygenVerb {
                 page.line("\("+", .added) \(secret)  secret: signs key lists; keep it offline")
                 page.line("\("+", .added) \(open)  public: root key \(id)")
                 let words = ["moult", "trust", "keys", "--product", "NAME", "--root", open, "--release", "RELEASE.pub"]
-                return page.line("create the first key list with: \(shellLine(words + ["--key", secret]), .heading)")
+                return page.line("create the first key list with: \(run: words + ["--key", secret], .heading)")
             }
             page.line("\("+", .added) \(secret)  secret: signs releases")
             page.line("\("+", .added) \(open)  public: key \(id)")

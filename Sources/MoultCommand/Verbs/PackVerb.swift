@@ -162,7 +162,7 @@ extension Call {
             if let why = try ReleaseDraft.misfit(file) {
                 throw MoultError(
                     .packing, what: "cannot pack \(file)", why: why,
-                    now: "Specify a database file, or the draft of a release: moult help draft")
+                    now: "Specify a database file, or the draft of a release: \(moult: "help", "draft")")
             }
         }
         let isDatabase = try files.map(ReleaseDraft.isDatabase)
@@ -203,28 +203,28 @@ extension Call {
     }
 
     /// Returns the advice for a draft that lacks a line and was not saved.
-    private func savingDraft(_ database: String, _ line: String) -> String {
+    private func savingDraft(_ database: String, _ line: String) -> Advice {
         let options = command.ownOptions.flatMap { option in
             guard has(option) else { return [String]() }
             return option.value == nil
-                ? ["--\(option.name)"] : values(option).flatMap { ["--\(option.name)", pastedPath($0)] }
+                ? ["--\(option.name)"] : values(option).flatMap(option.words)
         }
         let words =
-            ["moult", "pack"] + values(PackVerb.draft).map(pastedPath) + options
+            ["moult", "pack"] + values(PackVerb.draft) + options
             + ["--write-draft", "\(database).draft.json"]
         return
             "Nothing was written. The draft needs this line in \"\(database)\", with the tables whose rows belong to the app "
-            + "(or []): \(line) To save the draft: \(shellLine(words))"
+            + "(or []): \(line) To save the draft: \(run: words)"
     }
 
     /// Returns the advice for a saved draft that lacks a line.
-    private func completingDraft(_ database: String, _ line: String) -> String {
+    private func completingDraft(_ database: String, _ line: String) -> Advice {
         let draft = value(PackVerb.writeDraft) ?? ""
-        let output = value(PackVerb.output).map { ["--output", pastedPath($0)] } ?? []
+        let output = value(PackVerb.output).map { ["--output", $0] } ?? []
         return
             "The draft was saved, and no release was made. Add this line to \"\(database)\" in \(draft), with the tables whose "
             + "rows belong to the app (or []): \(line) Then run: "
-            + shellLine(["moult", "pack", pastedPath(draft)] + output)
+            + "\(moult: ["pack", draft] + output)"
     }
 
     private func kinds() throws -> [String: Database.Kind] {
@@ -282,7 +282,7 @@ private struct PackedReport: Report {
             page.wrapped("\("!", .warning) trial: the step \(step) was not run: \(why)")
         }
         packed.changes?.write(to: &page, bundleSize: packed.bundleSize)
-        page.line("apply it with: \(shellLine(["moult", "apply", packed.manifest]))")
+        page.line("apply it with: \(run: ["moult", "apply", packed.manifest])")
     }
 
     var json: JSON {

@@ -46,7 +46,7 @@ enum PlanVerb {
                 orchestrator.plan(from: manifest, call.feedRequest()), ["\(manifest.address)"] + call.feedWords, call)
         case .manifest(let release):
             let plan = try call.reading(name) { try orchestrator.plan(release, call.request(), deep: call.has(deep)) }
-            return try show(plan, [pastedPath(release.path)], call)
+            return try show(plan, [release.path], call)
         }
     }
 

@@ -175,7 +175,7 @@ enum PublishVerb {
         }
         let report = try publish(call, options)
         if let warning = try warning(report, call) { call.output.warn(warning) }
-        for warning in report.warnings { call.output.warn(StyledText(warning)) }
+        for warning in report.warnings { call.output.warn(warning) }
         for note in report.takenIn { call.output.warn("taken in from a feed that was overwritten: \(note)") }
         call.output.print(PublishedReport(published: report, changes: options.changes))
         return .done
@@ -196,16 +196,17 @@ enum PublishVerb {
     }
 
     /// Returns the warning for the first signature of a feed that already has releases.
-    private static func warning(_ report: PublishReport, _ call: Call) throws -> StyledText? {
+    private static func warning(_ report: PublishReport, _ call: Call) throws -> Advice? {
         guard !report.unsigned.isEmpty else { return nil }
         let releases =
             report.unsigned.count > 5
             ? "\(report.unsigned.count) earlier releases"
             : report.unsigned.map(\.description).joined(separator: ", ")
-        let withdraw = shellLine(["moult", "publish", try call.required(directory), "--withdraw", "VERSION"])
-        return StyledText(
+        let place = try call.required(directory)
+        return
             "\(report.feed) was not signed before, and the signature also covers what it already contained: \(releases). "
-                + "If one of these releases is not yours, withdraw it: \(withdraw) --reason TEXT --key FILE")
+            + "If one of these releases is not yours, withdraw it: "
+            + "\(moult: "publish", place, "--withdraw", "VERSION", "--reason", "TEXT", "--key", "FILE")"
     }
 
     /// Throws if the call has a manifest, or an option that means nothing with `mode`, which publishes nothing.
@@ -362,7 +363,7 @@ private struct PublishedReport: Report {
             "uploaded": .array(published.uploaded.map { .string($0) }),
             "changes": published.preview?.json,
             "takenIn": .array(published.takenIn.map { .string($0) }),
-            "warnings": .array(published.warnings.map { .string($0) }),
+            "warnings": .array(published.warnings.map { .string($0.description) }),
             "signers": .array(published.signers.map { .string($0.description) }),
         ])
     }

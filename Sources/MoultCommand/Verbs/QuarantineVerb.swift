@@ -116,7 +116,7 @@ enum QuarantineVerb {
         throw MoultError(
             .refused, .refused, what: "\(counted(same.count, "set")) in quarantine belong to \"\(name)\"",
             why: "they are \(same.map(\.id).joined(separator: ", "))",
-            now: "Specify the one to remove: moult quarantine --remove SET")
+            now: "Specify the one to remove: \(moult: "quarantine", "--remove", "SET")")
     }
 }
 
@@ -192,7 +192,7 @@ extension QuarantineVerb {
                 let export = ["moult", "quarantine", "--export", "FILE", set.id] + call.storeWords
                 page.wrapped(
                     "the values of \(counted(fate.incomplete, "row")) in columns that \(fate.table) no longer has were not "
-                        + "restored. To export the old database: \(shellLine(export))")
+                        + "restored. To export the old database: \(run: export)")
             }
         }
     }
@@ -210,7 +210,7 @@ extension QuarantineVerb {
                 page.wrapped(
                     "the restored content is from release \(release), but \(installed) is installed: an app for \(installed) may not "
                         + "be able to read it. To go back to \(release) completely: "
-                        + "\(shellLine(["moult"] + back + call.storeWords))")
+                        + "\(run: ["moult"] + back + call.storeWords)")
             }
             for kept in result.kept { page.line("  the replaced database is in \(kept.directory)") }
         }

@@ -35,7 +35,7 @@ enum RecoverVerb {
         let watcher = Watcher(
             tell: { [output = call.output] event in
                 guard case .warning(let text) = event else { return }
-                output.warn(StyledText(text))
+                output.warn(text)
                 hasWarned.withLock { $0 = true }
             }, shouldStop: { Interruption.isRequested })
         let recovered = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
@@ -60,7 +60,7 @@ extension Call {
             let unfinished = try orchestrator().unfinished()
             sentences = unfinished.workers.isEmpty ? unfinished.sentences : []
         } catch { sentences = ["an update is unfinished (\((error as? MoultError)?.what ?? "\(error)"))"] }
-        for sentence in sentences { output.remark("\(sentence); finish or undo it with: moult recover") }
+        for sentence in sentences { output.remark("\(sentence); finish or undo it with: \(moult: "recover")") }
     }
 
     /// The watcher of short verbs that write, which reports only recovered updates and warnings.
@@ -73,7 +73,7 @@ extension Call {
                 for set in result.kept where !set.hasUncarriedRows {
                     output.note(StyledText(set.keptText(storeWords)))
                 }
-            case .warning(let text): output.warn(StyledText(text))
+            case .warning(let text): output.warn(text)
             default: break
             }
         })

@@ -142,7 +142,7 @@ extension Call {
                 case .progress(let progress):
                     bar.show(
                         Progress(progress.what, done: progress.done, of: progress.total > 0 ? progress.total : nil))
-                case .warning(let text): output.warn(StyledText(text))
+                case .warning(let text): output.warn(text)
                 default: break
                 }
             }, shouldStop: { Interruption.isRequested })
@@ -153,7 +153,7 @@ extension Call {
         if has(ReplaceVerb.yes) { return }
         let what = "the content of \(file.name) may be the new one, and \(content.file) the old one"
         if StandardInput.isTerminal, output.format == .text, !output.isQuiet {
-            output.warn(StyledText("\(what): \(doubt)"))
+            output.warn("\(what): \(doubt)")
             if try StandardInput.isConfirmed("Replace \(file.name) with \(content.file)? [y/N] ") { return }
             throw MoultError(
                 .interrupted, what: "\(file.name) was not replaced", why: "the answer was not yes",
@@ -162,7 +162,7 @@ extension Call {
         let words = ["moult", "replace", "--yes", file.name, content.file] + contentWords
         throw MoultError(
             .notReplaceable, .refused, what: "\(file.name) was not replaced: \(what)", why: doubt,
-            now: "If the order is right, run: \(shellLine(words))")
+            now: "If the order is right, run: \(run: words)")
     }
 }
 
@@ -193,17 +193,17 @@ private struct ReplaceReport: Report {
             writeRows(to: &page)
             page.wrapped("a complete copy of the present content is kept")
             page.wrapped("needs \(ByteCount(result.needs)) of free space; \(ByteCount(result.free)) is free")
-            return page.line("apply with: \(shellLine(command), .heading)")
+            return page.line("apply with: \(run: command, .heading)")
         }
         if let new {
             page.wrapped("\(tick) \(name) now has the content of \(new)")
             writeRows(to: &page)
-            page.line("restore the old content with: \(shellLine(undo), .heading)")
+            page.line("restore the old content with: \(run: undo, .heading)")
         } else {
             page.wrapped("\(tick) \(name) is restored to \(state), before it was replaced")
             if let kept = result.kept {
                 let words = ["moult", "quarantine", name, kept.id]
-                page.line("the content from before this undo is also kept: \(shellLine(words), .heading)")
+                page.line("the content from before this undo is also kept: \(run: words, .heading)")
             }
         }
     }
@@ -251,7 +251,7 @@ struct KeptReport: Report {
         }
         page.table(table)
         if next != nil {
-            page.line("restore the marked one with: \(shellLine(["moult", "replace", "--undo", file.name]), .heading)")
+            page.line("restore the marked one with: \(run: ["moult", "replace", "--undo", file.name], .heading)")
         }
     }
 

@@ -95,10 +95,10 @@ private struct KeyListReport: Report {
         page.wrapped("signed by \(made.signers.map(\.description).joined(separator: " and "))")
         if let missing = made.missing {
             page.wrapped(StyledText("signatures are missing: \(missing)", .warning))
-            page.line("sign it with: \(shellLine(["moult", "sign", made.path, "--key", "ROOT.key"]), .heading)")
+            page.line("sign it with: \(run: ["moult", "sign", made.path, "--key", "ROOT.key"], .heading)")
         } else {
             page.line(
-                "publish it with: \(shellLine(["moult", "publish", "DIRECTORY", "--trust", made.path, "--key", "FILE"]), .heading)"
+                "publish it with: \(run: ["moult", "publish", "DIRECTORY", "--trust", made.path, "--key", "FILE"], .heading)"
             )
         }
     }

@@ -54,7 +54,7 @@ enum WatchVerb {
             if !words.isEmpty {
                 do { try execute(words, change, layout, call.output) } catch {
                     if call.has(once) { throw error }
-                    call.output.warn(StyledText(String(describing: error)))
+                    call.output.warn("\(error)")
                 }
             }
             if call.has(once) { break }

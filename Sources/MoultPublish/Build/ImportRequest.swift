@@ -12,7 +12,7 @@ struct ImportRequest {
 
     /// Parses `[--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE`, in any order.
     init(_ command: DotCommand) throws {
-        func reject(_ why: String, hint: String? = nil) -> MoultError {
+        func reject(_ why: String, hint: Advice? = nil) -> MoultError {
             MoultError(
                 .script, what: "\(command.place): invalid .import command", why: why,
                 now: (hint.map { "\($0) " } ?? "")

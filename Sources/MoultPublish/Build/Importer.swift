@@ -87,7 +87,7 @@ struct Importer {
         (request.schema.map { quoteIdentifier($0) + "." } ?? "") + quoteIdentifier(request.table)
     }
 
-    private func problem(_ what: String, _ why: String? = nil, now: String? = nil) -> MoultError {
+    private func problem(_ what: String, _ why: String? = nil, now: Advice? = nil) -> MoultError {
         MoultError(.importing, what: "\(place): \(what)", why: why, now: now)
     }
 

@@ -40,7 +40,7 @@ struct OutputStaging {
     /// Throws unless the output does not exist, is empty, or is a database that moult has built and no other program has
     /// written to. Also throws if the output has sidecars.
     private static func check(_ output: String) throws {
-        func reject(_ why: String, _ now: String) -> MoultError { refusal(output, why, now) }
+        func reject(_ why: String, _ now: Advice) -> MoultError { refusal(output, why, now) }
         if let facts = try Files.facts(output) {
             guard facts.kind == .file else {
                 throw reject("it exists and is not a regular file", "Choose another file with -o.")
@@ -52,7 +52,7 @@ struct OutputStaging {
                     throw reject(
                         "it exists and is not a SQLite database", "Choose another file with -o, or remove it first.")
                 }
-                let another =
+                let another: Advice =
                     "Choose another file with -o, or move this one away: \(Files.commandToMoveAway(output))"
                 if header.isWAL {
                     throw reject(
@@ -70,11 +70,11 @@ struct OutputStaging {
             throw reject(
                 "\(output)\(suffix) belongs to another database, and SQLite would use it with the new one",
                 "Close the programs that use that database. If the file stays, choose another file with -o, or move it away: "
-                    + Files.commandToMoveAway(try Files.facts(output) == nil ? output + suffix : output))
+                    + "\(Files.commandToMoveAway(try Files.facts(output) == nil ? output + suffix : output))")
         }
     }
 
-    private static func refusal(_ output: String, _ why: String, _ now: String) -> MoultError {
+    private static func refusal(_ output: String, _ why: String, _ now: Advice) -> MoultError {
         MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
     }
 

@@ -25,7 +25,7 @@ struct PathRule {
 
     /// Returns the absolute path of a file that the script uses.
     func resolve(_ path: String, at place: Place) throws -> String {
-        func reject(_ why: String, _ now: String?) -> MoultError {
+        func reject(_ why: String, _ now: Advice?) -> MoultError {
             MoultError(.script, what: "\(place): cannot open \(shown(path))", why: why, now: now)
         }
         if path.hasPrefix("|") {

@@ -74,7 +74,7 @@ extension ScriptRunner {
     private func unknown(_ line: DotCommand) -> MoultError {
         let known = Command.allCases.map(\.rawValue)
         let list = known.map { ".\($0)" }.joined(separator: ", ")
-        let hint: String? =
+        let hint: Advice? =
             switch line.name {
             case "open", "save", "backup", "clone", "restore": "The option -o specifies the database; remove this line."
             case "once", "output", "excel": "A build prints to standard output; remove this line."

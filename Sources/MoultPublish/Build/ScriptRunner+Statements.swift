@@ -96,7 +96,7 @@ extension ScriptRunner {
             now: advice(sqlite) ?? (error as? MoultError)?.now, cause: error)
     }
 
-    private func advice(_ error: SQLiteError) -> String? {
+    private func advice(_ error: SQLiteError) -> Advice? {
         if let advice = ShellOnly.advice(for: error.message) { return advice }
         if case .unauthorized = error.resultCode {
             return

@@ -110,7 +110,7 @@ final class ScriptRunner {
         sandbox.refused = nil
         let before = sandbox.clockReads
         let result = try body()
-        func warn(_ what: String, _ advice: String) {
+        func warn(_ what: String, _ advice: Advice) {
             unrepeatable.append("\(place): \(what)")
             warnings.add(.unrepeatable, place, "\(what), so the next build gives a different result; \(advice)")
         }

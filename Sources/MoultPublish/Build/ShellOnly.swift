@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// The functions, tables and collations that the sqlite3 shell (3.40) adds to SQLite; a script that uses them works only there.
 enum ShellOnly {
     static let functions: Set<String> = [
@@ -13,7 +15,7 @@ enum ShellOnly {
     static let collations: Set<String> = ["decimal", "uint"]
 
     /// Returns the advice if SQLite reports that one of these is missing; otherwise nil.
-    static func advice(for message: String) -> String? {
+    static func advice(for message: String) -> Advice? {
         func named(_ prefix: String, _ names: Set<String>) -> String? {
             guard message.hasPrefix(prefix) else { return nil }
             let name = message.dropFirst(prefix.count).lowercased()

@@ -54,7 +54,7 @@ package struct DatabaseComparison {
         throw MoultError(
             .diff, what: isAlone ? "\(subject) is damaged" : "the database \(name) of \(subject) is damaged",
             why: first,
-            now: "To see the findings: \(shellLine(["moult", "inspect", subject]))")
+            now: "To see the findings: \(moult: "inspect", subject)")
     }
 
     private struct Sides {

@@ -28,7 +28,7 @@ package struct FeedCheck {
         package let file: String?
         package var why: String
         /// The next step, if known.
-        package var now: String?
+        package var now: Advice?
     }
 
     private let directory: FeedDirectory
@@ -154,9 +154,9 @@ package struct FeedCheck {
         }
     }
 
-    private func publishAgain() throws -> String {
+    private func publishAgain() throws -> Advice {
         let isSigned = try !SignatureFiles.beside(directory.file(Feed.fileName)).isEmpty
         let words = ["moult", "publish", directory.path, "MANIFEST"] + (isSigned ? ["--key", "FILE"] : [])
-        return "publish the release again: \(shellLine(words))"
+        return "publish the release again: \(run: words)"
     }
 }

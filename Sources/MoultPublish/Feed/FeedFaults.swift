@@ -21,14 +21,13 @@ struct FeedFaults {
         let names = try releases.filter { $0.withdrawn == nil }.flatMap(faults)
         guard let first = names.first else { return }
         let some = names.prefix(3).joined(separator: ", ") + (names.count > 3 ? " …" : "")
-        let words = ["moult", "publish", pastedPath(directory.path)]
         throw MoultError(
             .publishing, .refused, what: "the feed in \(directory.path) cannot be renewed",
             why: names.count == 1
                 ? "it lists \(first), which is missing or has other content"
                 : "it lists \(names.count) files that are missing or have other content: \(some)",
             now: "Restore them from a copy, or withdraw their releases with --withdraw. To find all problems: "
-                + shellLine(words + ["--check"]))
+                + "\(moult: "publish", directory.path, "--check")")
     }
 
     private func faults(of release: Feed.Release) throws -> [String] {

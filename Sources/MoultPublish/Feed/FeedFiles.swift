@@ -72,7 +72,7 @@ extension FeedDirectory {
                 throw MoultError(
                     .publishing, what: "\(file(name)) is missing or has a different size",
                     why: "the feed lists this file",
-                    now: "To find all problems: \(shellLine(["moult", "publish", pastedPath(path), "--check"]))")
+                    now: "To find all problems: \(moult: "publish", path, "--check")")
             }
             return FeedFile(name: name, size: size, sha256: sha256, isImmutable: true)
         }

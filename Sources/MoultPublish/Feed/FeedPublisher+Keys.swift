@@ -107,8 +107,8 @@ extension FeedPublisher {
         throw refusal(
             "\(path) was signed with key \(old), and not with \(first)",
             "stores that trust \(old) would refuse the feed",
-            "Use that key with --key FILE. To replace it, sign with both: moult publish \(shellLine([directory.path])) "
-                + "--trust NEW.pub --key OLD.key --key NEW.key")
+            "Use that key with --key FILE. To replace it, sign with both: "
+                + "\(moult: "publish", directory.path, "--trust", "NEW.pub", "--key", "OLD.key", "--key", "NEW.key")")
     }
 
     /// Returns the key list to publish, if any, with the files that stores need to verify it.
@@ -155,7 +155,7 @@ extension FeedPublisher {
             throw refusal(
                 "\(KeyList.fileName(list.serial)) has keys for each role",
                 "a public key alone does not show which role it is for",
-                "Publish the next list with --trust keys/\(KeyList.fileName(list.serial + 1)). To create it: moult trust keys --key ROOT.key"
+                "Publish the next list with --trust keys/\(KeyList.fileName(list.serial + 1)). To create it: \(moult: "trust", "keys", "--key", "ROOT.key")"
             )
         }
         let next = KeyList(

@@ -20,7 +20,7 @@ struct Predecessor {
     var found: SignedFeed?
     /// The digests of manifests whose bundles and patches are public, and need not be in the directory.
     var elsewhere: Set<String> = []
-    var warnings: [String] = []
+    var warnings: [Advice] = []
 }
 
 /// Reading the public feed before the next one is made.
@@ -68,7 +68,7 @@ extension FeedPublisher {
             // The directory is ahead: an upload has failed.
             if before.previous.contains(found.digest) { return result }
             if feed.previous.count == Feed.longestPast, before.serial <= feed.serial - Feed.longestPast {
-                result.warnings += tooOld(before, feed)
+                result.warnings += tooOld(before, feed).map { Advice($0) }
             } else {
                 result.lost = [LostFeed(feed: before, digest: own.digest, base: nil)]
             }

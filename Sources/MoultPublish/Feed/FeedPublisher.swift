@@ -272,7 +272,7 @@ package struct FeedPublisher {
     /// Returns the error for a version that the feed already has with a different entry.
     private func published(_ new: Feed.Release, as old: Feed.Release) -> MoultError {
         let what = "version \(old.version) is already published"
-        let another = "Choose another version for the release."
+        let another: Advice = "Choose another version for the release."
         guard new.manifest == old.manifest else {
             return refusal(what, "the content of a version must never change", another)
         }
@@ -294,7 +294,7 @@ package struct FeedPublisher {
         return refusal(
             what,
             "it is rolled out to \(old.rollout) % of machines, and this command would change that to \(new.rollout) %",
-            "To change the rollout of a published release: \(shellLine(words))")
+            "To change the rollout of a published release: \(run: words)")
     }
 
     private func make(_ change: PublishOptions.Change, in feed: inout Feed) throws {
@@ -320,7 +320,7 @@ package struct FeedPublisher {
             "Choose one of them.")
     }
 
-    func refusal(_ what: String, _ why: String, _ now: String) -> MoultError {
+    func refusal(_ what: String, _ why: String, _ now: Advice) -> MoultError {
         MoultError(.publishing, .refused, what: what, why: why, now: now)
     }
 }

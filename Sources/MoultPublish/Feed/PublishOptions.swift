@@ -71,7 +71,7 @@ package struct PublishReport: Sendable {
     package let uploaded: [String]
     /// The changes that were taken in from feeds that another publisher had overwritten.
     package internal(set) var takenIn: [String] = []
-    package internal(set) var warnings: [String] = []
+    package internal(set) var warnings: [Advice] = []
     package internal(set) var preview: PublishPreview?
 }
 

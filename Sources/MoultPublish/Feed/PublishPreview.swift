@@ -27,11 +27,11 @@ package struct PublishPreview: Sendable {
     /// The earlier releases that new keys sign again.
     package let signedAgain: [Version]
     package let takenIn: [String]
-    package let warnings: [String]
+    package let warnings: [Advice]
 
     init(
         _ place: String, before: Feed?, next: Feed, list: KeyList?, signsAgain: Bool, takenIn: [String],
-        warnings: [String]
+        warnings: [Advice]
     ) {
         feed = place
         (serial, serialBefore, expires) = (next.serial, before?.serial, next.expires)
@@ -68,7 +68,7 @@ extension FeedPublisher {
 
     /// Throws if the clock of this machine contradicts the previous feed: stores refuse a feed that has expired, or that comes
     /// from the future. Returns warnings.
-    func checkClock(against before: Feed?) throws -> [String] {
+    func checkClock(against before: Feed?) throws -> [Advice] {
         guard let before, let created = before.created else { return [] }
         let now = options.now
         func refuse(_ why: String) throws {
@@ -88,14 +88,14 @@ extension FeedPublisher {
         return []
     }
 
-    func warnings(_ list: KeyList?, _ before: Feed?, _ next: Feed) -> [String] {
-        var warnings: [String] = []
+    func warnings(_ list: KeyList?, _ before: Feed?, _ next: Feed) -> [Advice] {
+        var warnings: [Advice] = []
         if let list, let expires = list.roles.expires,
             expires.seconds - options.now.seconds < KeyList.warningDays * 86_400
         {
             warnings.append(
                 "\(KeyList.fileName(list.serial)) expires at \(expires), and stores then refuse every feed until a newer list is "
-                    + "published. To renew it: \(shellLine(["moult", "trust", "keys", "--key", "root.key"]))")
+                    + "published. To renew it: \(moult: "trust", "keys", "--key", "root.key")")
         }
         let known = Set((before?.releases ?? []).map(\.version))
         let isFirst = !(before?.releases ?? []).contains { $0.requires.app != nil }
@@ -105,7 +105,8 @@ extension FeedPublisher {
                 "\(release.version) is the first release that requires a version of the app: stores that do not know the version "
                     + "of their app (\"app\" in moult.json, or --app) skip it")
         }
-        return warnings + LostWays(next, after: before).warnings(except: before.map { LostWays($0, after: nil) })
+        return warnings
+            + LostWays(next, after: before).warnings(except: before.map { LostWays($0, after: nil) }).map { Advice($0) }
     }
 }
 
@@ -181,7 +182,8 @@ extension MoultError {
             text.replacing("\(path)/", with: "\(name)/").replacing(path, with: name)
         }
         var error = self
-        (error.what, error.why, error.now) = (renamed(what), why.map(renamed), now.map(renamed))
+        (error.what, error.why) = (renamed(what), why.map(renamed))
+        error.now = now?.replacing(text: "\(path)/", with: "\(name)/").replacing(text: path, with: name)
         return error
     }
 }

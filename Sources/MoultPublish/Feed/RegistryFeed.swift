@@ -93,7 +93,7 @@ package struct RegistryFeed {
 
     /// Throws if the tag of the feed seems to have been deleted, or if `--new` would start a feed again.
     private func requireNew(_ options: PublishOptions, _ before: String?, _ tags: [String]) throws {
-        func refusal(_ what: String, _ why: String, _ now: String) -> MoultError {
+        func refusal(_ what: String, _ why: String, _ now: Advice) -> MoultError {
             MoultError(.publishing, .refused, what: what, why: why, now: now)
         }
         if before != nil, options.isNew {
@@ -208,6 +208,11 @@ package struct RegistryFeed {
 
     private func named(_ text: String, _ scratch: ScratchDirectory) -> String {
         text.replacing("\(scratch.path)/", with: "\(repository)/").replacing(scratch.path, with: "\(repository)")
+    }
+
+    private func named(_ advice: Advice, _ scratch: ScratchDirectory) -> Advice {
+        advice.replacing(text: "\(scratch.path)/", with: "\(repository)/")
+            .replacing(text: scratch.path, with: "\(repository)")
     }
 }
 

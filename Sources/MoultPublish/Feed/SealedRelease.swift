@@ -13,7 +13,7 @@ struct SealedRelease {
     init(_ path: String, options: PublishOptions) throws {
         self.path = path
         self.options = options
-        let advice = "Specify the manifest of a release, such as releases/app-1.0.0.json."
+        let advice: Advice = "Specify the manifest of a release, such as releases/app-1.0.0.json."
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
             throw MoultError(.publishing, what: "no manifest at \(path)", why: "no such file", now: advice)
         }

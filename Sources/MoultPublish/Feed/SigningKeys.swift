@@ -43,7 +43,7 @@ struct SigningKeys {
                             : "\(KeyList.fileName(list.serial)) has this key neither as a release key nor as a timestamp key",
                     now: list.isPlain
                         ? "Use a key of the list with --key FILE: \(list.roles.feed.ids)"
-                        : "Use a key of the list with --key FILE, or create a list with this key: moult trust keys --release KEY.pub --key ROOT.key"
+                        : "Use a key of the list with --key FILE, or create a list with this key: \(moult: "trust", "keys", "--release", "KEY.pub", "--key", "ROOT.key")"
                 )
             }
             if signsFeed || !signsReleases { feed.append(key) }
@@ -63,7 +63,7 @@ struct SigningKeys {
                 .publishing, .refused, what: "the key list \(KeyList.fileName(list.serial)) has expired",
                 why: "it was valid until \(expires), and stores refuse all files signed under it",
                 now:
-                    "Publish the next list with --trust keys/\(KeyList.fileName(list.serial + 1)). To create it: moult trust keys --key ROOT.key"
+                    "Publish the next list with --trust keys/\(KeyList.fileName(list.serial + 1)). To create it: \(moult: "trust", "keys", "--key", "ROOT.key")"
             )
         }
         let role = list.roles.isSplit ? "timestamp" : "release"
@@ -87,7 +87,7 @@ struct SigningKeys {
                 .publishing, .refused, what: "\(what) lacks signatures by \(role) keys",
                 why: "stores require \(keys.need)",
                 now: role == "release"
-                    ? "Use a release key with --key FILE, or sign the manifest on the machine that has the key: moult sign MANIFEST --key FILE"
+                    ? "Use a release key with --key FILE, or sign the manifest on the machine that has the key: \(moult: "sign", "MANIFEST", "--key", "FILE")"
                     : "Use a timestamp key with --key FILE.", cause: error)
         }
     }

@@ -88,7 +88,7 @@ extension Subject {
     }
 
     /// The next step if a path has nothing to inspect.
-    package static let kinds = "Specify a database, a bundle, the manifest of a release, or a store."
+    package static let kinds: Advice = "Specify a database, a bundle, the manifest of a release, or a store."
 
     private static func release(_ path: String, _ progress: (Int, Int) throws -> Void) throws -> Subject {
         let bytes = try Files.read(path, limit: Manifest.largest) ?? []
@@ -99,13 +99,13 @@ extension Subject {
                 throw MoultError(
                     .subject, what: "\(path) is a feed, not a release", why: "it lists releases, each with a manifest",
                     now: "Specify the manifest of a release. To check the feed: "
-                        + shellLine(["moult", "publish", Files.directory(of: path), "--check"]))
+                        + "\(moult: "publish", Files.directory(of: path), "--check")")
             }
             // If the file can be parsed as a draft, the error says so.
             guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
             throw MoultError(
                 .subject, what: "\(path) is a draft", why: "a draft does not contain the digests of its files",
-                now: "To make a release from the draft: \(shellLine(["moult", "pack", path, "-o", "releases/"]))")
+                now: "To make a release from the draft: \(moult: "pack", path, "-o", "releases/")")
         }
         let directory = Files.directory(of: path)
         var unpacked: UnpackedBundle?

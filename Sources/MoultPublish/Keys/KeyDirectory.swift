@@ -64,9 +64,9 @@ struct KeyDirectory {
         return error
     }
 
-    private static func restore(_ path: String) -> String {
-        "Restore it and its signatures from a copy that you trust, such as the directory of `moult trust`: cp "
-            + "\(shellLine(["COPY/\(Files.name(of: path))"]))* \(shellLine(["\(Files.directory(of: path))/"]))"
+    private static func restore(_ path: String) -> Advice {
+        "Restore it and its signatures from a copy that you trust, such as the directory of `moult trust`: "
+            + "\(run: ["cp", "COPY/\(Files.name(of: path))"], "* \(shellLine(["\(Files.directory(of: path))/"]))")"
     }
 
     /// Checks the serial and the signatures of a list, and returns its files.
@@ -81,8 +81,8 @@ struct KeyDirectory {
                 .publishing, .refused, what: "\(path) is not the next key list",
                 why: "its serial is \(list.serial), and the next key list is \(KeyList.fileName(serial))",
                 now: isThere
-                    ? "Publish the lists in order, starting with: moult publish DIRECTORY --trust \(shellLine([first])) --key FILE"
-                    : "Create the next list with: \(shellLine(["moult", "trust", Files.directory(of: path)])) --key ROOT.key"
+                    ? "Publish the lists in order, starting with: \(moult: "publish", "DIRECTORY", "--trust", first, "--key", "FILE")"
+                    : "Create the next list with: \(moult: "trust", Files.directory(of: path), "--key", "ROOT.key")"
             )
         }
         let find = { (name: String) in try Files.read(name, limit: 1 << 14) }
@@ -94,7 +94,7 @@ struct KeyDirectory {
                 throw MoultError(
                     .unsigned, .refused, what: "\(path) is not signed by the keys of list \(before.serial)",
                     why: "the list needs \(before.roles.root.need)",
-                    now: "Sign it: \(shellLine(["moult", "sign", path])) --key ROOT.key")
+                    now: "Sign it: \(moult: "sign", path, "--key", "ROOT.key")")
             }
             list = next
         } else {

@@ -129,7 +129,7 @@ package struct KeyListMaker {
         } catch let error as MoultError where error.code == .unsigned { return error.why ?? error.what }
     }
 
-    private func refusal(_ what: String, _ why: String, _ now: String) -> MoultError {
+    private func refusal(_ what: String, _ why: String, _ now: Advice) -> MoultError {
         MoultError(.publishing, .refused, what: what, why: why, now: now)
     }
 }

@@ -50,7 +50,7 @@ struct DatabaseIntake {
                 .packing, .refused, what: "the database \(name) is from a store in which an update had not ended",
                 why: "\(source) has the table \(transactionTable), and every store would get it",
                 now: "Nothing was written. Remove it with: "
-                    + shellLine(["sqlite3", source, "DROP TABLE \(transactionTable)"]))
+                    + "\(run: ["sqlite3", source, "DROP TABLE \(transactionTable)"])")
         }
         guard count > 0 else { return }
         throw MoultError(

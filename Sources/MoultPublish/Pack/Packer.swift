@@ -72,11 +72,11 @@ package struct Packer {
                 now: "Specify a database file, or the draft of a release.")
         }
         guard let draft = String(validating: bytes, as: UTF8.self) else {
+            let (file, move) = (shellLine(["\(path).utf8"]), shellLine(["mv", "\(path).utf8", path]))
             throw MoultError(
                 .packing, what: "\(path) is not in UTF-8", why: "line \(Self.firstBadLine(bytes)) is not valid UTF-8",
-                now:
-                    "Save it as UTF-8. If it is in Latin-1: \(shellLine(["iconv", "-f", "latin1", "-t", "utf8", path])) > "
-                    + "\(shellLine(["\(path).utf8"])) && \(shellLine(["mv", "\(path).utf8", path]))")
+                now: "Save it as UTF-8. If it is in Latin-1: "
+                    + "\(run: ["iconv", "-f", "latin1", "-t", "utf8", path], "> \(file) && \(move)")")
         }
         let text = try substitution.apply(to: draft, at: Place(file: path, line: 1))
         var manifest = try Manifest(parsing: Array(text.utf8), as: .draft, source: path)

@@ -79,7 +79,7 @@ struct PreserveCheck {
     }
 
     private func failure(
-        _ database: Database, _ index: Int, _ field: String, _ why: String, _ now: String
+        _ database: Database, _ index: Int, _ field: String, _ why: String, _ now: Advice
     ) -> MoultError {
         MoultError(
             .packing, .refused, what: "\(draft): databases.\(database.name).preserve[\(index)].\(field): \(why)",

@@ -86,7 +86,7 @@ package struct ReleaseDraft {
             throw MoultError(
                 .packing, .refused, what: "\(file) cannot be packed without a draft",
                 why: "the name \"\(stem)\" \(fault)",
-                now: "Rename the file, or write a draft that names the database: moult help draft")
+                now: "Rename the file, or write a draft that names the database: \(moult: "help", "draft")")
         }
         return stem
     }
@@ -108,11 +108,12 @@ package struct ReleaseDraft {
             throw refusal(
                 "\(name) cannot be packed as \(wanted.rawValue)",
                 "its kind is \(kind.rawValue) in \(before?.path ?? "")",
-                "To change its kind, write a draft. To see what stores do with each kind: moult help kinds")
+                "To change its kind, write a draft. To see what stores do with each kind: \(moult: "help", "kinds")")
         }
         if before?.manifest.database(name)?.migrations.isEmpty == false {
             throw refusal(
-                "\(name) cannot be packed without a draft", "it has migrations", "Write a draft: moult help draft")
+                "\(name) cannot be packed without a draft", "it has migrations",
+                "Write a draft: \(moult: "help", "draft")")
         }
         var members = old.members ?? []
         // `moult pack` determines these values. The default name of the member is also left out.
@@ -123,7 +124,7 @@ package struct ReleaseDraft {
 
     /// Throws if a shared database of a draft from `json(in:)` has no "preserve": rows that no rule selects leave the file with the
     /// next release, so the publisher has to decide. `advice` returns the next step for the line to add to the draft.
-    package func requirePreserve(in draft: JSON, advice: (_ database: String, _ line: String) -> String) throws {
+    package func requirePreserve(in draft: JSON, advice: (_ database: String, _ line: String) -> Advice) throws {
         for file in files {
             let name = try Self.name(of: file)
             guard let database = draft["databases"]?[name], database["preserve"] == nil,
@@ -156,10 +157,10 @@ package struct ReleaseDraft {
         }
         throw refusal(
             "the database \"\(missing)\" is missing", "the previous release has it: \(before.path)",
-            "Add its file. To drop the database, write a draft: moult help draft")
+            "Add its file. To drop the database, write a draft: \(moult: "help", "draft")")
     }
 
-    private func refusal(_ what: String, _ why: String, _ now: String?) -> MoultError {
+    private func refusal(_ what: String, _ why: String, _ now: Advice?) -> MoultError {
         MoultError(.packing, .refused, what: what, why: why, now: now)
     }
 }

@@ -62,7 +62,7 @@ struct RenameCheck {
                         + "specify one with --previous MANIFEST")
                 continue
             }
-            let now =
+            let now: Advice =
                 didYouMean(rename.old, among: rename.columns)
                 ?? "Correct it in the draft. If an older release has the column, specify its manifest: --previous MANIFEST"
             throw MoultError(

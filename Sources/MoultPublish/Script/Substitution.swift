@@ -75,7 +75,7 @@ package final class Substitution {
     private func unknown(_ name: String, at place: Place) -> MoultError {
         let candidates = Self.gitNames + defines.keys.sorted() + environment.keys.sorted().map { "env.\($0)" }
         let hint = didYouMean(name, among: candidates)
-        let ways =
+        let ways: Advice =
             name.hasPrefix("env.")
             ? "Set the environment variable \(name.dropFirst(4))." : "Specify it with --define \(name)=VALUE."
         return MoultError(

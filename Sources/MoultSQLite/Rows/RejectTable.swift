@@ -1,4 +1,4 @@
-import MoultBasics
+package import MoultBasics
 
 /// The table for rows that could not be carried over, and for shipped rows that carried rows replaced.
 package struct RejectTable: Sendable {
@@ -52,8 +52,8 @@ package struct RejectTable: Sendable {
     }
 
     /// Returns the command that removes the table from a database file.
-    package static func removal(from file: String) -> String {
-        shellLine(["sqlite3", file, "DROP TABLE \(rejectedTable)"])
+    package static func removal(from file: String) -> Advice.Command {
+        Advice.Command(["sqlite3", file, "DROP TABLE \(rejectedTable)"])
     }
 
     /// Returns a column that an existing table with this name lacks, which shows that the table is an app's own; otherwise nil.

@@ -1,4 +1,4 @@
-import MoultBasics
+package import MoultBasics
 
 /// Checks row rules against a schema: the table and the columns must exist, and the condition must be valid and always select
 /// the same rows of the same content.
@@ -15,7 +15,7 @@ package struct SelectionCheck {
         package let subject: Subject
         package let why: String
         /// A suggested correction.
-        package let suggestion: String?
+        package let suggestion: Advice?
 
         package var description: String { suggestion.map { "\(why). \($0)" } ?? why }
     }
@@ -93,7 +93,7 @@ package struct SelectionCheck {
 
     /// Returns why the condition cannot select rows of the table; nil if it can. The table must exist.
     package func fault(inCondition condition: String, of table: String) throws -> Fault? {
-        func fault(_ why: String, _ suggestion: String? = nil) -> Fault {
+        func fault(_ why: String, _ suggestion: Advice? = nil) -> Fault {
             Fault(subject: .condition, why: "the condition \(why)", suggestion: suggestion)
         }
         if let why = Selection.fault(condition) { return fault("is not one expression: \(why)") }
@@ -139,7 +139,7 @@ package struct SelectionCheck {
     }
 
     /// Returns the existing column nearest to one that SQLite cannot find.
-    private func suggestion(for message: String, _ table: String) throws -> String? {
+    private func suggestion(for message: String, _ table: String) throws -> Advice? {
         let prefix = "no such column: "
         guard message.hasPrefix(prefix), let layout = try TableLayout.of(SQLName(table), in: connection) else {
             return nil

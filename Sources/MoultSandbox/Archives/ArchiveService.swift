@@ -17,7 +17,8 @@ enum ArchiveService {
             let why = error.code == .system ? "\(error.what): \(error.why ?? "")" : error.why
             try ParentChannel.send([
                 "refused": .compact([
-                    "code": .size(error.code.rawValue), "why": .string(why ?? error.what), "now": .optional(error.now),
+                    "code": .size(error.code.rawValue), "why": .string(why ?? error.what),
+                    "now": .optional(error.now?.description),
                 ])
             ])
         }

@@ -55,7 +55,7 @@ extension MigrationRun {
             .databaseCorrupt, .refused, what: "the user database \(name) is damaged", why: why,
             now:
                 "Nothing was changed. Restore the database from a backup, or set it aside and salvage its readable rows: "
-                + "moult reset \(name) --set-user-data-aside")
+                + "\(moult: "reset", name, "--set-user-data-aside")")
     }
 
     /// Returns the error of a migration, with a remark if rows already violated a constraint before it.

@@ -109,7 +109,7 @@ extension MigrationRun: WorkerRequest {
         ]
     }
 
-    var timeoutAdvice: String { advice }
+    var timeoutAdvice: Advice { advice }
 
     func protection(scratch: String) throws -> Guard {
         let size = try Files.factsThroughLinks(copy)?.size ?? 0
@@ -157,5 +157,5 @@ extension MigrationRun: WorkerRequest {
     var failure: String { "the migrations of \(name) cannot be tested" }
     var work: String { "the trial" }
     var diskLimit: String { "four times the database's size" }
-    var advice: String { "Nothing was changed. The publisher of the release must fix the migrations." }
+    var advice: Advice { "Nothing was changed. The publisher of the release must fix the migrations." }
 }

@@ -82,6 +82,6 @@ extension SalvageRun: WorkerRequest {
     var failure: String { "the rows of \(name) cannot be salvaged" }
     var work: String { "the salvage" }
     var diskLimit: String { "four times the database's size" }
-    var advice: String { "The old file is kept. Salvage its rows with another program." }
-    var timeoutAdvice: String { advice }
+    var advice: Advice { "The old file is kept. Salvage its rows with another program." }
+    var timeoutAdvice: Advice { advice }
 }

@@ -99,13 +99,15 @@ extension Validation: WorkerRequest {
     var failure: String { "\(name) cannot be checked" }
     var work: String { "the check" }
     var diskLimit: String { "twice the database's size" }
-    var advice: String { "Nothing was changed. Publish the release again from an undamaged file." }
+    var advice: Advice { "Nothing was changed. Publish the release again from an undamaged file." }
     var tookTooLong: MoultError {
         MoultError(
             .validation, .refused, what: failure, why: "the check took more than \(processor) s of CPU time",
             now: timeoutAdvice)
     }
-    var timeoutAdvice: String {
+    var timeoutAdvice: Advice { Self.moreTime }
+
+    /// The advice for a check that took too long.
+    package static let moreTime: Advice =
         "A hostile database can keep SQLite busy for days. If you trust this one, allow more time: --check-timeout SECONDS"
-    }
 }

@@ -113,7 +113,7 @@ extension MoultError {
     var report: JSON {
         .compact([
             "code": .size(code.rawValue), "outcome": .size(Int(outcome.rawValue)), "what": .string(what),
-            "why": .optional(why), "now": .optional(now),
+            "why": .optional(why), "now": now?.json,
         ])
     }
 
@@ -122,6 +122,6 @@ extension MoultError {
             Code(try fields.integer("code")),
             Outcome(rawValue: Int32(clamping: try fields.integer("outcome"))) ?? .failed,
             what: try fields.string("what"), why: try fields.optionalString("why"),
-            now: try fields.optionalString("now"))
+            now: Advice(json: fields.json("now")))
     }
 }

@@ -27,9 +27,9 @@ protocol WorkerRequest: Sendable {
     /// The disk space that the process may use: "twice the database's size".
     var diskLimit: String { get }
     /// The advice if the process fails.
-    var advice: String { get }
+    var advice: Advice { get }
     /// The advice if the process takes too long.
-    var timeoutAdvice: String { get }
+    var timeoutAdvice: Advice { get }
 }
 
 /// Sends a request to a separate process, and interprets how that process ends.
@@ -118,7 +118,7 @@ struct WorkerCall<Asked: WorkerRequest> {
             request.work, excessiveTime: "more than \(request.processor) s of CPU time", diskLimit: request.diskLimit)
     }
 
-    private func refused(_ why: String, now: String? = nil) -> MoultError {
+    private func refused(_ why: String, now: Advice? = nil) -> MoultError {
         MoultError(.validation, .refused, what: request.failure, why: why, now: now ?? request.advice)
     }
 }

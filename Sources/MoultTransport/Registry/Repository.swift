@@ -32,7 +32,7 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
         let isPlain = text.lowercased().hasPrefix(plainScheme)
         let rest = text.dropFirst(isPlain ? plainScheme.count : scheme.count)
         let host = rest.prefix { $0 != "/" }
-        func error(_ why: String, _ now: String) -> MoultError {
+        func error(_ why: String, _ now: Advice) -> MoultError {
             MoultError(.location, .refused, what: "\(address) cannot be used", why: why, now: now)
         }
         if host.contains("@") {

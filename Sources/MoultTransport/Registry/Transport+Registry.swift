@@ -117,14 +117,14 @@ extension Transport {
     /// Returns the error for an unsuccessful response.
     func refusal(_ head: WebHead, _ purpose: Purpose, failed: String) throws -> any Error {
         if let transient = head.transient(failed) { return transient }
-        let login = "Log in first, for example with: skopeo login \(purpose.repository.host)"
-        let now: String
+        let login: Advice = "Log in first, for example with: \(run: ["skopeo", "login", "\(purpose.repository.host)"])"
+        let now: Advice
         switch head.status {
         case 401, 403:
             let found = try registries.credentials(for: purpose.repository, stop: stopIfAsked)
             now =
                 if let file = found.open, found.credentials == nil {
-                    "Other users can read \(file), so it was not used. Protect it: \(shellLine(["chmod", "600", file]))"
+                    "Other users can read \(file), so it was not used. Protect it: \(run: ["chmod", "600", file])"
                 } else if found.credentials == nil { login } else {
                     "Ask the operator of the registry for permission to \(purpose.writes ? "push" : "pull"), or log in as another user."
                 }

@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 
 /// The result of verifying a signature.
 package struct Verified: Hashable, Sendable {
@@ -31,7 +31,7 @@ extension Signature {
     }
 
     /// The advice for a file that is signed by an unknown key.
-    package static let addKey = "If that key is the publisher's, add it to the trusted keys."
+    package static let addKey: Advice = "If that key is the publisher's, add it to the trusted keys."
 
     private func verify(message: [UInt8], _ name: String, _ keys: [PublicKey]) throws -> Verified {
         let candidates = keys.filter { $0.id == keyID }

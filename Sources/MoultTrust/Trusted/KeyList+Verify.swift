@@ -30,7 +30,7 @@ extension KeyList {
         throw MoultError(
             .unsigned, .refused, what: "\(name) is not signed with its own root keys",
             why: "the list needs \(roles.root.need)",
-            now: "Sign it with a root key: \(shellLine(["moult", "sign", name])) --key ROOT.key")
+            now: "Sign it with a root key: \(moult: "sign", name, "--key", "ROOT.key")")
     }
 }
 

@@ -47,7 +47,7 @@ package struct KeyList: Sendable, Equatable {
     }
 
     /// The advice for a list with an invalid field.
-    package static let reportFault = "Report this to the publisher."
+    package static let reportFault: Advice = "Report this to the publisher."
 
     package init(parsing bytes: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, now in

@@ -8,7 +8,7 @@ package struct Feed: Sendable, Equatable {
     package static let largest = 32 << 20
 
     /// The advice to a store for an invalid feed.
-    package static let reportFault = "Report this to the publisher."
+    package static let reportFault: Advice = "Report this to the publisher."
 
     package var product: String
     /// The number of this feed. Each new feed has a higher one, so that an attacker cannot present an old feed as the current

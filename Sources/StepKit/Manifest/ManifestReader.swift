@@ -25,7 +25,7 @@ struct ManifestReader {
                 .manifest, what: "\(source): \(place) \(why)",
                 now: now
                     ?? (form == .draft
-                        ? "Correct the draft. To see its fields: moult help draft"
+                        ? "Correct the draft. To see its fields: \(moult: "help", "draft")"
                         : "Copy or download the manifest again, or pack the release again."))
         }
     }
@@ -98,7 +98,7 @@ struct ManifestReader {
     }
 
     /// The advice if a field is missing that only drafts may omit.
-    static let sealing = "To make a release from a draft: moult pack"
+    static let sealing: Advice = "To make a release from a draft: \(moult: "pack")"
 
     /// Reads a field that `pack` adds; it is optional in a draft.
     func sealed<Value>(

@@ -135,7 +135,7 @@ extension FeedModel {
         promised.formUnion(report.added.map(\.description).filter { !racing.contains($0) })
         promised.subtract(report.dropped.map(\.description))
         dropped.formUnion(report.dropped.map(\.description))
-        warnings += report.warnings
+        warnings += report.warnings.map(\.description)
         try checkPublic(keepingPatches: patches)
         let lost = try promised.subtracting(publicFeed().releases.map(\.version.description))
         if !lost.isEmpty { throw Violation(description: "the public feed has lost \(lost.sorted())") }

@@ -111,6 +111,28 @@ import Testing
         #expect(cache.err.contains("cannot salvage thumbs again"))
     }
 
+    @Test func `the error for a damaged cache in quarantine advises no salvage`() throws {
+        try must(
+            "head -c 5000 /dev/urandom >> store/thumbs.db; dd if=/dev/urandom of=store/thumbs.db bs=100 seek=1 count=30 conv=notrunc 2>/dev/null"
+        )
+        try must("moult reset -q thumbs")
+        let ended = try scratch.moult("moult quarantine --restore thumbs")
+        #expect(ended.status == 3 && ended.err.hasSuffix("\n  The damaged file stays in quarantine.\n"), "\(ended)")
+    }
+
+    @Test func `the error for an older damaged set does not advise to salvage the newest one`() throws {
+        try must(
+            "dd if=/dev/urandom of=store/user.db bs=100 seek=1 count=30 conv=notrunc 2>/dev/null; moult reset -q user --set-user-data-aside"
+        )
+        let old = try #require(try Files.list("\(store)/.moult/quarantine").first { $0.hasSuffix("user") })
+        try must(
+            "rm -f store/.moult/quarantine/\(old)/salvaged.db; sqlite3 store/user.db \"INSERT INTO note(text) VALUES('x')\""
+        )
+        try must("moult reset -q user --set-user-data-aside")
+        let ended = try scratch.moult("moult quarantine --restore \(old)")
+        #expect(ended.status == 3 && !ended.err.contains("--salvage-again"), "\(ended)")
+    }
+
     @Test(.enabled(if: getuid() == 0))
     func `a reset on a full disk says that nothing was salvaged, and how to try again`()
         throws

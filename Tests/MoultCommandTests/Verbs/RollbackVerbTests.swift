@@ -93,7 +93,7 @@ import Testing
 
     @Test func `the error of a rollback to a missing generation lists the kept generations`() throws {
         let (one, two) = (try world.generation(world.first), try world.generation(world.second))
-        let advice = "Choose one of them: moult rollback --to GENERATION"
+        let advice = "To roll back to it: moult rollback --to \(one)"
         func said(_ name: String) throws -> String {
             let run = try world.run("moult rollback --to \(name)")
             #expect(run.status == 3 && run.err.contains(advice), "\(run)")

@@ -208,7 +208,7 @@ import Testing
             "unknown generation", "moult apply -q rel/test-2.0.0.json", "moult rollback --to 9.9.9", 3,
             """
             generation 9.9.9 is not kept: kept generations: {generation}
-              Choose one of them: moult rollback --to GENERATION
+              To roll back to it: moult rollback --to {generation}
             """),
         Case(
             "missing plan", "moult apply --plan p", 1,

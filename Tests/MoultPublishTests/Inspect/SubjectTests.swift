@@ -95,7 +95,7 @@ import Testing
             #"{ "manifest": 1, "product": "org.x", "version": "1.0.0", "databases": { "a": { "kind": "cache" } } }"#)
         let error = #expect(throws: MoultError.self) { try Subject.open(draft) }
         #expect(error?.what == "\(draft) is a draft")
-        #expect(error?.now == "To make a release from the draft: moult pack \(draft) -o releases/")
+        #expect(error?.now?.description == "To make a release from the draft: moult pack \(draft) -o releases/")
     }
 
     @Test func `unpacked files are removed when the subject is destroyed`() throws {

@@ -40,7 +40,7 @@ import Testing
     @Test func `a draft of a shared database says which rows survive, or that none do`() throws {
         let error = try #require(throws: MoultError.self) { try pack(field: "") }
         #expect(error.what.contains("databases.pantry.preserve is missing"), "\(error)")
-        #expect(error.now?.contains(#""preserve": []"#) == true, "\(error)")
+        #expect(error.now?.description.contains(#""preserve": []"#) == true, "\(error)")
         #expect(try Files.facts(scratch.path("out/shop-1.0.0.json")) == nil)
         try scratch.must("rm draft.json make.sql")
         try pack("")

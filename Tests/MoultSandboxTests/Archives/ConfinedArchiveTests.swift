@@ -124,7 +124,8 @@ import Testing
                 #"\#(Self.ready); echo '{"refused":{"code":301,"why":"it is damaged","now":"Download the patch again."}}'"#
         )
         #expect(
-            known.code == .archiveDamaged && known.why == "it is damaged" && known.now == "Download the patch again.")
+            known.code == .archiveDamaged && known.why == "it is damaged"
+                && known.now?.description == "Download the patch again.")
     }
 
     @Test func `a process that hangs is killed`() throws {

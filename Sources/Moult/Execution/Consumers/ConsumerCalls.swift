@@ -54,7 +54,9 @@ package final class ConsumerCalls {
         let longest = consumers.filter { released.contains($0.name) }.map(\.timeout).max() ?? 0
         for path in plan.exclusivePaths {
             try ExclusiveAccess(path: transaction.layout.file(path), stop: watcher.stopIfAsked)
-                .wait(until: forced ?? start + .seconds(longest), mayKill: forced != nil) { watcher.tell(.warning($0)) }
+                .wait(until: forced ?? start + .seconds(longest), mayKill: forced != nil) {
+                    watcher.tell(.warning(Advice($0)))
+                }
         }
     }
 
@@ -82,12 +84,14 @@ package final class ConsumerCalls {
         let holders = all.filter { !reason.contains($0) }
         let names = call.message.databases.map(\.name).joined(separator: ", ")
         let open = holders.isEmpty ? "" : "; in use by \(holders.joined(separator: ", "))"
+        // An app kills no other process.
+        let kill: Advice =
+            ", or continue without it and kill the processes that block the update: --force-after SECONDS"
         return MoultError(
             .inUse, .busy, what: "the consumer \(consumer.name) does not release \(names)",
             why: "\(reason)\(open)",
             now:
-                "Nothing was changed. Fix or stop the consumer and try again, or continue without it and kill the processes "
-                + "that block the update: --force-after SECONDS",
+                "Nothing was changed. Fix or stop the consumer and try again\(commandLine: kill, app: ".")",
             cause: error)
     }
 

@@ -46,6 +46,8 @@ struct ExclusiveAccess {
         let users = try? OpenFiles.users(of: [path], here: path)
         return MoultError(
             .inUse, .busy, what: "\(path) is in use", why: users ?? "another process has it open",
-            now: "Nothing was changed. Stop that program and try again, or let moult kill it: --force-after SECONDS")
+            now: "Nothing was changed. Stop that program and try again"
+                // An app kills no other process.
+                + "\(commandLine: ", or let moult kill it: --force-after SECONDS", app: ".")")
     }
 }

@@ -106,7 +106,7 @@ final class Aside: WritableEffect {
                 why: "this user cannot tell whether a process has it open: \(error.why ?? error.what)",
                 now: "Nothing was changed. "
                     + (isOwn && Files.isDenied(error)
-                        ? "Give yourself access to the file: \(shellLine(["chmod", "u+rw", place]))"
+                        ? "Give yourself access to the file: \(run: ["chmod", "u+rw", place])"
                         : "Run the command as the owner of the file, or as root."),
                 cause: error)
         }

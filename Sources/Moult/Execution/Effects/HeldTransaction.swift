@@ -12,7 +12,7 @@ final class HeldTransaction {
 
     /// Opens the database and calls `begin`, which takes the write lock and makes the changes. `patience` is how many seconds to
     /// wait for another process to end its transaction, and `advice` what to do if it does not.
-    init(_ place: String, patience: Int, advice: String, begin: (Connection) throws -> Void) throws {
+    init(_ place: String, patience: Int, advice: Advice, begin: (Connection) throws -> Void) throws {
         hadWAL = try Sidecars.of(place).wal != nil
         connection = try Connection(path: place, access: .readWrite, busyTimeout: Int32(clamping: patience * 1000))
         do { try begin(connection) } catch {

@@ -4,7 +4,7 @@ internal import MoultSQLite
 
 /// The error for a database that another process is using.
 enum InUse {
-    static func error(_ path: String, advice: String, cause: (any Error)? = nil) -> MoultError {
+    static func error(_ path: String, advice: Advice, cause: (any Error)? = nil) -> MoultError {
         // Only root can see which files the processes of other users have open.
         let users = try? OpenFiles.users(of: [path] + Sidecars.of(path).paths)
         let isOwn = users == nil && AppProcess.isCurrent

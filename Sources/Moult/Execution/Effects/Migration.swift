@@ -46,7 +46,7 @@ final class Migration: WritableEffect {
     func hold() throws {
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
         try Files.remove(copy)
-        let advice = "Try again later, or stop that program."
+        let advice: Advice = "Try again later, or stop that program."
         let transaction = try HeldTransaction(place, patience: patience, advice: advice) { connection in
             try migrations.begin(on: connection) { [copy, place] in
                 // In WAL mode other connections can read. In rollback mode none can, and the file is complete.
@@ -98,7 +98,7 @@ final class Migration: WritableEffect {
         displacement?.prove(fates, hasContentLeft: !fates.isEmpty || !lostItems.isEmpty)
     }
 
-    var warnings: [String] {
+    var warnings: [Advice] {
         if lostItems.isEmpty { return [] }
         let names = lostItems.map { "\($0.kind) \($0.name)" }.joined(separator: ", ")
         return [

@@ -40,7 +40,7 @@ final class RowRestore: WritableEffect {
     }
 
     func hold() throws {
-        let advice = "Try again when that program has ended its transaction."
+        let advice: Advice = "Try again when that program has ended its transaction."
         transaction = try HeldTransaction(place, patience: patience, advice: advice) { connection in
             try connection.execute("BEGIN IMMEDIATE")
             let fate = try transfer(to: connection)

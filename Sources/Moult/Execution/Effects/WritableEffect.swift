@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import StepKit
 
 /// An effect on a database that apps write to, from the hold to the commit.
@@ -20,7 +21,7 @@ protocol WritableEffect: AnyObject {
     var marker: HeldMarker? { get }
 
     /// What the operator should know about the change.
-    var warnings: [String] { get }
+    var warnings: [Advice] { get }
 
     /// Does with a private copy of the database what an update does up to the decision, for a plan.
     func rehearse() throws
@@ -54,7 +55,7 @@ extension WritableEffect {
     var fates: [RowFate] { displacement?.fates ?? [] }
     var waitsForOthers: Bool { false }
     var marker: HeldMarker? { nil }
-    var warnings: [String] { [] }
+    var warnings: [Advice] { [] }
     func rehearse() throws {}
     func examine() throws {}
     func acquire() throws {}

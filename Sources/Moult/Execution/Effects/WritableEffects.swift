@@ -239,7 +239,7 @@ final class WritableEffects {
         throw MoultError(
             .stuck, .refused, what: "the update to \(release.version) can no longer be undone",
             why: "\(effect.effect.database ?? "a database") is already updated, and apps may have written to it since",
-            now: "Finish the update: moult recover. Then roll back: moult rollback")
+            now: "Finish the update: \(moult: "recover"). Then roll back: \(moult: "rollback")")
     }
 
     private func find(_ effect: Effect) throws -> (any WritableEffect)? {

@@ -105,8 +105,8 @@ package struct ChangedGeneration {
     }
 
     /// Returns a warning for each changed file of the store's generations, from metadata alone.
-    static func warnings(_ layout: StoreLayout) throws -> [String] {
-        try Generation.names(layout).flatMap { name -> [String] in
+    static func warnings(_ layout: StoreLayout) throws -> [Advice] {
+        try Generation.names(layout).flatMap { name -> [Advice] in
             let files: [File]
             do { files = try ChangedGeneration(in: layout.generation(name), layout).files(reading: false) } catch {
                 // Another user's generation: this user cannot remove it either.

@@ -224,6 +224,6 @@ struct StepRefusal: Error {
             what: "the step \(step) failed during \(asked): " + visible(message)
                 + (path.map { " (\(visible($0)))" } ?? ""),
             why: code.map { "the error code is \(visible($0))" },
-            now: hint.map(visible))
+            now: hint.map { Advice(visible($0)) })
     }
 }

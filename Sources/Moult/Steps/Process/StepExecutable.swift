@@ -17,7 +17,7 @@ package final class StepExecutable: Sendable {
 
     /// Reads the program; throws unless it is a regular file that only root or this user can change.
     package init(_ path: String) throws {
-        func refused(_ why: String, _ now: String) -> MoultError {
+        func refused(_ why: String, _ now: Advice) -> MoultError {
             MoultError(.stepTrust, .refused, what: "\(path) cannot be used as a step", why: why, now: now)
         }
         guard let facts = try Files.factsThroughLinks(path) else {
@@ -31,15 +31,15 @@ package final class StepExecutable: Sendable {
         guard opened.kind == .file, opened.owner == 0 || opened.owner == geteuid() else {
             throw refused(
                 "its owner is user \(opened.owner), but must be root or this user",
-                "As root: \(shellLine(["chown", "root", path]))")
+                "As root: \(run: ["chown", "root", path])")
         }
         guard opened.mode & 0o022 == 0 else {
             throw refused(
                 "other users can write to it (mode \(String(opened.mode, radix: 8)))",
-                shellLine(["chmod", "go-w", path]))
+                "\(run: ["chmod", "go-w", path])")
         }
         try PathCustody.check(program: [path])
-        guard opened.mode & 0o111 != 0 else { throw refused("it is not executable", shellLine(["chmod", "+x", path])) }
+        guard opened.mode & 0o111 != 0 else { throw refused("it is not executable", "\(run: ["chmod", "+x", path])") }
         guard opened.size <= Self.largest else { throw refused("it is larger than 256 MiB", "Use a smaller program.") }
         number = try MemoryFile.make()
         self.path = path

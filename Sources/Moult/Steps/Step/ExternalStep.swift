@@ -47,7 +47,7 @@ package struct ExternalStep: CustomStep, PlacedStep {
     private func refused(_ why: String) -> MoultError {
         MoultError(
             .stepTrust, .refused, what: "the step \(name) is not run", why: why,
-            now: "If you trust the program: \(shellLine(["moult", "steps", "trust", name]))")
+            now: "If you trust the program: \(moult: "steps", "trust", name)")
     }
 
     // MARK: messages to the step
@@ -74,7 +74,7 @@ package struct ExternalStep: CustomStep, PlacedStep {
             throw MoultError(
                 .stepRefused, .refused, what: "the step \(name) does not accept these parameters",
                 why: visible(fault),
-                now: "To see its parameters: moult steps --json")
+                now: "To see its parameters: \(moult: "steps", "--json")")
         }
         return with
     }

@@ -110,7 +110,7 @@ extension ExternalStep {
             .stepTrust, .refused,
             what: "the step \(name) may not write to \(visible(path)): \(fault.path) \(fault.why)",
             why: "a user who can change that path determines which file the step changes",
-            now: fault.remedy.map { "To fix this: \(shellLine($0))" }
+            now: fault.remedy.map { "To fix this: \(run: $0)" }
                 ?? "Grant a path in directories that belong to root or to the user who runs the command.")
     }
 }

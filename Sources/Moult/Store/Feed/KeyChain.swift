@@ -95,7 +95,7 @@ package struct KeyChain {
             .expiredKey, .refused, what: "the keys of \(product) have expired",
             why: "\(KeyList.fileName(serial)), the newest key list that this store has, expired at \(expires)",
             now: "Ask the publisher for a newer key list, then run: "
-                + shellLine(["moult", "check", "--store", layout.root]))
+                + "\(moult: "check", "--store", layout.root)")
     }
 
     /// Verifies a file with the keys of a role, and returns the signing keys.
@@ -117,7 +117,7 @@ package struct KeyChain {
             {
                 error.now =
                     "The key lists in the same directory may allow that key; the store gets them from the feed: "
-                    + shellLine(["moult", "apply", "--feed", feed])
+                    + "\(moult: "apply", "--feed", feed)"
             }
             if let unproven, error.code == .unknownKey {
                 error.now =

@@ -39,8 +39,9 @@ extension Provenance {
                         try Files.read($0, limit: Self.largestSignature)
                     })
             } catch var error as MoultError where error.code == .unsigned {
-                let command = "\(shellLine(["moult", "sign", path])) --key FILE"
-                error.now = error.now.map { "\($0) The publisher creates it with: \(command)" }
+                error.now = error.now.map { now in
+                    "\(now) The publisher creates it with: \(moult: "sign", path, "--key", "FILE")"
+                }
                 throw error
             }
         } else {

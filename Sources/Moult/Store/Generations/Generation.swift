@@ -44,7 +44,7 @@ package struct Generation: Sendable {
             throw MoultError(
                 .generation, what: "the manifest of generation \(name) cannot be read",
                 why: error.what + (error.why.map { ": \($0)" } ?? ""),
-                now: "Install release \(version(of: name)) again: moult apply RELEASE", cause: error)
+                now: "Install release \(version(of: name)) again: \(moult: "apply", "RELEASE")", cause: error)
         }
     }
 
@@ -71,7 +71,7 @@ package struct Generation: Sendable {
 
     private static func lost(_ layout: StoreLayout, _ what: String, because why: String) -> MoultError {
         MoultError(
-            .store, what: "\(layout.current) \(what)", why: why, now: "Restore it with: moult recover")
+            .store, what: "\(layout.current) \(what)", why: why, now: "Restore it with: \(moult: "recover")")
     }
 
     /// Returns the last installed generation according to the history, if it exists and no update is running; used only if
@@ -132,7 +132,7 @@ package struct Generation: Sendable {
         guard let bytes = try Files.read(path, limit: 1 << 24) else {
             throw MoultError(
                 .generation, what: "generation \(name) has no seal", why: "\(path) does not exist",
-                now: "Install release \(Self.version(of: name)) again: moult apply RELEASE")
+                now: "Install release \(Self.version(of: name)) again: \(moult: "apply", "RELEASE")")
         }
         return try Seal(parsing: bytes, source: path)
     }
@@ -141,12 +141,12 @@ package struct Generation: Sendable {
         // Affects only the advice. A file that stays at the app's path is a link in the generation.
         let isInPlace = (try? Files.facts(path))??.kind == .link
         // A kept release may be older than the installed one.
-        let option = isInstalled ? "" : " --allow-downgrade"
+        let option = isInstalled ? [] : ["--allow-downgrade"]
         return MoultError(
             .generation, .refused, what: "\(path) is not the installed file", why: "it \(why)",
             now: isInPlace
                 ? "Install the app's files of release \(manifest.version) again."
-                : "Install release \(manifest.version) again from its bundle: moult apply RELEASE\(option)")
+                : "Install release \(manifest.version) again from its bundle: \(moult: ["apply", "RELEASE"] + option)")
     }
 }
 

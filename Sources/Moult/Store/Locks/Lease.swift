@@ -71,6 +71,6 @@ package final class Lease: Sendable {
         return MoultError(
             .locked, .busy, what: "generation \(name) of \(layout.root) cannot be read now",
             why: "\(holders.isEmpty ? "another process" : holders) has locked the generation",
-            now: "Stop that process. If you own the store, protect its readers from such locks: moult recover")
+            now: "Stop that process. If you own the store, protect its readers from such locks: \(moult: "recover")")
     }
 }

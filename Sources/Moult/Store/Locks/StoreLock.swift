@@ -30,7 +30,9 @@ package final class StoreLock: Sendable {
             .locked, .busy, what: "the store \(layout.root) is in use",
             why: holders.isEmpty
                 ? "locked by another moult process" : "locked by \(holders.joined(separator: ", "))",
-            now: "Try again later, or wait for the other process: --wait SECONDS")
+            now:
+                "Try again later, or \(commandLine: "wait for the other process: --wait SECONDS", app: "wait longer: waiting:")"
+        )
     }
 
     /// How long to wait for a lock whose holder has exited.

@@ -12,7 +12,7 @@ extension History {
     static func notAFile(_ path: String) -> MoultError { damaged(path, "it is not a regular file") }
 
     static func damaged(_ path: String, _ why: String) -> MoultError {
-        MoultError(.store, what: "cannot read \(path)", why: why, now: "Repair the history with: moult recover")
+        MoultError(.store, what: "cannot read \(path)", why: why, now: "Repair the history with: \(moult: "recover")")
     }
 
     /// Returns a description of the damage to the history; nil if every line can be read.

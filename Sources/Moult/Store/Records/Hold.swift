@@ -38,9 +38,6 @@ package struct Hold: Sendable, Equatable {
     /// The hold with its reason, without a full stop: `2.1.0 is on hold: it crashes`.
     package var sentence: String { reason.isEmpty ? subject : "\(subject): \(reason)" }
 
-    /// The release, quoted for the shell.
-    package var shellWord: String { shellLine([release]) }
-
     package var json: JSON {
         .compact([
             "release": .string(release), "reason": .string(reason), "since": .optional(since?.description),

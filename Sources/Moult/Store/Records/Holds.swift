@@ -107,10 +107,9 @@ package struct Holds: Sendable, Equatable {
     }
 
     /// Returns how to remove the given holds: `Remove the hold with: moult unhold 2.0.0`.
-    package func remedy(_ holds: [Hold]) -> String {
-        if fault != nil { return "Rebuild the record from the history: moult recover" }
-        let names = holds.map(\.shellWord).joined(separator: " ")
-        return "Remove the hold\(holds.count == 1 ? "" : "s") with: moult unhold \(names)"
+    package func remedy(_ holds: [Hold]) -> Advice {
+        if fault != nil { return "Rebuild the record from the history: \(moult: "recover")" }
+        return "Remove the hold\(holds.count == 1 ? "" : "s") with: \(moult: ["unhold"] + holds.map(\.release))"
     }
 
     /// The hold to show if only one can be shown: a hold on every release, otherwise the newest.
@@ -150,7 +149,7 @@ package struct Holds: Sendable, Equatable {
             throw MoultError(
                 .store, .refused, what: "\(layout.holds) would be too large",
                 why: "the file would contain \(all.count) holds",
-                now: "Remove holds with: moult unhold, or hold a range of versions.")
+                now: "Remove holds with: \(moult: "unhold"), or hold a range of versions.")
         }
         // A rename cannot replace a directory, and moult did not create this one, so it is moved away.
         if try Files.facts(layout.holds)?.kind == .directory {

@@ -66,7 +66,7 @@ package struct QuarantineShelf {
         }
 
         /// Returns the sentence shown after an update: what was kept, and how to see it.
-        package func keptText(_ storeWords: [String]) -> String {
+        package func keptText(_ storeWords: [String]) -> Advice {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
             let what = record.map { "\($0.database)" } ?? id
             let kept =
@@ -84,7 +84,7 @@ package struct QuarantineShelf {
                     : record?.reason == .migrated
                         ? ", with the old values of \(counted(rows, "row"))"
                         : ", with \(lost)")
-                + "; see it with: \(shellLine(["moult", "quarantine"] + storeWords))"
+                + "; see it with: \(run: ["moult", "quarantine"] + storeWords)"
         }
     }
 

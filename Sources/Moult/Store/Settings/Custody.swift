@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 package import MoultFiles
 internal import MoultLibc
 
@@ -32,7 +32,7 @@ package struct Custody {
             .custody, .refused,
             what: "root does not use the directory for caches \(cacheRoot): \(fault.path) \(fault.why)",
             why: "a user who can change that directory determines which files moult replaces there",
-            now: "To fix this: \(shellLine(fault.remedy ?? ["chown", "root", fault.path])). "
+            now: "To fix this: \(run: fault.remedy ?? ["chown", "root", fault.path]). "
                 + "Or set another \"cacheRoot\" in \(layout.settings).")
     }
 
@@ -45,7 +45,7 @@ package struct Custody {
             .custody, .refused, what: "root does not create the cache \(path): \(fault.path) \(fault.why)",
             why: "a user who can change that path determines which file root replaces",
             now: fault.owner.map { "Run the command as user \(Files.userName($0))." }
-                ?? "To fix this: \(shellLine(fault.remedy ?? ["chmod", "go-w", fault.path]))")
+                ?? "To fix this: \(run: fault.remedy ?? ["chmod", "go-w", fault.path])")
     }
 
     /// Throws if this process runs as root and another user can change a saved plan; returns false if root has no such file. A
@@ -61,7 +61,7 @@ package struct Custody {
             .custody, .refused, what: "root does not apply the plan \(path): \(fault.path) \(fault.why)",
             why: "a user who can change the plan determines which release is installed, and with which options",
             now: "Copy the plan to a directory that only root can write to, read the copy, and apply it. To copy it: "
-                + "\(shellLine(["install", "-m", "600", path])) ~root/")
+                + "\(run: ["install", "-m", "600", path], "~root/")")
     }
 
     /// Throws if another user could have written the settings that specify programs and keys.
@@ -73,7 +73,7 @@ package struct Custody {
             .custody, .refused, what: "\(fault.path) \(fault.why)",
             why:
                 "this file names the programs that moult runs, the keys that the store trusts, and the directory for caches",
-            now: fault.remedy.map { "To fix this: \(shellLine($0))" }
+            now: fault.remedy.map { "To fix this: \(run: $0)" }
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
@@ -142,13 +142,14 @@ package struct Custody {
     }
 
     /// Returns how to fix the fault: run as a different user, change the mode, or have root trust the store.
-    package func advice(_ fault: Fault) -> String {
-        let first =
+    package func advice(_ fault: Fault) -> Advice {
+        let first: Advice =
             if let user = fault.owner.map(Files.userName) {
                 "Run the command as user \(user), for instance with sudo -u \(user)."
-            } else { "To fix this: \(shellLine(fault.remedy ?? ["chmod", "go-w", fault.path]))." }
-        return "\(first) If you trust every user who can write there: mkdir -p "
-            + "\(Files.directory(of: Self.trustedStores)) && echo \(shellLine([layout.root])) >> \(Self.trustedStores)"
+            } else { "To fix this: \(run: fault.remedy ?? ["chmod", "go-w", fault.path])." }
+        let trust = "&& \(shellLine(["echo", layout.root])) >> \(Self.trustedStores)"
+        return "\(first) If you trust every user who can write there: "
+            + "\(run: ["mkdir", "-p", Files.directory(of: Self.trustedStores)], trust)"
     }
 
     // MARK: trust
@@ -160,7 +161,7 @@ package struct Custody {
             throw MoultError(
                 .custody, .refused, what: "\(list) \(fault.why)",
                 why: "only root may change the list of trusted stores",
-                now: "Restore its owner and mode: chown root \(list); chmod 644 \(list)")
+                now: "Restore its owner and mode: \(run: ["chown", "root", list], "&& chmod 644 \(list)")")
         }
         // A line that is not valid UTF-8 is the path of no store.
         let lines = (try Files.read(list, limit: 1 << 20) ?? []).split(separator: UInt8(ascii: "\n"))

@@ -119,12 +119,13 @@ package struct Settings: Sendable, Equatable {
             if Files.name(of: layout.root) == StoreLayout.hidden(in: "").dropFirst() {
                 throw MoultError(
                     .store, what: "\(layout.root) is not a store", why: "it is the directory of moult in a store",
-                    now: "Specify the store: \(shellLine(["--store", Files.directory(of: layout.root)]))")
+                    now: "Specify the store: \(run: ["--store", Files.directory(of: layout.root)])")
             }
+            let initialize = Advice.Command(["moult", "init", layout.root, "--product", "NAME"])
             throw MoultError(
                 .store, what: "\(layout.root) is not a store", why: "it has no \(StoreLayout.settingsName)",
                 now:
-                    "Create one with: \(shellLine(["moult", "init", layout.root])) --product NAME, or with the first release: moult apply --create RELEASE"
+                    "Create one with: \(commandLine: "\(initialize), or with the first release: ", app: "")\(moult: "apply", "--create", "RELEASE")"
             )
         }
         do {
@@ -132,7 +133,7 @@ package struct Settings: Sendable, Equatable {
             try StepGrants.check(settings, in: layout)
             return settings
         } catch var error as MoultError {
-            let aside = shellLine(["mv", layout.settings, try Files.firstFree("\(layout.settings).old")])
+            let aside = Advice.Command(["mv", layout.settings, try Files.firstFree("\(layout.settings).old")])
             error.now =
                 error.now
                 ?? "Correct the file. To create a new one with moult init instead, move it away first: \(aside)"
