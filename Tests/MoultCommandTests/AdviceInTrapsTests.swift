@@ -4,11 +4,11 @@ import Testing
 
 /// A command that is advised works as printed and does what the advice says, whatever the paths in the message contain.
 @Suite struct AdviceInTrapsTests {
-    /// Names of the directory with all files: an option, quotes, the end of a sentence, commands, control characters. Only bash and
-    /// zsh have a notation for a word with a line feed in it.
+    /// Names of the directory with all files: an option, quotes, the end of a sentence, commands, control characters. Only bash
+    /// and zsh have a notation for a word with a line feed in it.
     static let traps = [
         Trap(name: "-it's \"a\" $(x): moult status x, y. b\\", shell: "sh"),
-        Trap(name: "a: moult recover.\n: mv x RELEASE\t--undo", shell: "bash"),
+        Trap(name: "a: moult recover.\n: mv x (RELEASE)\t--undo", shell: "bash"),
     ]
     struct Trap: Sendable {
         let name: String
@@ -73,7 +73,7 @@ import Testing
         Case(
             "saved plan",
             before: #"moult rollback -q --store="$D/s"; moult unhold -q --all --store="$D/s"; "#
-                + #"moult plan -q --output="$D/p" --store="$D/s" -- "$D/rel/test-2.0.0.json""#,
+                + #"moult plan -q --output="$D/p" --store="$D/s" -- "$D/rel/test-2.0.0.json" || [ $? = 2 ]"#,
             #"moult apply --store="$D/s" -- "$D/p""#, after: "Apply the plan: ",
             check: #"moult status --store="$D/s" | grep 'test 2.0.0'"#),
         Case(
@@ -99,7 +99,7 @@ import Testing
             after: "Specify the directory first: ", check: "test -f public/feed.json"),
         Case(
             "another file", before: #"echo 'CREATE TABLE t(x);' > "./$D/b.sql"; echo text > "./$D/out""#,
-            #"sqlite3 "./$D/out.db" 'CREATE TABLE u(x)'; moult build --output="$D/out.db" -- "$D/b.sql""#,
+            #"sqlite3 "./$D/out.db" 'CREATE TABLE u(x); CREATE TABLE v(x)'; moult build --output="$D/out.db" -- "$D/b.sql""#,
             after: "or move this one away: ", check: #"moult build -q --output="$D/out.db" -- "$D/b.sql""#),
         Case(
             "damaged history", before: #"echo x >> "./$D/s/.moult/history.jsonl""#, #"moult history --store="$D/s""#,

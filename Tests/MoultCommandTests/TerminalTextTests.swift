@@ -129,7 +129,7 @@ import Testing
 
     @Test func `a command in a table is not broken`() {
         var table = Table(.left, .left, indent: 2)
-        table.row("fix", "to repair: moult apply a.json --store b")
+        table.row("fix", "to repair: \(run: ["moult", "apply", "a.json", "--store", "b"])")
         #expect(
             table.lines(width: 34).map(\.plain) == [
                 "  fix", "      to repair:", "      moult apply a.json --store b",

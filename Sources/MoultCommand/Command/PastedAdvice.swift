@@ -4,12 +4,18 @@ extension Advice {
     /// Returns the advice with `--store` added to the commands with these verbs, which may be run in another directory.
     func naming(store words: [String], in verbs: Set<String>) -> Advice {
         mapping { command in
-            guard let verb = command.verb, verbs.contains(verb), !command.words.contains("--store") else {
+            guard let verb = command.verb, verbs.contains(verb), !command.words.contains("--store"), !command.isHelp
+            else {
                 return .command(command)
             }
             return .command(command.adding(words))
         }
     }
+}
+
+extension Advice.Command {
+    /// Whether the command shows the help of a verb, which needs neither a store nor arguments.
+    fileprivate var isHelp: Bool { words.contains("--\(Option.help.name)") }
 }
 
 extension [Command] {
@@ -45,7 +51,7 @@ extension ParsedLine {
     /// Returns an advised command with the arguments of this line, if it has only options.
     fileprivate func completing(_ command: Advice.Command, _ commands: [Command]) -> Advice.Command {
         var command = command
-        guard let verb = command.verb else { return command }
+        guard let verb = command.verb, !command.isHelp else { return command }
         if command.words.contains("--create"), let release = arguments[ApplyVerb.release.name]?.first {
             command.words = command.words.map { $0 == ApplyVerb.release.name ? Self.shown(release) : $0 }
         }
