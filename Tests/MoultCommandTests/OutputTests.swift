@@ -10,7 +10,7 @@ import Testing
     }
 
     private let deep = MoultError(
-        .system, .undone, what: "cannot apply 2.1.0", why: "food.db is damaged", now: "moult verify",
+        .system, .undone, what: "cannot apply 2.1.0", why: "food.db is damaged", now: "\(moult: "verify")",
         cause: MoultError(.json, what: "cannot read page 7", why: "I/O error", cause: Surprise()))
 
     private struct Surprise: Error, CustomStringConvertible { var description: String { "the cable is out" } }

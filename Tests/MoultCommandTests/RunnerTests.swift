@@ -19,7 +19,7 @@ import Testing
     }
 
     private var commands: [Command] {
-        let damaged = MoultError(.system, .undone, what: "cannot apply", why: "damaged", now: "moult verify")
+        let damaged = MoultError(.system, .undone, what: "cannot apply", why: "damaged", now: "\(moult: "verify")")
         return [
             command("look") {
                 $0.output.print(Found())
