@@ -60,7 +60,7 @@ SWIFT_FLAGS := --explicit-target-dependency-import-check error
 DEBUG_FLAGS := -debug-info-format none $(SWIFT_FLAGS)
 # The tests have a build of their own, with the options of `isTestBuild` in Package.swift. As in a release (see below), the command is
 # static-pie, without a run path.
-BUILD_TESTS := MOULT_TEST_BUILD=1 swift build --build-tests --scratch-path .build/tests --disable-index-store --disable-local-rpath $(DEBUG_FLAGS)
+BUILD_TESTS := MOULT_TEST_BUILD=1 swift build --build-tests --scratch-path .build/tests --disable-local-rpath $(DEBUG_FLAGS)
 BUNDLE := .build/tests/debug/moultPackageTests.xctest
 # The command is one static file, because loading seven shared libraries would take longer than an update that changes
 # nothing. It is linked as static-pie, so that its addresses are random, because the command reads untrusted archives; packed
