@@ -97,6 +97,7 @@ lint:
 	scripts/codes
 	scripts/fields
 	scripts/check-words
+	scripts/size
 	scripts/ledger/mutations --list >/dev/null
 
 # Builds the documentation of the public API as archives that any web server can serve; fails on a warning, or on a symbol
