@@ -48,7 +48,7 @@ import Testing
         let bundle = try world.run("moult apply --store store rel/test-1.0.0.tar.zst")
         #expect(
             bundle.err.hasSuffix(
-                "\n  Install the release from its manifest: moult apply \(world.scratch.path("rel/test-1.0.0.json")) --store store\n"
+                "\n  Install the release from its manifest: moult apply rel/test-1.0.0.json --store store\n"
             ))
         let usage = try world.run("moult doctor --store store extra")
         #expect(usage.err.hasSuffix("\n  Try: moult doctor --help\n"))

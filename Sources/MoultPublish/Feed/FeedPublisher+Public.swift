@@ -48,7 +48,8 @@ extension FeedPublisher {
             return result
         }
         guard keys.isEmpty || found.isSigned(by: keys) else {
-            guard ownIsKnown else { throw TrustedSigners.unproven(place.source) }
+            guard ownIsKnown, let own else { throw TrustedSigners.unproven(place.source) }
+            if try isUploadedInPart(found, of: own) { return result }
             throw unverified(found)
         }
         let feed = try directory.parsed(found.bytes).feed
@@ -97,6 +98,12 @@ extension FeedPublisher {
         throw refusal(
             "no public feed was found", "stores that have seen a feed refuse one that starts again",
             "Check the command or URL of --fetch-with. For the first feed at this place, add --new.")
+    }
+
+    /// Returns whether an upload of the directory has stopped between its files: the public feed is the beginning of the directory's,
+    /// or is that feed or one before it, with signatures of the other one.
+    private func isUploadedInPart(_ found: SignedFeed, of own: SignedFeed) throws -> Bool {
+        try own.bytes.starts(with: found.bytes) || directory.parsed(own.bytes).feed.previous.contains(found.digest)
     }
 
     /// Returns the error for a public feed without a signature by a known key. It may be one of another publisher, whose signatures

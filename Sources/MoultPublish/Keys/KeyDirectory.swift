@@ -66,7 +66,7 @@ struct KeyDirectory {
 
     private static func restore(_ path: String) -> Advice {
         "Restore it and its signatures from a copy that you trust, such as the directory of `moult trust`: "
-            + "\(run: ["cp", "COPY/\(Files.name(of: path))"], "* \(shellLine(["\(Files.directory(of: path))/"]))")"
+            + "\(run: ["cp"], "\(shellLine(["COPY/\(Files.name(of: path))"]))* \(shellLine(["\(Files.directory(of: path))/"]))")"
     }
 
     /// Checks the serial and the signatures of a list, and returns its files.
