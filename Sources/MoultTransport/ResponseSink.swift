@@ -57,6 +57,14 @@ final class IgnoredBody: ResponseSink {
     }
 }
 
+/// Ends a request when its head has arrived, by an error that has the head.
+final class HeadSink: ResponseSink {
+    struct Arrived: Error { let head: WebHead }
+
+    func begin(_ head: WebHead) throws { throw Arrived(head: head) }
+    func take(_ part: UnsafeRawBufferPointer) {}
+}
+
 /// Writes a large body to a file, starting where the last attempt stopped.
 final class PartialFile: ResponseSink {
     let path: String

@@ -31,22 +31,16 @@ extension Transport {
         try tag.forget()
     }
 
-    /// Throws what a download would throw if the location does not have the file, or one of another size: one small request tells. A
-    /// server that does not answer such requests only tells when the file is downloaded.
+    /// Throws what a download would throw if the location does not have the file, or one of another size.
     package func requireThere(_ location: Location, size: Int) throws {
         switch location {
         case .file(let file): try Self.requireFile(file, size: size)
         case .web(let url):
             try retryingSmallRequest { until in
-                let head = try WebRequest(url: url, method: .head)
-                    .perform(retryPolicy, until: until, IgnoredBody(), stopIfAsked)
-                switch head.status {
+                let head = try head(of: url, until: until)
+                guard head.status == 200 else { throw head.refusal(url) }
                 // Some servers say 0 for every file.
-                case 200 where head.total != 0: try PartialFile.requireSize(size, in: head, of: "\(location)")
-                case 200: break
-                case 405, 501: break
-                default: throw head.refusal(url)
-                }
+                if head.total != 0 { try PartialFile.requireSize(size, in: head, of: "\(location)") }
             }
         case .registry(let file):
             guard let sha256 = file.sha256, try !has(sha256, in: file.repository, named: "\(location)") else { return }
@@ -54,6 +48,16 @@ extension Transport {
                 .notThere, what: "cannot get \(location)", why: "the registry does not have it",
                 now: "Try again later, or report it to the publisher.")
         }
+    }
+
+    /// Returns the head of a file. A server may answer only GET, as for a signed URL: then that request ends when the head has arrived.
+    private func head(of url: Address, until: ContinuousClock.Instant) throws -> WebHead {
+        let head = try WebRequest(url: url, method: .head)
+            .perform(retryPolicy, until: until, IgnoredBody(), stopIfAsked)
+        if [200, 404, 410].contains(head.status) { return head }
+        do { return try WebRequest(url: url).perform(retryPolicy, until: until, HeadSink(), stopIfAsked) } catch let
+            arrived as HeadSink.Arrived
+        { return arrived.head }
     }
 
     private static func requireFile(_ file: String, size: Int) throws {

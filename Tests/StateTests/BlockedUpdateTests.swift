@@ -21,6 +21,7 @@ import Testing
                 [
                     .reference("ref", "CREATE TABLE r(n); INSERT INTO r VALUES(\(number))"),
                     .shared("diary", "CREATE TABLE note(t); INSERT INTO note VALUES(\(number))", more: []),
+                    .user("notes", "CREATE TABLE own(t)"),
                 ])
         }
         store = scratch.path("store")
@@ -76,6 +77,14 @@ import Testing
             })
         try Shell.must(["sh", "-ec", now])
         try expectNone()
+    }
+
+    @Test func `a user database with two names is reported, and stays usable without a migration`() throws {
+        let own = "\(store)/notes.db"
+        try Files.hardLink(own, at: scratch.path("other notes"))
+        #expect(try run("status", "--nagios").status == 1)
+        #expect(try run("verify").output.contains("the file has more than one hard link"))
+        for number in [1, 2] { #expect(try run("apply", manifest(number)).status == 0) }
     }
 
     @Test func `damaged pages are reported of a database from another release, too`() throws {

@@ -24,6 +24,8 @@ final class FaultyProxy {
         /// Resumes a transfer at a wrong offset.
         case misplace
         case refuse
+        /// Answers only GET, as for a signed URL.
+        case onlyGet
     }
 
     /// Starts a proxy that damages the responses to the first requests whose path ends with a text. `at` is the part of the
@@ -76,7 +78,7 @@ final class FaultyProxy {
         def spoil(path):
             global times
             with lock:
-                if fault == "none" or times <= 0 or not path.endswith(ending): return "none"
+                if fault in ("none", "onlyGet") or times <= 0 or not path.endswith(ending): return "none"
                 times -= 1
                 return fault
         def note(path, asked, status, size):
@@ -87,6 +89,8 @@ final class FaultyProxy {
             head, _ = head_of(client)
             if head is None: return
             path = head.split(" ")[1]
+            if fault == "onlyGet" and head.startswith("HEAD"):
+                client.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"); client.close(); return
             asked = re.search(r"(?im)^range: *(.*?)\r?$", head)
             what = spoil(path)
             if what == "refuse":

@@ -90,6 +90,16 @@ import Testing
         #expect(plan.output.contains("apply with") == false)
     }
 
+    @Test func `plan finds the bundle on a server that answers only GET`() throws {
+        let proxy = try FaultyProxy(before: server, .onlyGet)
+        try follow(proxy.url("feed.json"))
+        let plan = try run("moult plan")
+        #expect(plan.status == 2 && plan.output.contains("found: \(proxy.url("test-1.0.0.tar.zst"))\n"), "\(plan)")
+        try must("rm public/test-1.0.0.tar.zst")
+        let (missing, apply) = (try run("moult plan"), try run("moult apply"))
+        #expect(missing.status == apply.status && missing.errors == apply.errors, "\(missing) \(apply)")
+    }
+
     /// A server that has a key list for every number must not keep the command busy.
     @Test func `only a few key lists are requested from a server that has one for every number`() throws {
         let proxy = try FaultyProxy(before: server)

@@ -20,7 +20,9 @@ struct JournalCheck {
                 what: "the unfinished update in \(transaction.directory) cannot be finished or undone",
                 why: "it changes caches in \(before), but \"cacheRoot\" in \(transaction.layout.settings) is now "
                     + (cacheRoot.map { "\($0)" } ?? "missing"),
-                now: "If you trust the store, set \"cacheRoot\" to \(before), run moult recover, and then set it back.")
+                now:
+                    "If you trust the store, set \"cacheRoot\" to \(before), run \(moult: "recover"), and then set it back."
+            )
         }
         guard plan.id == transaction.id else { throw try invalid("its plan has the ID \(plan.id)") }
         for effect in plan.effects + state.intents.map(\.effect) {

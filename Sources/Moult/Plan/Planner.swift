@@ -150,7 +150,8 @@ package struct Planner {
         for database in installed.manifest.databases
         where isSame ? !database.kind.isSealed : database.kind == .shared && kept.contains(database.name) {
             let finding = try assessment.finding(of: database, .glance)
-            if isSame, let refusal = finding.refusal { throw refusal }
+            // Of a user database, an update with a migration refuses.
+            if isSame, database.kind.isReplaced, let refusal = finding.refusal { throw refusal }
             guard let fault = finding.fault else { continue }
             if !isSame {
                 guard case .reset? = finding.remedy else { continue }

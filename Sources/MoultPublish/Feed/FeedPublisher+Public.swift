@@ -100,10 +100,12 @@ extension FeedPublisher {
             "Check the command or URL of --fetch-with. For the first feed at this place, add --new.")
     }
 
-    /// Returns whether an upload of the directory has stopped between its files: the public feed is the beginning of the directory's,
-    /// or is that feed or one before it, with signatures of the other one.
+    /// Returns whether an upload of the directory has stopped in the middle: the public feed is one before that of the directory, or the
+    /// beginning of it, and the record of the upload lacks it. The beginning alone proves nothing: every feed starts in the same way.
     private func isUploadedInPart(_ found: SignedFeed, of own: SignedFeed) throws -> Bool {
-        try own.bytes.starts(with: found.bytes) || directory.parsed(own.bytes).feed.previous.contains(found.digest)
+        if try directory.parsed(own.bytes).feed.previous.contains(found.digest) { return true }
+        guard own.bytes.starts(with: found.bytes), let way = options.upload else { return false }
+        return try FeedUpload(directory.path, by: way).hasBegun(own.digest)
     }
 
     /// Returns the error for a public feed without a signature by a known key. It may be one of another publisher, whose signatures
