@@ -142,46 +142,34 @@ private struct Record {
 
     /// Reads the record, and starts a new one if it is that of a different command.
     static func read(_ path: String, of command: String) throws -> Record {
-        let (head, text) = (try head(of: command), try text(path))
-        guard let done = done(in: text, head) else {
-            try Files.replace(path, with: Array("\(head)\n".utf8), mode: 0o600)
-            return Record(path: path, head: head, done: [:])
-        }
+        let (head, lines, isWhole, done) = try parsed(path, of: command)
         // Completes the last line, so that the next entry starts on a new line.
-        if !text.hasSuffix("\n") {
-            let whole = lines(text).joined(separator: "\n") + "\n"
-            try Files.replace(path, with: Array(whole.utf8), mode: 0o600)
+        if done == nil || !isWhole {
+            let text = (done == nil ? head : lines.joined(separator: "\n")) + "\n"
+            try Files.replace(path, with: Array(text.utf8), mode: 0o600)
         }
-        return Record(path: path, head: head, done: done)
+        return Record(path: path, head: head, done: done ?? [:])
     }
 
     /// Returns the recorded files, without writing; nil for the record of a different command, which says nothing about this
     /// command's destination.
     static func done(_ path: String, of command: String) throws -> [String: String]? {
-        try done(in: text(path), head(of: command))
+        try parsed(path, of: command).done
     }
 
-    private static func head(of command: String) throws -> String {
-        "uploaded by a command with the SHA-256 \(try SHA256.digest(of: Array(command.utf8)).hex)"
-    }
-
-    private static func text(_ path: String) throws -> String {
-        String(decoding: try Files.read(path, limit: 1 << 28) ?? [], as: UTF8.self)
-    }
-
-    /// Returns the complete lines: one that a power failure has cut off is ignored.
-    private static func lines(_ text: String) -> ArraySlice<Substring> {
-        text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-    }
-
-    private static func done(in text: String, _ head: String) -> [String: String]? {
-        let lines = lines(text)
-        guard lines.first == Substring(head) else { return nil }
+    private static func parsed(_ path: String, of command: String) throws
+        -> (head: String, lines: ArraySlice<Substring>, isWhole: Bool, done: [String: String]?)
+    {
+        let head = "uploaded by a command with the SHA-256 \(try SHA256.digest(of: Array(command.utf8)).hex)"
+        let text = String(decoding: try Files.read(path, limit: 1 << 28) ?? [], as: UTF8.self)
+        // A line that a power failure has cut off is ignored.
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        guard lines.first == Substring(head) else { return (head, lines, false, nil) }
         let pairs = lines.dropFirst().compactMap { line -> (String, String)? in
             let words = line.split(separator: " ", maxSplits: 1)
             return words.count == 2 ? (String(words[1]), String(words[0])) : nil
         }
-        return Dictionary(pairs) { $1 }
+        return (head, lines, text.hasSuffix("\n"), Dictionary(pairs) { $1 })
     }
 
     mutating func add(_ file: FeedFile) throws {
