@@ -11,12 +11,13 @@ extension Store {
         try Advice.forApps { StoreStatus(try Status(of: StoreSnapshot(StoreLayout(root: directory)))) }
     }
 
-    /// Checks the installed release and returns its faults; empty if there are none. `deep` reads every page of every database.
-    public func verify(deep: Bool = false) async throws -> [StoreFault] {
+    /// Checks the installed release and returns the findings; empty if there are none. `deep` reads every page of every database. A
+    /// database that could not be checked has a finding of the kind `locked` or `denied`.
+    public func verify(deep: Bool = false) async throws -> [Finding] {
         try await Self.onThread { _ in
             try Advice.forApps {
                 try Verifier(StoreSnapshot(StoreLayout(root: directory))).verify([], deep: deep)
-                    .compactMap { StoreFault($0) }
+                    .compactMap { $0.finding?.advising(\.forApps) }
             }
         }
     }
@@ -63,12 +64,14 @@ extension Store {
     }
 
     /// Finishes or undoes work that a crash interrupted, and repairs the store's own records. With `undo`, restores the
-    /// previously installed release if an update cannot be finished. Returns a description of each action. `connect` and all
+    /// previously installed release if an update cannot be finished. Returns what was finished or undone. `connect` and all
     /// functions that change the store finish or undo such work automatically.
     @discardableResult
-    public func recover(undo: Bool = false) async throws -> [String] {
+    public func recover(undo: Bool = false) async throws -> [InterruptedUpdate] {
         try await Self.onThread { stop in
-            try Advice.forApps { try orchestrator(stop: stop).recover(back: undo, wait: 10).map(\.text) }
+            try Advice.forApps {
+                try orchestrator(stop: stop).recover(back: undo, wait: 10).map { InterruptedUpdate($0) }
+            }
         }
     }
 }
@@ -77,7 +80,7 @@ extension Store {
 ///
 ///     let status = try store.status()
 ///     print(status.product, status.version ?? "nothing installed")
-///     for database in status.databases where database.fault != nil { print(database.name, database.fault ?? "") }
+///     for finding in status.findings { print(finding.severity, finding, finding.advice ?? "") }
 public struct StoreStatus: Sendable {
     /// A database of the installed release.
     public struct Database: Sendable {
@@ -85,8 +88,8 @@ public struct StoreStatus: Sendable {
         public let name, path: String
         /// The size in bytes; nil if the file is missing.
         public let size: Int?
-        /// A description of the fault; nil if none is known.
-        public let fault: String?
+        /// The database's fault; nil if none is known.
+        public let finding: Finding?
     }
 
     /// A release, or a range of releases, that must not be installed.
@@ -107,6 +110,8 @@ public struct StoreStatus: Sendable {
     public let kept: [String]
     /// The releases that must not be installed.
     public let holds: [Hold]
+    /// What an operator should know, worst first: what `moult status` prints, and monitoring reports.
+    public let findings: [Finding]
     /// Whether an interrupted operation is pending; the next change finishes or undoes it.
     public let isUnfinished: Bool
     /// Why the latest update failed; nil if one has succeeded since.
@@ -116,36 +121,15 @@ public struct StoreStatus: Sendable {
         product = status.product
         (version, generation) = (status.current?.version?.description, status.current?.name)
         databases = status.databases.map {
-            Database(name: $0.name, path: $0.path, size: $0.size, fault: $0.fault)
+            Database(
+                name: $0.database.name, path: $0.path, size: $0.size,
+                finding: ($0.fault ?? $0.findings.first { $0.kind == .blocked })?.advising(\.forApps))
         }
         kept = status.generations.filter { !$0.isCurrent }.map(\.name)
         holds = status.holds.all.map { Hold(release: $0.release, reason: $0.reason) }
+        findings = status.findings().map { $0.advising(\.forApps) }
         isUnfinished = !status.unfinished.isEmpty
         failure = status.failure.map { $0.reason ?? $0.outcome.rawValue }
-    }
-}
-
-/// A fault of the installed release, or a check that could not be made.
-///
-///     for fault in try await store.verify(deep: true) {
-///         print(fault.isChecked ? "damaged:" : "not checked:", fault.subject, fault.text)
-///     }
-public struct StoreFault: Sendable, CustomStringConvertible {
-    /// The affected database or record.
-    public let subject: String
-    /// The fault, or, if `isChecked` is false, why the subject could not be checked.
-    public let text: String
-    /// False if the file is locked or this user may not read it.
-    public let isChecked: Bool
-
-    /// The subject and the text, such as `food: it is missing`.
-    public var description: String { "\(subject): \(text)" }
-
-    init?(_ check: Verifier.Check) {
-        guard check.finding != nil || check.isUnread else { return nil }
-        subject = check.subject
-        text = check.finding ?? check.notChecked.joined(separator: "; ")
-        isChecked = !check.isUnread
     }
 }
 
@@ -194,16 +178,5 @@ public struct QuarantinedDatabase: Sendable {
     init(_ set: QuarantineShelf.Set) {
         (id, database, reason) = (set.id, set.record?.database, set.record?.why)
         (directory, size) = (set.directory, set.size)
-    }
-}
-
-extension Status.File {
-    /// The fault, if one is known.
-    fileprivate var fault: String? {
-        switch state {
-        case .sound, .living, .unverified: nil
-        case .blocked: note.map { "updates are refused: \($0)" }
-        case .missing, .changed, .damaged: note ?? "it is \(state.rawValue)"
-        }
     }
 }

@@ -54,8 +54,8 @@ extension Store {
 
     private func fault(_ database: Database, _ lease: StoreLease) throws -> String? {
         let assessment = try Assessment(of: lease.installed, in: StoreSnapshot(StoreLayout(root: directory)))
-        let finding = try assessment.finding(of: database, .glance)
-        return finding.awaitsMigration ? nil : finding.fault
+        let fault = try assessment.state(of: database, .glance).fault
+        return fault?.kind == .unmigrated ? nil : fault?.what
     }
 
     /// Returns whether the database was recreated within the last minute; if so, recreating it again would not help.

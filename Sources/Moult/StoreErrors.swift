@@ -5,23 +5,18 @@ internal import StepKit
 enum StoreErrors {
     static func willNotLoad(_ database: Database, _ path: String, _ why: String) throws -> MoultError {
         if try Files.facts(path) == nil { return missing(database, path) }
-        let reset = Advice.Command(Assessment.Remedy.resetCommand(for: database))
         return MoultError(
-            .willNotLoad, what: "the database \(path) will not load", why: why,
-            now: "To set it aside and start with \(database.kind.freshContent): \(reset)")
+            .willNotLoad, what: "the database \(path) will not load", why: why, now: .resetting(database))
     }
 
     static func missing(_ database: Database, _ path: String) -> MoultError {
-        let reset = Advice.Command(Assessment.Remedy.resetCommand(for: database))
-        return MoultError(
+        MoultError(
             .willNotLoad, what: "the database \(path) is missing",
             why: database.kind.isDisposable
                 ? "a program removed it" : "a program removed it, or its disk is not mounted",
             now: database.kind.isSealed
                 ? "Install the release again: \(moult: "apply", "RELEASE")"
-                : database.kind.isDisposable
-                    ? "To create it again: \(reset)"
-                    : "Restore the file. To start with \(database.kind.freshContent) instead: \(reset)")
+                : .resetting(database, isMissing: true))
     }
 
     static func failedAgain(_ path: String, _ why: String) -> MoultError {

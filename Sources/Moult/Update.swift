@@ -4,20 +4,59 @@ public import StepKit
 /// The result of an update.
 ///
 ///     let update = try await store.update(to: manifest)
-///     for sentence in update.settled { print(sentence) }
+///     for earlier in update.recovered { print(earlier) }
 ///     print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
 public struct Update: Sendable {
     /// Whether anything was installed; false if the release was already installed.
     public let isInstalled: Bool
     /// The generation installed now.
     public let generation: String?
-    /// Descriptions of interrupted work that was finished or undone first.
-    public let settled: [String]
+    /// Updates that a crash had interrupted, and that were finished or undone first.
+    public let recovered: [InterruptedUpdate]
 
     init(_ result: Orchestrator.Result) {
         isInstalled = result.plan != nil
         generation = result.generation
-        settled = result.recovered.map(\.text)
+        recovered = result.recovered.map { InterruptedUpdate($0) }
+    }
+}
+
+/// An update that a crash had interrupted.
+///
+///     for update in try await store.recover() { print(update.ending, update) }
+public struct InterruptedUpdate: Sendable, CustomStringConvertible {
+    /// How the update ended.
+    public enum Ending: Sendable {
+        /// Nothing had been changed; the staged files were removed.
+        case cleaned
+        /// The update was finished.
+        case finished
+        /// The update was undone: the release from before it is installed.
+        case undone
+    }
+
+    /// How the update ended.
+    public let ending: Ending
+    /// The release before the update; nil if there was none, or if it is unknown.
+    public let from: Version?
+    /// The release that the update was to install; nil if it is unknown.
+    public let to: Version?
+    /// The update and its end in a sentence.
+    public let description: String
+
+    init(_ result: CrashRecovery.Result) {
+        (ending, description) = (Ending(result.ending), result.text)
+        (from, to) = (result.from?.version, result.to?.version)
+    }
+}
+
+extension InterruptedUpdate.Ending {
+    init(_ ending: CrashRecovery.Result.Ending) {
+        switch ending {
+        case .cleaned: self = .cleaned
+        case .finished: self = .finished
+        case .undone: self = .undone
+        }
     }
 }
 

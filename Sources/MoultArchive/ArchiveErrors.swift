@@ -1,38 +1,5 @@
 package import MoultBasics
 
-extension MoultError.Code {
-    /// The file's name or content is of an unsupported kind.
-    package static let archiveKind = Self(300)
-    /// The archive is damaged, or breaks the rules of its format.
-    package static let archiveDamaged = Self(301)
-    /// The archive ends too early.
-    package static let archiveCut = Self(302)
-    /// The archive has unexpected data after its end, or between its parts.
-    package static let archiveGarbage = Self(303)
-    /// The decoder would need more memory than is allowed.
-    package static let archiveMemory = Self(304)
-    /// An entry that is not a plain file: a link, a device, a sparse file.
-    package static let archiveEntryKind = Self(305)
-    /// An entry whose name is not allowed.
-    package static let archiveName = Self(306)
-    /// An undeclared entry.
-    package static let archiveUndeclared = Self(307)
-    /// A declared member that is missing.
-    package static let archiveMissing = Self(308)
-    /// A member that occurs twice.
-    package static let archiveDuplicate = Self(309)
-    /// A member with a different size than declared.
-    package static let archiveSize = Self(310)
-    /// A decoder library failed for a reason other than the archive.
-    package static let archiveLibrary = Self(311)
-    /// Frames that differ from the declaration.
-    package static let archiveFrames = Self(312)
-    /// Files that cannot be packed.
-    package static let archivePacking = Self(313)
-    /// The process that reads the archive failed, exceeded a limit, or sent an invalid reply.
-    package static let archiveProcess = Self(314)
-}
-
 /// Why an archive is refused, without the name of the archive.
 struct ArchiveRefusal: Error {
     /// The complete list of advice, so that a process that an archive has taken over cannot send any other advice.

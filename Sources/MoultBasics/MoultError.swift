@@ -80,12 +80,3 @@ extension MoultError: CustomStringConvertible {
         return errors
     }
 }
-
-extension MoultError.Code {
-    /// A system call failed.
-    public static let system = Self(100)
-    /// Invalid JSON, or JSON with an unexpected structure.
-    public static let json = Self(110)
-    /// An invalid or contradictory feed.
-    package static let feed = Self(260)
-}

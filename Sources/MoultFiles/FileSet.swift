@@ -1,9 +1,4 @@
-package import MoultBasics
-
-extension MoultError.Code {
-    /// Only some of the files that a command writes are in place.
-    package static let fileSet = Self(101)
-}
+internal import MoultBasics
 
 /// Files that belong together and appear in a directory as a set. One of them, the head, lists the others: the set exists once
 /// the head is renamed into place.

@@ -1,10 +1,5 @@
 package import MoultBasics
 
-extension MoultError.Code {
-    /// A portable build refused an operation that is unsafe without Linux features.
-    package static let portableBuild = Self(102)
-}
-
 extension SystemFeatures {
     /// Returns the error for an operation that needs a Linux feature which the portable build does not use.
     package static func unavailable(_ what: String, because why: String) -> MoultError {

@@ -50,29 +50,6 @@ extension MoultError {
     }
 }
 
-extension MoultError.Code {
-    /// SQLite failed for a reason without a separate code.
-    package static let sqlite = Self(400)
-    /// The file cannot be opened.
-    package static let cannotOpenDatabase = Self(401)
-    /// The database cannot be written to.
-    package static let databaseReadOnly = Self(404)
-    /// The disk is full, or a read or write failed.
-    package static let databaseIO = Self(405)
-    /// A constraint of the schema forbids the change.
-    package static let constraint = Self(406)
-    /// The protection against untrusted databases forbids the statement.
-    package static let guarded = Self(407)
-    /// The statement exceeded its time limit.
-    package static let deadline = Self(408)
-    /// Invalid request to SQLite, such as attaching a database as `main`.
-    package static let databaseRequest = Self(409)
-    /// A journal must be rolled back before the database can be read.
-    package static let hotJournal = Self(410)
-    /// A migration does not have the required result.
-    package static let migration = Self(411)
-}
-
 extension MoultError {
     /// Creates the error for a `SQLiteError`: `cannot <doing>`, the reason, and the next step.
     ///

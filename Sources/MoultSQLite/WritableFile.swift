@@ -96,12 +96,3 @@ package enum WritableFile {
         )
     }
 }
-
-extension MoultError.Code {
-    /// The text encoding of a writable database differs from that of the release.
-    package static let encoding = Self(634)
-    /// A writable database has another hard link, or is mounted as a single file.
-    package static let severalNames = Self(633)
-    /// A writable database is behind a symbolic link that another user controls.
-    package static let untrustedLink = Self(635)
-}

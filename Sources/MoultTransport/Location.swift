@@ -1,15 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
 
-extension MoultError.Code {
-    /// A location that is not valid or not allowed.
-    package static let location = Self(270)
-    /// The response does not have the expected form or size.
-    package static let badAnswer = Self(273)
-    /// The program that sends requests to web servers is missing or broken.
-    package static let helper = Self(274)
-}
-
 /// The location of a file: on this machine, a web server or a registry. Its description contains no secrets.
 package enum Location: Sendable, Equatable, CustomStringConvertible {
     case file(String)

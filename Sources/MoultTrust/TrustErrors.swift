@@ -1,10 +1,5 @@
 internal import CCrypto
-package import MoultBasics
-
-extension MoultError.Code {
-    /// libcrypto failed, because memory ran out or because of a bug.
-    package static let crypto = Self(250)
-}
+internal import MoultBasics
 
 /// Returns the error for a failed libcrypto call, with the library's message; empties its error queue.
 func cryptoError(_ doing: String) -> MoultError {

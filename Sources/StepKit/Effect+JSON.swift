@@ -29,11 +29,13 @@ extension Change {
         case .retire(let generation): ["do": "retire", "generation": .string(generation)]
         case .unlink(let path): ["do": "unlink", "path": .string(path)]
         case .seal(let member, let size): ["do": "seal", "member": .string(member), "size": .size(size)]
-        case .keepTemplate(let member, let size): ["do": "stock", "member": .string(member), "size": .size(size)]
-        case .linkInPlace(let target, let size): ["do": "refer", "target": .string(target), "size": .size(size)]
+        case .keepTemplate(let member, let size):
+            ["do": "keepTemplate", "member": .string(member), "size": .size(size)]
+        case .linkInPlace(let target, let size): ["do": "linkInPlace", "target": .string(target), "size": .size(size)]
         case .restore(let generation): ["do": "restore", "generation": .string(generation)]
-        case .installGeneration(let generation): ["do": "seat", "generation": .string(generation)]
-        case .switchCurrent(let to, let from): .compact(["do": "point", "to": .string(to), "from": .optional(from)])
+        case .installGeneration(let generation): ["do": "installGeneration", "generation": .string(generation)]
+        case .switchCurrent(let to, let from):
+            .compact(["do": "switchCurrent", "to": .string(to), "from": .optional(from)])
         case .link(let path, let member): ["do": "link", "path": .string(path), "member": .string(member)]
         case .create(let path, let size): ["do": "create", "path": .string(path), "size": .size(size)]
         case .displace(let path, let why, let reason):
@@ -67,11 +69,12 @@ extension Change {
         case "retire": self = .retire(generation: try fields.string("generation"))
         case "unlink": self = .unlink(path: try fields.string("path"))
         case "seal": self = .seal(member: try fields.string("member"), size: try fields.count("size"))
-        case "stock": self = .keepTemplate(member: try fields.string("member"), size: try fields.count("size"))
-        case "refer": self = .linkInPlace(target: try fields.string("target"), size: try fields.count("size"))
+        case "keepTemplate": self = .keepTemplate(member: try fields.string("member"), size: try fields.count("size"))
+        case "linkInPlace": self = .linkInPlace(target: try fields.string("target"), size: try fields.count("size"))
         case "restore": self = .restore(generation: try fields.string("generation"))
-        case "seat": self = .installGeneration(generation: try fields.string("generation"))
-        case "point": self = .switchCurrent(to: try fields.string("to"), from: try fields.optionalString("from"))
+        case "installGeneration": self = .installGeneration(generation: try fields.string("generation"))
+        case "switchCurrent":
+            self = .switchCurrent(to: try fields.string("to"), from: try fields.optionalString("from"))
         case "link": self = .link(path: try fields.string("path"), member: try fields.string("member"))
         case "create": self = .create(path: try fields.string("path"), size: try fields.count("size"))
         case "displace":

@@ -259,18 +259,3 @@ extension MoultError {
             cause: cause)
     }
 }
-
-extension MoultError.Code {
-    /// The release must not replace the file or link at the path of a database.
-    public static let occupied = Self(610)
-    /// A read-only database has a stray sidecar, which some versions of SQLite would read as part of the database.
-    public static let straySidecar = Self(611)
-    /// A user database does not fit the release, or a writable database cannot be used at its path.
-    public static let userDatabase = Self(520)
-    /// A database with app data or user data is missing.
-    public static let missingData = Self(521)
-    /// A staged file does not match the manifest, or fails verification.
-    public static let wrongContent = Self(620)
-    /// Preserved rows do not fit the release, or the release no longer preserves them.
-    public static let preserve = Self(630)
-}

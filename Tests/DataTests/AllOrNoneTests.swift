@@ -218,7 +218,7 @@ import Testing
         }
         #expect(try shop.kept().isEmpty)
         let status = try shop.moult("status")
-        #expect(status.output.contains("repair cache with: moult reset cache --store "), "\(status.output)")
+        #expect(status.output.contains("cache: To create it again: moult reset cache --store "), "\(status.output)")
         #expect(try shop.moult("status", "--nagios").status == 2)
         app.quit()
         #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")

@@ -75,7 +75,7 @@ import Testing
         // Changes that only moult may make
         Case(
             what: "a change of the core's",
-            plan: #"echo '{"reply":"result","effects":[{"change":{"do":"point","to":"../../etc"}}]}'"#,
+            plan: #"echo '{"reply":"result","effects":[{"change":{"do":"switchCurrent","to":"../../etc"}}]}'"#,
             says:
                 "its result is invalid: the plan has the change \"point\", but an external step may plan only confirm, keep and custom"
         ),

@@ -9,12 +9,12 @@ import Testing
     init() throws { bench = try Bench() }
 
     private func newest() throws -> String? {
-        try JSON(parsing: bench.run("moult check --json").output, source: "check")["newest"]?.string
+        try JSON(parsing: bench.run("moult check --json").output, source: "check")["available"]?.string
     }
 
     private func passed() throws -> [String] {
         let json = try JSON(parsing: bench.run("moult check --json").output, source: "check")
-        return (json["passed"]?.array ?? []).map { "\($0["version"]?.string ?? ""): \($0["why"]?.string ?? "")" }
+        return (json["skipped"]?.array ?? []).map { "\($0["version"]?.string ?? ""): \($0["why"]?.string ?? "")" }
     }
 
     @Test func `a store follows a feed from the first release to the newest`() throws {
@@ -255,15 +255,16 @@ import Testing
         #expect(check.status == 2 && check.output.hasPrefix("\(verdict); 1.0.0 is installed\n"), "\(check)")
         #expect(check.output.hasSuffix("\n`moult apply` would refuse this release: \(error)"), "\(check)")
         let json = try JSON(parsing: bench.run("moult check --json").output, source: "check")
-        #expect(json["newest"]?.string == "2.0.0" && json["passed"]?.array == [], "\(json)")
+        #expect(json["available"]?.string == "2.0.0" && json["skipped"]?.array == [], "\(json)")
         #expect(json["obstacle"]?["what"]?.string == "no manifest at \(bench.path("public/test-2.0.0.json"))")
         for verb in ["apply", "plan"] {
             #expect(try bench.refusal("moult \(verb)", status: 1) == "moult: error: \(error)")
         }
         let status = try bench.must("moult status")
-        #expect(status.contains("\n\(verdict); check the feed with: moult check\n"), "\(status)")
+        #expect(status.contains("\n\(verdict)\nCheck the feed with: moult check\n"), "\(status)")
         let known = try JSON(parsing: bench.must("moult status --json"), source: "status")["known"]
-        #expect(known?["newest"]?.string == "2.0.0" && known?["missing"]?.bool == true, "\(String(describing: known))")
+        #expect(
+            known?["available"]?.string == "2.0.0" && known?["missing"]?.bool == true, "\(String(describing: known))")
         #expect(try bench.must("moult status --nagios", status: 1).contains("; \(verdict) | "))
         // The installed release can still be repaired.
         try bench.must("rm store/food.db; moult apply -q")

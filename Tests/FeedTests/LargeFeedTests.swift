@@ -19,7 +19,7 @@ import Testing
         let size = try bench.feed().pretty.utf8.count
         #expect(size < Feed.largest)
         let check = try JSON(parsing: bench.run("moult check --json").output, source: "check")
-        #expect(check["newest"]?.string == "1.0.10000")
+        #expect(check["available"]?.string == "1.0.10000")
     }
 
     /// The right key has signed the feed, but moult does not read beyond the limit.

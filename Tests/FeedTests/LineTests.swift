@@ -24,7 +24,7 @@ import Testing
 
     private func version(_ store: String) throws -> String {
         try bench.must(
-            "moult status --store \(store) --json | python3 -c 'import json,sys; print(json.load(sys.stdin).get(\"version\"))'"
+            "moult status --store \(store) --json | python3 -c 'import json,sys; print(json.load(sys.stdin).get(\"installed\"))'"
         )
         .split(separator: "\n").joined()
     }

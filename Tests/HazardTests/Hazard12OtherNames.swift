@@ -16,7 +16,7 @@ import Testing
         path = lab.path("note.db")
     }
 
-    private func findings() throws -> [Doctor.Finding] {
+    private func findings() throws -> [Finding] {
         try Doctor(StoreSnapshot(StoreLayout(root: lab.store.directory))).examine()
     }
 
@@ -35,9 +35,9 @@ import Testing
 
     @Test func `hard links are reported`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
-        #expect(try findings().contains { $0.kind == "blocked" } == false)
+        #expect(try findings().contains { $0.kind == .blocked } == false)
         try Files.hardLink(path, at: lab.scratch.path("other.db"))
-        #expect(try findings().contains { $0.kind == "blocked" && $0.path == path })
+        #expect(try findings().contains { $0.kind == .blocked && $0.path == path })
     }
 
     // MARK: links in the path

@@ -1,3 +1,4 @@
+internal import MoultBasics
 import TestSupport
 import Testing
 

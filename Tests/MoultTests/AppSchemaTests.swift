@@ -72,7 +72,7 @@ import Testing
             try StoreSnapshot(StoreLayout(root: store.directory)).installed?.manifest.database("user"))
         let layout = try StoreLayout(root: store.directory)
         let generation = try #require(try StoreSnapshot(layout).installed)
-        #expect(try Assessment(of: generation, in: StoreSnapshot(layout)).finding(of: database, .glance).fault == nil)
+        #expect(try Assessment(of: generation, in: StoreSnapshot(layout)).state(of: database, .glance).fault == nil)
         let check = try #require(
             try Verifier(StoreSnapshot(layout)).verify(deep: true).first { $0.method == "integrity_check" })
         #expect(check.finding == nil)

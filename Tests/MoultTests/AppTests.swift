@@ -184,7 +184,7 @@ import Testing
         #expect(status.version == "1.0.0" && status.product == "org.example.test")
         #expect(status.holds.map(\.release) == ["2.0.0"] && status.holds.map(\.reason) == ["too slow"])
         #expect(status.kept.count == 1 && status.databases.map(\.name).sorted() == ["food", "notes"])
-        #expect(status.databases.allSatisfy { $0.fault == nil && ($0.size ?? 0) > 0 })
+        #expect(status.databases.allSatisfy { $0.finding == nil && ($0.size ?? 0) > 0 })
         let refused = await #expect(throws: MoultError.self) { try await store.update(to: second) }
         #expect(refused?.now?.description == #"Remove the hold with: Store.unhold("2.0.0")"#)
         try store.unhold("2.0.0")
@@ -207,8 +207,8 @@ import Testing
         #expect(try await store.verify(deep: true).isEmpty)
         try Shell.must(["sqlite3", store.path(of: "notes"), "INSERT INTO note VALUES('mine')"])
         try scratch.must("printf damage | dd of=store/notes.db conv=notrunc bs=1 seek=0 status=none")
-        #expect(try await store.verify().contains { $0.subject.contains("notes") && $0.isChecked })
-        #expect(try store.status().databases.contains { $0.name == "notes" && $0.fault != nil })
+        #expect(try await store.verify().contains { $0.database == "notes" && $0.severity == .critical })
+        #expect(try store.status().databases.contains { $0.name == "notes" && $0.finding != nil })
         let error = #expect(throws: MoultError.self) { try store.connect() }
         #expect(error?.code == .willNotLoad)
         #expect(error?.now?.description.contains("moult") == false, "\(error?.now?.description ?? "")")

@@ -205,7 +205,7 @@ import Testing
         #expect(error?.why == "it has 30 bytes")
         #expect(
             error?.now?.description
-                == #"To set it aside and start with a new database: Store.reset("user", settingUserDataAside: true)"#
+                == #"Restore a backup. To set it aside and start with a new database instead: Store.reset("user", settingUserDataAside: true)"#
         )
         #expect(try Tree(root) == before)
     }

@@ -271,15 +271,16 @@ import Testing
         try cached.must("apply", "\(work)/cache-1.0.0.json")
         try damage.make("\(cached.path)/thumbs.db")
         var verdicts = [
-            "repair thumbs with": try cached.moult(["status"]), "repair the store with": try cached.moult(["verify"]),
-            "fix": try cached.moult(["doctor"]),
+            "thumbs: To create it again": try cached.moult(["status"]),
+            "To create it again": try cached.moult(["verify"]),
+            "  To create it again": try cached.moult(["doctor"]),
             "Repair it with": try Shell.run([
                 BuiltMoult.path(), "cache", "\(cached.path)/thumbs.db", "--schema", "\(work)/thumbs.sql",
             ]),
         ]
         // SQLite opens an empty file.
         if damage != .empty {
-            verdicts["To set it aside and start with a new database"] = try cached.moult(["sql", "SELECT 1"])
+            verdicts[" To create it again"] = try cached.moult(["sql", "SELECT 1"])
         }
         for (words, said) in verdicts {
             #expect((said.output + said.errors).contains("\(words): moult reset thumbs --store "), "\(said)")

@@ -26,7 +26,7 @@ import Testing
         try store.must("L=store/.moult/history.jsonl; \(damage)")
         if left == 0 {
             let status = try store.run("moult status; moult status --nagios")
-            #expect(status.output.contains("repair the history with: moult recover\n"), "\(status)")
+            #expect(status.output.contains("Repair the history with: moult recover\n"), "\(status)")
             #expect(status.status == 1 && status.output.contains("MOULT WARNING - "), "\(status)")
         }
         for verb in ["history", "doctor"] {

@@ -159,7 +159,7 @@ import Testing
             #expect(try store.holds(in: check) == ["2.0.0: also bad", "3.0.0: bad"])
             #expect(try store.run("moult check").output.contains("2.0.0 is on hold: also bad\n3.0.0 is on hold: bad\n"))
             #expect(
-                check["passed"]?.array?.map { $0["why"]?.string } == ["it is on hold: bad", "it is on hold: also bad"])
+                check["skipped"]?.array?.map { $0["why"]?.string } == ["it is on hold: bad", "it is on hold: also bad"])
         }
     }
 }

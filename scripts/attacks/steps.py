@@ -197,7 +197,7 @@ def broken_replies(arena):
 
 @attack("the plan of a step has changes of the core, a million effects, or texts with control characters", harmless(), limit=60)
 def changes_of_the_core(arena):
-    for effects in ('[{"change": {"do": "retire", "generation": "1.0.0"}}]', '[{"change": {"do": "point", "to": "1.0.0"}}]', '[{"change": {"do": "replace", "path": "../../victim/out.db", "member": "food.db"}}]',
+    for effects in ('[{"change": {"do": "retire", "generation": "1.0.0"}}]', '[{"change": {"do": "switchCurrent", "to": "1.0.0"}}]', '[{"change": {"do": "replace", "path": "../../victim/out.db", "member": "food.db"}}]',
                     '[{"change": {"do": "quarantine", "path": "notes.db", "why": "x", "reason": "reset"}}]', '[{"change": {"do": "displace", "path": "notes.db", "why": "x", "reason": "reset"}}]', '[answer["effects"][0]] * 200000',
                     '[{"change": {"do": "custom", "name": "x", "text": "\\x1b]0;title\\x07 \\u202e\\n+ copy  done", "with": {"writes": []}}}]', '[{"database": "notes", "change": {"do": "custom", "name": "../x", "text": "x", "with": {"writes": 5}}}]',
                     '[{"change": {"do": "confirm", "text": "\\x9b2J"}}]', 'None', '{"a": 1}'):

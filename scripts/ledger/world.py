@@ -792,8 +792,8 @@ class World:
             found.append(("status", f"exit {ended.status}: {ended.told[:200]}"))
         installed = self.state.installed
         if installed is not None and told:
-            if told.get("version") != self.release(installed).version:
-                found.append(("status", f"status says that {told.get('version')} is installed, but it is {self.release(installed).version}"))
+            if told.get("installed") != self.release(installed).version:
+                found.append(("status", f"status says that {told.get('installed')} is installed, but it is {self.release(installed).version}"))
             for db in told.get("databases", []):
                 spec = self.release(installed).databases.get(db["name"])
                 if spec and spec["kind"] != "reference" and (db["state"] == "missing") != (spec["path"] not in self.state.files):

@@ -17,7 +17,7 @@ do {
     // 1. Install the data that came with this version of the app, even if it is older. If it is already installed,
     //    this costs a few system calls; if anything goes wrong, the data is as it was before.
     let update = try await store.update(to: shipped)
-    for sentence in update.settled { print(sentence) }
+    for earlier in update.recovered { print(earlier) }
     print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
 
     // 2. Open both databases on one connection: the user database is `main`, the shipped database has its own name.

@@ -4,31 +4,38 @@ internal import MoultSQLite
 internal import StepKit
 
 extension Doctor {
-    func sealed(_ generation: Generation) throws -> [Finding] {
+    /// Reports what is wrong with the databases of a generation. Of a kept one, only its read-only files are examined: they decide
+    /// whether the store can roll back to it.
+    func databases(of generation: Generation) throws -> [Finding] {
         let isCurrent = try Files.target(ofLink: layout.current) == StoreLayout.target(of: generation.name)
+        let assessment = try Assessment(of: generation, in: store)
         var findings: [Finding] = []
-        for database in generation.manifest.databases where database.kind.isSealed {
-            let file = generation.path(database.member)
-            let link = isCurrent ? layout.file(database.path) : nil
-            for path in try Sidecars.besideReadOnly(file, link: link) {
+        var isUnusable = false
+        for database in generation.manifest.databases where isCurrent || database.kind.isSealed {
+            let state = try assessment.state(of: database, .glance, reading: isCurrent)
+            if isCurrent {
+                findings += state.findings.filter { $0.kind != .locked }
+            } else if let content = state.content, content.kind != .unverified, !isUnusable {
+                isUnusable = true
                 findings.append(
                     Finding(
-                        kind: "sidecar", path: path, what: "it is next to the read-only database \(database.name)",
-                        why: "SQLite would read it as part of the database, and return wrong data",
-                        fix: try moveAway(path)))
+                        .generation, .note, path: content.path, content.what,
+                        why: "the store cannot roll back to this generation",
+                        advice: "To use this generation, install its release again: "
+                            + "\(moult: "apply", "--allow-downgrade", "RELEASE")"))
             }
-            findings += try readOnlyWAL(database.name, file).map { finding in
-                var finding = finding
-                // moult never writes to a read-only file, so the fix is to install the release again.
-                finding.fix = command("moult", "apply", "--store", layout.root, "RELEASE")
-                return finding
+            if let sidecar = state.sidecar, !isCurrent { findings.append(sidecar) }
+            if database.kind.isSealed {
+                // moult never writes to a read-only file, so its release must be installed again.
+                findings += try readOnlyWAL(
+                    database, generation.path(database.member), advice: Advice(moult: "apply", "RELEASE"))
             }
         }
         return findings
     }
 
     /// Reports a database in WAL mode whose sidecars readers cannot create: SQLite cannot open it, except with `immutable=1`.
-    private func readOnlyWAL(_ name: String, _ path: String) throws -> [Finding] {
+    private func readOnlyWAL(_ database: Database, _ path: String, advice: Advice) throws -> [Finding] {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
             try !OpenFiles.isOpenHere(path), try DatabaseHeader.isWAL(unopened: path)
         else { return [] }
@@ -38,9 +45,9 @@ extension Doctor {
         guard try isClosed || MountedFileSystem.of(path)?.isReadOnly == true else { return [] }
         return [
             Finding(
-                kind: "walReadOnly", path: path, what: "\(name) is in WAL mode in a read-only directory",
-                why: "SQLite cannot create its -wal and -shm there, so the database cannot be opened",
-                fix: command("sqlite3", path, "PRAGMA journal_mode=DELETE"))
+                .walReadOnly, path: path, database: database.name,
+                "\(database.name) is in WAL mode in a read-only directory",
+                why: "SQLite cannot create its -wal and -shm there, so the database cannot be opened", advice: advice)
         ]
     }
 
@@ -54,15 +61,10 @@ extension Doctor {
                 guard let facts = try Files.factsThroughLinks(place), facts.mode & 0o222 == 0 else { continue }
                 findings.append(
                     Finding(
-                        kind: "readOnly", path: place, what: "no user has write permission for it",
+                        .readOnly, .warning, path: place, database: database.name,
+                        "no user has write permission for it",
                         why: "apps cannot write to \(database.name), and moult cannot update it",
-                        fix: command("chmod", "u+w", place)))
-            }
-            if let refusal = try WritableFile.refusal(at: path) {
-                findings.append(
-                    Finding(
-                        kind: "blocked", path: path, what: "updates are refused: \(refusal.what)",
-                        why: refusal.why ?? "", fix: refusal.now?.description ?? ""))
+                        advice: "\(run: ["chmod", "u+w", place])"))
             }
             let sidecars = try Sidecars.of(path)
             let isWritten = holders.contains {
@@ -71,12 +73,14 @@ extension Doctor {
             if !isWritten, let journal = sidecars.journal, try sidecars.hasJournalHeader() {
                 findings.append(
                     Finding(
-                        kind: "hotJournal", path: journal.path, what: "a program ended during a transaction",
+                        .hotJournal, .warning, path: journal.path, database: database.name,
+                        "a program ended during a transaction",
                         why:
                             "the database is complete only after SQLite has rolled the journal back, so never delete the journal",
-                        fix: command("sqlite3", path, "SELECT count(*) FROM sqlite_schema")))
+                        advice: "\(run: ["sqlite3", path, "SELECT count(*) FROM sqlite_schema"])"))
             }
-            findings += try readOnlyWAL(database.name, path)
+            findings += try readOnlyWAL(
+                database, path, advice: "\(run: ["sqlite3", path, "PRAGMA journal_mode=DELETE"])")
             if try !OpenFiles.isOpenHere(path), try DatabaseHeader.isWAL(unopened: path),
                 SQLiteVersion.linked.hasWALResetBug
             {
@@ -91,18 +95,19 @@ extension Doctor {
         guard SQLiteVersion.linked.hasSavepointBug else { return [] }
         return [
             Finding(
-                kind: "sqliteVersion", path: layout.root,
-                what: "SQLite \(SQLiteVersion.linked) has a bug in ROLLBACK TO with journals in memory",
-                why: "a program that keeps its journals in memory may corrupt its database",
-                fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
+                .sqliteVersion, .note, path: layout.root,
+                "SQLite \(SQLiteVersion.linked) has a bug in ROLLBACK TO with journals in memory",
+                why: "a program that keeps its journals in memory may corrupt its database", advice: Self.upgrade)
         ]
     }
 
     private func walReset(_ path: String) -> Finding {
         Finding(
-            kind: "sqliteVersion", path: path,
-            what: "it is in WAL mode, and SQLite \(SQLiteVersion.linked) has the WAL-reset bug",
+            .sqliteVersion, .note, path: path,
+            "it is in WAL mode, and SQLite \(SQLiteVersion.linked) has the WAL-reset bug",
             why: "in rare cases two processes that write and checkpoint at the same moment can corrupt the database",
-            fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
+            advice: Self.upgrade)
     }
+
+    private static let upgrade: Advice = "\(run: ["sudo", "apt-get", "install", "--only-upgrade", "libsqlite3-0"])"
 }

@@ -13,21 +13,6 @@ package struct Doctor {
         settings = try store.settings
     }
 
-    package struct Finding: Sendable, Equatable {
-        /// A machine-readable name for the kind of finding.
-        package let kind: String
-        /// The affected file.
-        package let path: String
-        /// The problem.
-        package let what: String
-        /// The consequence.
-        package let why: String
-        /// How to fix the problem: usually a command.
-        package var fix: String
-        /// Whether the finding is only advice, and not a fault of the store.
-        package var isAdvice = false
-    }
-
     /// Returns the faults for which root refuses to read this store; nil if it does not refuse.
     package static func custody(of layout: StoreLayout) throws -> [Finding]? {
         let custody = Custody(layout)
@@ -37,11 +22,11 @@ package struct Doctor {
         } catch let error as MoultError where error.code == .custody {
             var findings: [Finding] = []
             // A fault of a directory applies to all files in it.
-            for fault in try custody.faults() where !findings.contains(where: { fault.path.isBelow($0.path) }) {
+            for fault in try custody.faults() where !findings.contains(where: { fault.path.isBelow($0.path ?? "") }) {
                 findings.append(
                     Finding(
-                        kind: "custody", path: fault.path, what: "it \(fault.why)",
-                        why: "root does not use a store that other users can change", fix: "\(custody.advice(fault))"))
+                        .custody, path: fault.path, "it \(fault.why)",
+                        why: "root does not use a store that other users can change", advice: custody.advice(fault)))
             }
             return findings
         }
@@ -57,11 +42,8 @@ package struct Doctor {
         ] {
             findings += try reportingDenial(check)
         }
-        for generation in try generations() { findings += try reportingDenial { try sealed(generation) } }
-        if let current = try currentGeneration() {
-            findings += try reportingDenial { try faults(current) }
-            findings += try reportingDenial { try writable(current) }
-        }
+        for generation in try generations() { findings += try reportingDenial { try databases(of: generation) } }
+        if let current = try currentGeneration() { findings += try reportingDenial { try writable(current) } }
         var unique: [Finding] = []
         for finding in findings where !unique.contains(finding) { unique.append(finding) }
         return unique
@@ -77,15 +59,8 @@ package struct Doctor {
 
     func denied(_ error: MoultError) -> Finding {
         Finding(
-            kind: "denied", path: layout.root, what: error.what, why: error.why ?? "permission denied",
-            fix: error.now?.commands.first { $0.words.first == "chmod" }?.line ?? error.now?.description
-                ?? command("ls", "-l", layout.root))
-    }
-
-    /// Returns the command that moves a file out of the way. Each file gets a unique name in the store's directory, so that
-    /// cleaning a temporary directory cannot delete it.
-    func moveAway(_ path: String) throws -> String {
-        command("mv", path, try Files.firstFree("\(layout.root)/\(Files.name(of: path)).moved"))
+            .denied, path: layout.root, error.what, why: error.why ?? "permission denied",
+            advice: error.now ?? "\(run: ["ls", "-l", layout.root])")
     }
 
     /// Returns the current generation; nil if it cannot be read, which `unreadable` or `pointer` reports.
@@ -98,7 +73,4 @@ package struct Doctor {
     func generations() throws -> [Generation] {
         try Generation.names(layout).compactMap { name in try? store.generation(name) }
     }
-
-    /// Returns a command line for the shell.
-    func command(_ words: String...) -> String { shellLine(words) }
 }

@@ -13,32 +13,6 @@ package struct Status: Sendable {
         package let isCurrent: Bool
         package let holders: [ProcessFacts]
     }
-    package struct File: Sendable {
-        package enum State: String, Sendable {
-            case sound, missing, changed, living, damaged
-            /// Apps can use the database, but every update refuses to write to it.
-            case blocked
-            /// A copy of the verified file, or a different file: only reading the file can tell which.
-            case unverified
-        }
-        package let name: String
-        package let kind: Database.Kind
-        package let path: String
-        package let size: Int?
-        package let state: State
-        package let note: String?
-        /// The publisher's proof, if it replaced a check by SQLite on this machine.
-        package var proof: String?
-        /// The known facts about a database that apps write to.
-        package var finding: Assessment.Finding?
-        /// The command that repairs the database, without the store argument; nil if none is needed or none helps.
-        package var remedy: [String]?
-        /// Whether this user may not read the database, so that its state is unknown.
-        package var isUnread: Bool {
-            guard finding?.depth == .nothing, case .permit = finding?.remedy else { return false }
-            return true
-        }
-    }
 
     package let root: String
     package let product: String
@@ -61,22 +35,22 @@ package struct Status: Sendable {
     package let created: Timestamp?
     package let expires: Timestamp?
     /// Whether `moult rollback` would find a release to return to.
-    package let canRollBack: Bool
+    let canRollBack: Bool
     /// The feed's content at the last request.
     package let known: KnownFeed?
-    package let databases: [File]
+    package let databases: [DatabaseState]
     package let generations: [Kept]
     package let unfinished: Unfinished
     package let last: History.Entry?
     /// The latest failed attempt, if none has succeeded since.
     package let failure: History.Entry?
     /// Why the history cannot be read, and how to repair it.
-    package let historyFault: MoultError?
+    let historyFault: MoultError?
     /// The sets in quarantine with rows of the app that updates did not carry over, oldest first. They stay until the operator
     /// removes them. Empty if this user may not read the quarantine.
     package let uncarried: [QuarantineShelf.Set]
     /// Why the quarantine cannot be read; nil if it can, or if this user may not read it.
-    package let quarantineFault: MoultError?
+    let quarantineFault: MoultError?
     package let consumers: [Consumer]
     /// Readers that still use a generation no longer in service.
     package let laggards: [Laggard]
@@ -118,7 +92,16 @@ package struct Status: Sendable {
             canRollBack = false
         }
         known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest, revoked: revoked)
-        databases = try installed.map { try Self.files($0, store) } ?? []
+        databases =
+            try installed.map { generation in
+                let assessment = try Assessment(of: generation, in: store)
+                return try generation.manifest.databases.map { database in
+                    var state = try assessment.state(of: database, .glance)
+                    // The record of a check has the size of the file.
+                    if state.size == nil { state.size = try Files.factsThroughLinks(state.path)?.size }
+                    return state
+                }
+            } ?? []
         unfinished = try Unfinished(in: layout)
         (last, failure, historyFault) = try Self.outcomes(layout)
         do {
@@ -168,50 +151,6 @@ package struct Status: Sendable {
         Kept(
             name: name, version: Version(Generation.version(of: name)), size: try store.size(of: name),
             isCurrent: name == installed?.name, holders: try LeaseFile.holders(of: name, store.layout, in: locks))
-    }
-
-    private static func files(_ generation: Generation, _ store: StoreSnapshot) throws -> [File] {
-        let assessment = try Assessment(of: generation, in: store)
-        return try generation.manifest.databases.map { database in
-            let path = try store.place(of: database)
-            func file(_ state: File.State, _ size: Int?, _ note: String? = nil) -> File {
-                File(
-                    name: database.name, kind: database.kind, path: path, size: size, state: state, note: note,
-                    remedy: database.kind.isSealed && [.missing, .changed].contains(state) ? ["moult", "apply"] : nil)
-            }
-            guard database.kind.isSealed else {
-                let finding = try assessment.finding(of: database, .glance)
-                let state: File.State =
-                    finding.isMissing
-                    ? .missing : finding.fault != nil ? .damaged : finding.refusal != nil ? .blocked : .living
-                var file = file(
-                    state, try finding.size ?? Files.factsThroughLinks(path)?.size,
-                    finding.fault ?? finding.refusal?.problem)
-                file.finding = finding
-                file.remedy = finding.remedy?.command(for: database)
-                return file
-            }
-            guard let size = try Files.factsThroughLinks(path)?.size else {
-                // The store's own path of an in-place database is a link to the app's file.
-                let ofApp = try Files.target(ofLink: generation.path(database.member))
-                return file(.missing, nil, "no file at \(ofApp ?? path)")
-            }
-            let sealed = try assessment.sealedFile(of: database)
-            if let fault = sealed.sidecarFault {
-                var file = file(.damaged, size, fault)
-                file.remedy = try sealed.sidecarRemedy
-                return file
-            }
-            if let fault = sealed.linkFault { return file(.changed, size, fault) }
-            switch sealed.standing {
-            case .confirmed:
-                var file = file(.sound, size)
-                if sealed.isProvenByPublisher { file.proof = database.proved?.words }
-                return file
-            case .unconfirmed: return file(.unverified, size)
-            case .damaged(let why): return file(.changed, size, "it \(why)")
-            }
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultSandbox
 internal import MoultTrust
@@ -15,123 +15,82 @@ package struct Verifier {
         checkTime = CheckTime(fixed: try checkTimeout ?? store.settings.checkTimeout)
     }
 
+    /// One question about a database, and the answer.
     package struct Check: Sendable, Equatable {
         package let subject: String
         package let method: String
-        /// The fault; nil if none was found.
-        package let finding: String?
+        /// The fault, or why the question has no answer; nil without a fault.
+        package var finding: Finding?
         /// The parts that could not be checked, with the reason.
         package var notChecked: [String] = []
-        /// Whether nothing could be checked, because the file is locked or this user may not read it.
-        package var isUnread = false
-        /// Whether another process has the file locked, so that it can be checked later.
-        package var isLocked = false
-        /// The repair command, without the store argument.
-        package var remedy: [String]?
         /// How the check was made, if not in the usual way.
         package var note: String?
 
-        package var json: JSON {
-            .compact([
-                "subject": .string(subject), "method": .string(method),
-                "sound": isUnread ? nil : .bool(finding == nil),
-                "finding": .optional(finding),
-                "note": .optional(note),
-                "remedy": remedy.map { .string(shellLine($0)) },
-                "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
-            ])
+        init(_ subject: String, _ method: String, _ finding: Finding? = nil, note: String? = nil) {
+            (self.subject, self.method, self.finding, self.note) = (subject, method, finding, note)
         }
+
+        /// Whether another process has the file locked, so that it can be checked later.
+        package var isLocked: Bool { finding?.kind == .locked }
+        /// Whether nothing could be checked, because the file is locked or this user may not read it.
+        package var isUnread: Bool { isLocked || finding?.kind == .denied }
     }
 
     /// Checks for unfinished updates, checks every path and seal, and runs quick_check on the writable databases. With `deep`,
     /// also reads every sealed file to check its digest, and runs integrity_check on all databases.
     package func verify(_ names: [String] = [], deep: Bool) throws -> [Check] {
         guard let generation = try store.installed else {
-            return [Check(subject: "store", method: "current", finding: "nothing is installed")]
+            return [Check("store", "current", Finding(.pointer, .critical, "nothing is installed"))]
         }
         for name in names { _ = try generation.database(name) }
-        var checks: [Check] = []
-        for transaction in try Transaction.unfinished(store.layout) {
-            let workers = try LockHolders.of(store.layout.lock)
-            checks.append(
-                workers.isEmpty
-                    ? Check(
-                        subject: transaction.id, method: "finished", finding: "an update is unfinished",
-                        remedy: ["moult", "recover"])
-                    : Check(
-                        subject: transaction.id, method: "finished", finding: nil,
-                        note: "an update is running: \(workers.map(\.description).joined(separator: ", "))"))
+        let unfinished = try Unfinished(in: store.layout)
+        var checks = unfinished.findings.map { finding in
+            unfinished.workers.isEmpty
+                ? Check("update", "finished", finding) : Check("update", "finished", note: finding.what)
         }
         let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases where names.isEmpty || names.contains(database.name) {
             do {
+                // A deep check reads each file for its digest.
+                let state = try assessment.state(of: database, deep ? .deep : .check, reading: !deep)
                 checks +=
-                    try database.kind.isSealed
-                    ? sealed(database, generation, assessment, deep: deep) : writable(database, assessment, deep: deep)
+                    try database.kind.isSealed ? sealed(state, assessment, deep: deep) : writable(state, deep: deep)
             } catch let error as MoultError where Files.isDenied(error) {
-                checks.append(unread(database, "path", error, .read(generation.path(database.member))))
+                var state = DatabaseState(database, generation.path(database.member), .nothing)
+                state.isNotReadable("\(error.what): \(error.why ?? "denied")", .read(state.path))
+                checks.append(Check(database.name, "path", state.content))
             }
         }
         return checks
     }
 
-    /// Returns the check of a file that this user may not read: the file counts as neither sound nor damaged.
-    private func unread(_ database: Database, _ method: String, _ error: MoultError, _ need: Permission) -> Check {
-        Check(
-            subject: database.name, method: method, finding: nil,
-            notChecked: ["\(error.what): \(error.why ?? "denied")"], isUnread: true, remedy: need.command)
-    }
-
-    private func sealed(
-        _ database: Database, _ generation: Generation, _ assessment: Assessment, deep: Bool
-    ) throws -> [Check] {
-        let sealed = try assessment.sealedFile(of: database)
-        let file = generation.path(database.member)
-        let facts = try Files.factsThroughLinks(file)
+    private func sealed(_ state: DatabaseState, _ assessment: Assessment, deep: Bool) throws -> [Check] {
+        let name = state.database.name
+        let copied =
+            state.isVerifiedCopy
+            ? "copied; its SHA-256 matches" : state.isUnverified ? "copied; see the digest check" : nil
         var checks = [
-            Check(subject: database.name, method: "path", finding: sealed.linkFault),
-            try seal(database, sealed, file, deep: deep),
+            Check(name, "path", state.place),
+            Check(name, "seal", state.isUnverified ? nil : state.content, note: copied),
+            Check(name, "sidecars", state.sidecar),
         ]
-        if deep, facts?.kind == .file { checks += try read(database, file, sealed: sealed.entry?.sha256) }
-        for index in checks.indices where checks[index].finding != nil { checks[index].remedy = ["moult", "apply"] }
-        var sidecars = Check(subject: database.name, method: "sidecars", finding: sealed.sidecarFault)
-        sidecars.remedy = try sealed.sidecarRemedy
-        checks.insert(sidecars, at: 2)
-        return checks
-    }
-
-    /// Checks a file against its seal. If the metadata does not confirm the file, as in a copied store, its digest is compared;
-    /// with `deep`, `read` compares the digest instead.
-    private func seal(
-        _ database: Database, _ sealed: Assessment.SealedFile, _ file: String, deep: Bool
-    ) throws -> Check {
-        var check = Check(subject: database.name, method: "seal", finding: nil)
-        switch sealed.standing {
-        case .confirmed: break
-        case .damaged(let why):
-            return Check(subject: check.subject, method: check.method, finding: "\(file) \(why)")
-        case .unconfirmed:
-            if !deep, try sealed.entry?.verifiedFacts(of: file) == nil {
-                return Check(
-                    subject: check.subject, method: check.method,
-                    finding: "\(file) does not have the SHA-256 of the release")
+        if deep, let file = state.file, try Files.factsThroughLinks(file)?.kind == .file {
+            checks += try read(state, file).map { method, fault in
+                Check(name, method, try fault.map { try assessment.changed(state.database, file, $0) })
             }
-            check.note = deep ? "copied; see the digest check" : "copied; its SHA-256 matches"
         }
-        return check
+        return checks
     }
 
     /// Checks the digest and the integrity of a file. If a step changed the file before it was sealed, the file has the digest
     /// in the seal, and not the one in the manifest.
-    private func read(_ database: Database, _ file: String, sealed: String?) throws -> [Check] {
+    private func read(_ state: DatabaseState, _ file: String) throws -> [(method: String, fault: String?)] {
         let digest = try SHA256.digest(ofFileAt: file).hex
-        let expected = sealed ?? database.sha256
-        let source = expected == database.sha256 ? "the manifest" : "the seal"
+        let expected = state.sealedDigest ?? state.database.sha256
+        let source = expected == state.database.sha256 ? "the manifest" : "the seal"
         return [
-            Check(
-                subject: database.name, method: "digest",
-                finding: digest == expected ? nil : "SHA-256 is \(digest), and \(source) says \(expected)"),
-            Check(subject: database.name, method: "integrity_check", finding: integrity(database, file)),
+            ("digest", digest == expected ? nil : "SHA-256 is \(digest), and \(source) says \(expected)"),
+            ("integrity_check", integrity(state.database, file)),
         ]
     }
 
@@ -150,20 +109,11 @@ package struct Verifier {
         } catch { return "\(error)" }
     }
 
-    private func writable(_ database: Database, _ assessment: Assessment, deep: Bool) throws -> [Check] {
-        let path = try store.place(of: database)
-        let found = try assessment.finding(of: database, deep ? .deep : .check)
-        var place = Check(
-            subject: database.name, method: "path",
-            finding: found.isMissing ? found.fault : found.refusal.map { "updates are refused: \($0.problem)" })
-        place.remedy = found.isMissing ? found.remedy?.command(for: database) : nil
-        if found.isMissing { return [place] }
-        var check = Check(
-            subject: database.name, method: deep ? "integrity_check" : "quick_check",
-            finding: found.fault.map { "\(path): \($0)" }, notChecked: found.notChecked)
-        check.isUnread = found.depth == .nothing
-        check.isLocked = check.isUnread && found.remedy == nil
-        check.remedy = found.remedy?.command(for: database)
+    private func writable(_ state: DatabaseState, deep: Bool) -> [Check] {
+        let place = Check(state.database.name, "path", state.place)
+        if state.place?.kind == .missing { return [place] }
+        var check = Check(state.database.name, deep ? "integrity_check" : "quick_check", state.content)
+        check.notChecked = state.notChecked
         return [place, check]
     }
 }

@@ -1,5 +1,5 @@
-package import MoultBasics
-package import StepKit
+internal import MoultBasics
+internal import StepKit
 
 /// Applies the effects of a plan one after the other, or undoes all of them.
 package struct Applier {

@@ -16,14 +16,6 @@ package struct CrashRecovery {
     /// databases: the reader may be part of a consumer, which would then wait for itself.
     let isForReader: Bool
 
-    package init(
-        store: StoreSnapshot, steps: StepSet, tell: @escaping @Sendable (Event) -> Void, consumers: [Consumer],
-        forceAfter: Int?, isForReader: Bool
-    ) {
-        (self.store, self.steps, self.tell) = (store, steps, tell)
-        (self.consumers, self.forceAfter, self.isForReader) = (consumers, forceAfter, isForReader)
-    }
-
     var layout: StoreLayout { store.layout }
 
     /// After this many consecutive crashes, an operator must investigate: recovery itself may be the cause.

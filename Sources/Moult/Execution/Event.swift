@@ -39,7 +39,7 @@ package struct Watcher: Sendable {
         }
     }
     /// Runs work before the decision. Its SQL statements also stop if this is asked, so that a release cannot make it endless.
-    package func stoppingStatements<R>(_ body: () throws -> R) throws -> R {
+    func stoppingStatements<R>(_ body: () throws -> R) throws -> R {
         do { return try StatementStop(if: shouldStop).applying(body) } catch {
             try stopIfAsked()
             throw error

@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
-package import StepKit
+internal import StepKit
 
 /// Carries out a plan. `run` is the whole sequence; `rehearse` is the same up to the decision, on private copies.
 package struct Execution {
@@ -34,7 +34,7 @@ package struct Execution {
         /// The fate of the rows of each database.
         package let rows: [RowFate]
         /// The caches that stay as they are, because other processes are using them.
-        package let postponed: [Plan.Pending]
+        let postponed: [Plan.Pending]
     }
 
     // MARK: the sequence
@@ -84,7 +84,7 @@ package struct Execution {
 
     /// Returns the plan with what happens to each row; throws if an update would be refused. The store and its databases do not
     /// change.
-    package func rehearse() throws -> Plan {
+    func rehearse() throws -> Plan {
         var (plan, trial) = (plan, prepared)
         // Files outside of the store are caches, which are created again and have no rows to count.
         trial.plan.effects.removeAll { $0.change.traits.paths.contains(where: \.isAbsolutePath) }

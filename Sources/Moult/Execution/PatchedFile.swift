@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
 internal import Synchronization

@@ -1,6 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
-package import StepKit
+internal import StepKit
 
 /// Applies the built-in changes of a plan's effects, and undoes them. Each can be repeated after a crash.
 package final class Performer {

@@ -82,7 +82,7 @@ extension Consumer {
 
 extension CrashRecovery {
     /// Returns whether recovery of all unfinished updates only changes files in the directory of the store.
-    package func isContained() throws -> Bool {
+    func isContained() throws -> Bool {
         try Transaction.unfinished(layout).allSatisfy { transaction in
             let state: Journal.State
             do {

@@ -1,3 +1,4 @@
+internal import MoultBasics
 package import MoultFiles
 internal import StepKit
 
@@ -19,6 +20,18 @@ package struct Unfinished: Sendable, Equatable {
     package var sentences: [String] {
         guard let worker = workers.first else { return updates.map { "\($0) is unfinished" } }
         return updates.map { "\($0) is running: \(worker.description)" }
+    }
+
+    /// A finding about each update.
+    package var findings: [Finding] {
+        sentences.map { sentence in
+            !workers.isEmpty
+                ? Finding(
+                    .unfinished, .note, sentence, why: "the other findings may soon be out of date",
+                    advice: Advice(moult: "status"))
+                : Finding(
+                    .unfinished, .critical, sentence, advice: "Finish it with: \(moult: "recover")")
+        }
     }
 
     private static func words(_ transaction: Transaction) throws -> String {

@@ -1,6 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
-package import MoultTrust
+internal import MoultTrust
 internal import StepKit
 
 extension Orchestrator {
@@ -74,7 +74,7 @@ extension Orchestrator {
     }
 
     /// Creates the store for a release if it is missing, as an app does at its first start. Returns false if the store exists.
-    package func createIfMissing(for release: ReleaseFile, trusting keys: TrustedKeys?, wait: Int) throws -> Bool {
+    func createIfMissing(for release: ReleaseFile, trusting keys: TrustedKeys?, wait: Int) throws -> Bool {
         guard try Files.facts(layout.settings) == nil else { return false }
         var settings = Settings(product: try release.product, follow: .match)
         settings.keys = keys

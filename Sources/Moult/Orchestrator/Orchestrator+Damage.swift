@@ -6,7 +6,7 @@ extension Orchestrator {
     /// Turns SQLite errors about a damaged database into refusals, like the faults that the checks find.
     ///
     /// Errors after the decision already have a different outcome, and stay unchanged.
-    package func refusingDamage<R>(_ body: () throws -> R) throws -> R {
+    func refusingDamage<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where error.code == .databaseCorrupt && error.outcome == .failed
         {

@@ -218,7 +218,7 @@ package struct Orchestrator: Sendable {
     /// Finishes or undoes an interrupted update unless another process is doing so, for readers in an app that are about to open
     /// the databases. Leaves the update for `apply` or `recover` if its recovery would run a program or change a file outside the
     /// directory of the store, or if another user can change the store: readers find a complete release without recovery.
-    package func recoverIfIdle() throws {
+    func recoverIfIdle() throws {
         guard try isUnfinished(), try Custody(layout).allowsRecovery(), let lock = try StoreLock.takeIfFree(layout)
         else {
             return

@@ -1,5 +1,5 @@
 package import MoultBasics
-package import StepKit
+internal import StepKit
 
 extension Plan {
     /// A member made without the bundle: from a file that the store already has, from patches, or both.

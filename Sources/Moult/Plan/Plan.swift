@@ -36,7 +36,7 @@ package struct Plan: Sendable, Equatable {
     /// The hold that a rollback places.
     package var hold: Hold?
     /// The earlier hold on the same release, which `hold` replaces; restored if the rollback is undone.
-    package var replacedHold: Hold?
+    var replacedHold: Hold?
 
     package struct Enforcement: Sendable, Equatable {
         package var step: String
@@ -116,7 +116,7 @@ package struct Plan: Sendable, Equatable {
     }
 
     /// Why the operator rolled back, if known.
-    package var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
+    var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
 
     /// Whether the plan restores content from quarantine, instead of starting with an empty database.
     private var restores: Bool {
@@ -141,12 +141,12 @@ package struct Plan: Sendable, Equatable {
     }
 
     /// The state that an undone update leaves: `1.0.0 is unchanged`.
-    package var stateAfterUndo: String {
+    var stateAfterUndo: String {
         from.map { "\($0.version) is unchanged" } ?? "nothing is installed"
     }
 
     /// The paths at which writable files are created, or get new content.
-    package var stagedPaths: [String] {
+    var stagedPaths: [String] {
         effects.map(\.change.traits).filter(\.isStaged).compactMap(\.paths.last)
     }
 

@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
-package import StepKit
+internal import StepKit
 
 /// Makes plans by asking the steps, phase by phase, for their effects. Planning writes nothing, except the metadata of files
 /// that were verified, and that only under the store's lock.
@@ -13,7 +13,7 @@ package struct Planner {
     /// Whether processes that do not close a database are killed (`--force-after`).
     let forcesRelease: Bool
     /// Patches and bases that turned out to be unusable.
-    package var avoided: Set<String> = []
+    var avoided: Set<String> = []
     /// Whether the plan is made under the store's lock, so that the metadata of files that had to be read may be recorded.
     private var isLocked = false
 
@@ -149,24 +149,16 @@ package struct Planner {
         let assessment = try Assessment(of: installed, in: store)
         for database in installed.manifest.databases
         where isSame ? !database.kind.isSealed : database.kind == .shared && kept.contains(database.name) {
-            let finding = try assessment.finding(of: database, .glance)
+            let state = try assessment.state(of: database, .glance)
             // Of a user database, an update with a migration refuses.
-            if isSame, database.kind.isReplaced, let refusal = finding.refusal { throw refusal }
-            guard let fault = finding.fault else { continue }
-            if !isSame {
-                guard case .reset? = finding.remedy else { continue }
-            }
-            let advice: Advice =
-                if case .reset? = finding.remedy {
-                    "To set it aside and start with \(database.kind.freshContent): "
-                        + "\(run: Assessment.Remedy.resetCommand(for: database))"
-                } else {
-                    "To check it: \(moult: "verify", database.name)"
-                }
+            if isSame, database.kind.isReplaced, let refusal = state.refusal { throw refusal }
+            guard let fault = state.fault, isSame || state.needsReset else { continue }
+            let advice = state.needsReset ? fault.advice : nil
             throw MoultError(
-                .refused, .refused, what: "\(try store.place(of: database)) needs repair", why: fault,
+                .refused, .refused, what: "\(state.path) needs repair", why: fault.what,
                 now:
-                    "Nothing was changed: installing \(plan.to.version)\(isSame ? " again" : "") does not repair it. \(advice)"
+                    "Nothing was changed: installing \(plan.to.version)\(isSame ? " again" : "") does not repair it. "
+                    + (advice ?? "To check it: \(moult: "verify", database.name)")
             )
         }
     }

@@ -16,10 +16,6 @@ package struct RollbackTarget {
         var skipped: [String] = []
     }
 
-    package init(layout: StoreLayout, settings: Settings, current: Generation, holds: Holds) {
-        (self.layout, self.settings, self.current, self.holds) = (layout, settings, current, holds)
-    }
-
     /// Whether `moult rollback` would find a release.
     package var exists: Bool {
         get throws {

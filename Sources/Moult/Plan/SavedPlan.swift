@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
@@ -9,7 +9,7 @@ package struct SavedPlan {
 
     package init(plan: Plan, layout: StoreLayout) { (self.plan, self.layout) = (plan, layout) }
 
-    package func requireUpToDate() throws {
+    func requireUpToDate() throws {
         // A store may be reached through several paths.
         guard
             try plan.store == layout.root
@@ -33,7 +33,7 @@ package struct SavedPlan {
 
     /// Throws if the steps now plan other effects. The facts are unchanged, so something else has changed: for instance, a
     /// program has opened a database, or this is a different version of moult.
-    package func requireSameEffects(_ made: Plan) throws {
+    func requireSameEffects(_ made: Plan) throws {
         let (now, before) = (made.effects.map(\.withoutRows), plan.effects.map(\.withoutRows))
         guard now == before else {
             let difference = zip(now, before).first { $0 != $1 }

@@ -9,7 +9,7 @@ package struct ReplacedFile {
     package let path: String
     package let sets: KeptSets
     /// The file with the new content, for advice; nil for an undo.
-    package let newName: String?
+    let newName: String?
     /// The open directory of the file: its owner, or that of a link on the way, could exchange it for a link to another one.
     private let directory: PinnedDirectory?
 
@@ -179,9 +179,4 @@ package struct ReplacedFile {
                     ? nil : String(name.dropFirst().dropLast(".moult".count))
             }
     }
-}
-
-extension MoultError.Code {
-    /// `moult replace` cannot replace the file.
-    package static let notReplaceable = Self(823)
 }

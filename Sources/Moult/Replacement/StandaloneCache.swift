@@ -341,10 +341,3 @@ package struct StandaloneCache {
         return ", which belongs to user \(Files.userName(owner)),"
     }
 }
-
-extension MoultError.Code {
-    /// The SQL for an app's cache is invalid.
-    static let cacheSchema = Self(821)
-    /// A path cannot be used for a cache without releases.
-    static let notACache = Self(822)
-}

@@ -1,13 +1,4 @@
-package import MoultBasics
-
-extension MoultError.Code {
-    /// An external step violated the protocol.
-    package static let step = Self(640)
-    /// An external step reported an error.
-    package static let stepRefused = Self(641)
-    /// The program of a step must not be run.
-    package static let stepTrust = Self(642)
-}
+internal import MoultBasics
 
 /// The ways in which a step can violate the protocol. Each is a failure, never an answer.
 package enum Misbehaviour: Equatable, Sendable {

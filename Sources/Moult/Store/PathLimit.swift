@@ -1,6 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
-package import StepKit
+internal import StepKit
 
 /// Checks that the paths of a store's databases are short enough for SQLite. The path of a store must leave room for the names
 /// below it.
@@ -9,14 +9,14 @@ package struct PathLimit {
     static let longest = 504
     /// The maximum length of a store's path in bytes. The rest of the limit is enough for usual database names in the directory
     /// of a transaction.
-    package static let longestRoot = 400
+    static let longestRoot = 400
 
     private let layout: StoreLayout
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
     /// Throws if the path of a new store is too long.
-    package func checkRoot() throws {
+    func checkRoot() throws {
         let root = try resolved(layout.root)
         guard root.utf8.count > Self.longestRoot else { return }
         throw MoultError(

@@ -4,7 +4,7 @@ internal import MoultFiles
 extension StoreLayout {
     /// Throws unless a reset of a writable database can move its files: it renames them between these directories after its
     /// decision, and no rename leads from one mounted file system to another.
-    package func requireOneFileSystem(moving path: String) throws {
+    func requireOneFileSystem(moving path: String) throws {
         let root = Files.directory(of: file(path))
         let others = path.isAbsolutePath ? [Self.hidden(in: root)] : [hidden, generations, transactions]
         for directory in others + [quarantine(of: path)] {

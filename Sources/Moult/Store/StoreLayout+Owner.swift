@@ -39,6 +39,6 @@ extension StoreLayout {
             guard try Files.factsThroughLinks(directory) != nil else { return false }
             return "\(try Files.resolved(directory))/\(Files.name(of: file))" == place
         }
-        return database.map { $0.kind.isSealed ? apply : Assessment.Remedy.resetCommand(for: $0) }
+        return database.map { $0.kind.isSealed ? apply : Advice.resetCommand(for: $0) }
     }
 }

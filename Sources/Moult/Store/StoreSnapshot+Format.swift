@@ -4,7 +4,7 @@ internal import StepKit
 
 extension StoreSnapshot {
     /// Throws for the store of an earlier build, whose records this one cannot continue. Commands that only read do not call this.
-    package func requireOwnFormat() throws {
+    func requireOwnFormat() throws {
         guard try isOfEarlierBuild() else { return }
         let new = try Files.firstFree("\(layout.root).new")
         let copies = try (installed?.manifest.databases ?? []).filter(\.holdsAppData).map { database in

@@ -59,13 +59,13 @@ package final class StoreSnapshot {
     // MARK: generations
 
     /// The generation that `current` points to; nil if nothing is installed.
-    package var installedName: String? { get throws { try once(\.pointerRead) { try Generation.currentName(layout) } } }
+    var installedName: String? { get throws { try once(\.pointerRead) { try Generation.currentName(layout) } } }
 
     /// The installed generation; nil if none is installed.
     package var installed: Generation? { get throws { try installedName.map { try generation($0) } } }
 
     /// The installed version, even if the manifest is damaged; nil if nothing is installed.
-    package var installedVersion: Version? {
+    var installedVersion: Version? {
         get throws {
             guard let name = try installedName else { return nil }
             do { return try generation(name).manifest.version } catch {

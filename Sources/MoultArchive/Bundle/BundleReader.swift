@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// Unpacks a moult bundle on several threads: exactly the members of the layout, and nothing else.
 package struct BundleReader {
     private let layout: BundleLayout

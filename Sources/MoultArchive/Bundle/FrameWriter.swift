@@ -1,4 +1,5 @@
 internal import CZstd
+internal import MoultBasics
 internal import MoultFiles
 
 /// Compresses content into independent zstd frames on several threads, and writes the frames, followed by their seek table.

@@ -1,3 +1,4 @@
+internal import MoultBasics
 package import MoultFiles
 
 /// The list of frames at the end of a bundle, in zstd's seekable format: a skippable frame that other tools ignore.

@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// The header of a plain file in a tar archive: ustar, with only a name, a size and a time.
 package enum TarHeader {
     static let blockSize = 512

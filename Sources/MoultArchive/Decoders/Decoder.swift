@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// Decompresses one format, piece by piece.
 protocol Decoder: AnyObject {
     /// Decodes from `input` into `output`. Removes the used bytes from `input`, and returns the number of bytes written.

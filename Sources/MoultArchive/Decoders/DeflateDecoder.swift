@@ -1,4 +1,5 @@
 internal import CZlib
+internal import MoultBasics
 
 /// Decompresses deflate: a single stream without a header, or any number of consecutive gzip members, each with its
 /// checksum.

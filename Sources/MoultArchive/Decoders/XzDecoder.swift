@@ -1,4 +1,5 @@
 internal import CLzma
+internal import MoultBasics
 
 /// Decompresses xz: any number of consecutive streams, each with its checks.
 final class XzDecoder: Decoder {

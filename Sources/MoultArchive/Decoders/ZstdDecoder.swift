@@ -1,4 +1,5 @@
 internal import CZstd
+internal import MoultBasics
 
 /// Decompresses zstd: any number of consecutive frames, including skippable ones.
 final class ZstdDecoder: Decoder {

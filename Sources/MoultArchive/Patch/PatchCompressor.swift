@@ -1,4 +1,5 @@
 internal import CZstd
+internal import MoultBasics
 
 /// Compresses the pieces of a patch: as differences from the old file if a piece has enough in common with it, otherwise with
 /// zstd.

@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultFiles
 
 /// The layout of a patch: the new file in pieces, each in a separate frame that refers to the old file.

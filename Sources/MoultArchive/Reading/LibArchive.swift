@@ -1,4 +1,5 @@
 internal import CArchive
+internal import MoultBasics
 
 /// The input of libarchive; stores an error of the source, because it cannot be thrown through C.
 final class ArchiveInput {

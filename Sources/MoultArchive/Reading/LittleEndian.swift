@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// A cursor over bytes with little-endian numbers; throws a refusal when reading past the end.
 struct LittleEndian {
     private let bytes: ArraySlice<UInt8>

@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// The decompressed content of a file, block by block, with the number of bytes so far.
 final class PlainStream {
     private let raw: () throws -> UnsafeRawBufferPointer

@@ -1,4 +1,5 @@
 internal import CZlib
+internal import MoultBasics
 
 /// The entries of a zip archive with a verified layout. Checks the size and checksum of each.
 final class ZipContent: EntrySource {

@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// The central directory of a zip archive, found from the end of the file.
 ///
 /// An archive comment is accepted, and so are bytes in front of the archive, as in self-extracting archives. Offsets count from

@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// Verifies that a zip archive consists of its listed entries, and finds the content of each.
 ///
 /// Every entry's header must match the directory, entries must not overlap, and only NUL bytes for alignment may be between

@@ -1,5 +1,6 @@
 internal import CLzma
 internal import CZlib
+internal import MoultBasics
 
 /// Receives the bytes of an archive in order.
 typealias ArchiveOutput = (UnsafeRawBufferPointer) throws -> Void

@@ -1,11 +1,6 @@
 package import Moult
-package import MoultBasics
+internal import MoultBasics
 internal import MoultLibc
-
-extension MoultError.Code {
-    /// The results could not be written.
-    package static let output = Self(910)
-}
 
 /// Runs a command line and returns its exit status.
 package struct Runner {

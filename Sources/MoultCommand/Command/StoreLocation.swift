@@ -4,11 +4,6 @@ package import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-extension MoultError.Code {
-    /// No store was specified, and the current directory has none.
-    package static let noStore = Self(920)
-}
-
 /// Finds the store that a command line refers to.
 package enum StoreLocation {
     /// Returns the directory given by `--store`, otherwise by MOULT_STORE; otherwise the first of the current directory and

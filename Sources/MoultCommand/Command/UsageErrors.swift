@@ -1,10 +1,5 @@
 package import MoultBasics
 
-extension MoultError.Code {
-    /// The command line is invalid.
-    package static let usage = Self(900)
-}
-
 /// Creates the errors for invalid command lines.
 package struct UsageErrors {
     /// The verb; nil before it is known.

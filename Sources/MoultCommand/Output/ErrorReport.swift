@@ -1,10 +1,5 @@
 package import MoultBasics
 
-extension MoultError.Code {
-    /// An unexpected error.
-    package static let unexpected = Self(999)
-}
-
 /// Formats an error for humans (what, why, next step) and for programs.
 package struct ErrorReport {
     package let error: MoultError

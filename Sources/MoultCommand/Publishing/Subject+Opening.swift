@@ -49,7 +49,7 @@ extension Call {
             }
             return Subject.Part(
                 name: database.name, path: try ifThere(store.place(of: database)), declared: database,
-                fault: try assessment.finding(of: database, .glance).fault)
+                fault: try assessment.state(of: database, .glance).fault?.what)
         }
         return Subject(
             .store, path, manifest: generation.manifest, bytes: generation.bytes, parts: parts, keeping: lease)

@@ -52,8 +52,7 @@ struct Metrics {
             ("product", status.product), ("version", status.current.map { Generation.version(of: $0.name) } ?? ""),
             ("generation", status.current?.name ?? ""),
         ]
-        let verdict = Verdict(status)
-        func count(_ state: Verdict.State) -> Int { verdict.findings.count { $0.state == state } }
+        let findings = status.findings()
         return [
             Metric("info", "The installed release.", [.init(labels: labels, value: "1")]),
             Metric("installed", "Whether a release is installed.", status.current == nil ? 0 : 1),
@@ -66,11 +65,12 @@ struct Metrics {
                 "release_expires_timestamp_seconds", "When the installed release expires.", status.expires?.seconds),
             Metric(
                 "state", "The state that status --nagios reports: 0 ok, 1 warning, 2 critical.",
-                Int(verdict.state.rawValue)),
+                Int(NagiosLine.State(findings).rawValue)),
             Metric(
                 "findings", "The number of findings that status --nagios reports.",
-                [Verdict.State.warning, .critical].map {
-                    .init(labels: [("severity", "\($0)")], value: "\(count($0))")
+                [Finding.Severity.warning, .critical].map { severity in
+                    let count = findings.count { $0.severity == severity }
+                    return .init(labels: [("severity", severity.rawValue)], value: "\(count)")
                 }),
         ]
     }
@@ -102,14 +102,14 @@ struct Metrics {
             Metric(
                 "database_sound",
                 "Whether a database exists and has no known fault; absent if this user may not read it.",
-                status.databases.filter { !$0.isUnread }.map {
-                    .init(labels: Self.labels($0), value: $0.state.isFault ? "0" : "1")
+                status.databases.filter { $0.content?.kind != .denied }.map {
+                    .init(labels: Self.labels($0), value: $0.fault == nil ? "1" : "0")
                 }),
             Metric(
                 "database_verified",
                 "Whether a database is known to be the verified file; 0 if it has a fault, is a copy that has not been read, or this user may not read it.",
                 status.databases.map {
-                    let isVerified = $0.state != .unverified && !$0.state.isFault && !$0.isUnread
+                    let isVerified = $0.fault == nil && ![.unverified, .denied].contains($0.content?.kind)
                     return .init(labels: Self.labels($0), value: isVerified ? "1" : "0")
                 }),
             Metric(
@@ -170,8 +170,8 @@ struct Metrics {
         ]
     }
 
-    private static func labels(_ file: Status.File) -> [(String, String)] {
-        [("database", file.name), ("kind", file.kind.rawValue)]
+    private static func labels(_ state: DatabaseState) -> [(String, String)] {
+        [("database", state.database.name), ("kind", state.database.kind.rawValue)]
     }
 
     private static func seconds(_ milliseconds: Int) -> String {

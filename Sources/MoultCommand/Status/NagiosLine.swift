@@ -4,29 +4,31 @@ internal import MoultFiles
 
 /// `moult status --nagios`: one line with the findings, followed by a bar and the performance data.
 struct NagiosLine {
-    let verdict: Verdict
-    /// The status; nil if it could not be read.
+    /// The status and its findings; nil if it could not be read.
     let status: Status?
+    private let texts: [String]
+    let state: State
+
+    /// The raw values are the exit statuses of Nagios checks.
+    enum State: Int32 { case ok, warning, critical, unknown }
 
     /// Reads the status. A store that cannot be read is a result here, not an error, so that the monitor shows the reason.
     init(readingStatus: () throws -> Status) {
         do {
             let status = try readingStatus()
-            (self.status, verdict) = (status, Verdict(status))
+            let findings = status.findings().filter { $0.severity > .note }
+            (self.status, texts, state) = (status, findings.map(\.description), State(findings))
         } catch {
-            status = nil
             let error = ErrorReport(error).error
-            let text = error.what + (error.why.map { ": \($0)" } ?? "")
-            verdict = Verdict([Verdict.Finding(state: .unknown, text: text)])
+            (status, texts, state) = (nil, [error.what + (error.why.map { ": \($0)" } ?? "")], .unknown)
         }
     }
 
     func write(to page: inout Page) {
-        let word = "\(verdict.state)".uppercased()
-        let words = [release] + verdict.findings.map(\.text)
+        let word = "\(state)".uppercased()
         // Nagios takes a bar as the end of the text, and a line feed as the end of the line.
-        let text = words.compactMap(\.self).joined(separator: "; ").replacing(scalar: "|", with: "/").replacing(
-            scalar: "\n", with: " ")
+        let text = ([release].compactMap(\.self) + texts).joined(separator: "; ").replacing(scalar: "|", with: "/")
+            .replacing(scalar: "\n", with: " ")
         page.line("MOULT \(word) - \(text)\(performance)")
     }
 
@@ -41,5 +43,15 @@ struct NagiosLine {
         let age = status.since.map { "age=\(max(0, Timestamp.now.seconds - $0.seconds))s " } ?? ""
         let bytes = status.generations.reduce(0) { $0 + $1.size }
         return " | \(age)generations=\(status.generations.count) bytes=\(bytes)B laggards=\(status.laggards.count)"
+    }
+}
+
+extension NagiosLine.State {
+    init(_ findings: [Finding]) {
+        switch findings.worst {
+        case nil, .note: self = .ok
+        case .warning: self = .warning
+        case .critical: self = .critical
+        }
     }
 }

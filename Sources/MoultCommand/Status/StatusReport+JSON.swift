@@ -8,8 +8,10 @@ extension StatusReport {
     var json: JSON {
         .compact([
             "store": .string(status.root), "product": .string(status.product),
+            "severity": .optional(status.findings().worst?.rawValue),
+            "findings": .array(status.findings().map { $0.advising(completing).json }),
             "app": .optional(status.app?.description), "follow": .string(status.follow.rawValue),
-            "version": .optional(status.current.map { Generation.version(of: $0.name) }),
+            "installed": .optional(status.current.map { Generation.version(of: $0.name) }),
             "generation": .optional(status.current?.name), "since": .optional(status.since?.description),
             "created": .optional(status.created?.description), "expires": .optional(status.expires?.description),
             "hold": status.holds.holdToShow?.json, "holds": status.holds.json,
@@ -24,7 +26,7 @@ extension StatusReport {
             "trustedKeys": status.trustedKeys.isEmpty ? nil : .array(status.trustedKeys.map { .string($0) }),
             "unfinished": .array(status.unfinished.updates.map { .string($0) }),
             "workers": .array(status.unfinished.workers.map { .size(Int($0.pid)) }),
-            "databases": .array(status.databases.map(\.json)),
+            "databases": .array(status.databases.map { $0.json(completing) }),
             "generations": .array(status.generations.map(\.json)),
             "uncarried": status.uncarried.isEmpty ? nil : .array(status.uncarried.map(\.json)),
             "consumers": .array(
@@ -40,17 +42,14 @@ extension StatusReport {
     }
 }
 
-extension Status.File {
-    fileprivate var json: JSON {
+extension DatabaseState {
+    fileprivate func json(_ completing: (Advice) -> Advice) -> JSON {
         .compact([
-            "name": .string(name), "kind": .string(kind.rawValue), "path": .string(path),
-            "size": size.map { .size($0) }, "state": .string(state.rawValue), "note": .optional(note),
-            "proof": .optional(proof),
-            "checked": (finding?.depth).map { .string($0.rawValue) },
-            "since": .optional(finding?.time?.description),
-            "remedy": .optional(remedy.map { shellLine($0) }),
-            "notChecked": (finding?.notChecked.isEmpty ?? true)
-                ? nil : .array((finding?.notChecked ?? []).map { .string($0) }),
+            "name": .string(database.name), "kind": .string(database.kind.rawValue), "path": .string(path),
+            "size": size.map { .size($0) }, "state": .string(state.rawValue), "proof": .optional(proof),
+            "checked": database.kind.isSealed ? nil : .string(depth.rawValue), "since": .optional(time?.description),
+            "finding": findings.first?.advising(completing).json,
+            "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
         ])
     }
 }
@@ -70,8 +69,8 @@ extension KnownFeed {
         .compact([
             "serial": .size(serial), "created": .optional(created?.description),
             "expires": .string(expires.description), "expired": .bool(isExpired()),
-            "newest": .optional(newest?.description), "missing": .bool(choice.isMissing),
-            "passed": .array(
+            "available": .optional(newest?.description), "missing": .bool(choice.isMissing),
+            "skipped": .array(
                 choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
             "withdrawn": .optional(choice.withdrawn),
         ])

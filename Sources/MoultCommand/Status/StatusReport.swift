@@ -8,24 +8,34 @@ internal import StepKit
 struct StatusReport: Report {
     let status: Status
     let storeWords: [String]
+    /// Adds the store to the commands in an advice.
+    let completing: (Advice) -> Advice
+
+    /// The findings, with the store in their commands.
+    private var findings: [Finding] { status.findings().map { $0.advising(completing) } }
 
     func write(to page: inout Page) {
         page.line("\(status.product + version, .heading)")
         page.table(facts(page.terminal))
-        unfinished(&page)
+        let findings = findings
+        let ofDatabases = findings.filter { $0.database != nil && $0.path != nil }
+        // Holds and the last failure have lines of their own.
+        page.findings(
+            findings.filter { ![.hold, .holds, .failure, .pointer].contains($0.kind) && !ofDatabases.contains($0) })
         page.holds(status.holds, storeWords: storeWords)
-        news(&page)
-        for sentence in status.uncarriedRows { page.wrapped(StyledText(sentence, .warning)) }
-        if !status.uncarried.isEmpty { page.line("see them with: \(command("quarantine"), .heading)") }
-        if let fault = status.quarantineFault {
-            page.wrapped(StyledText("\(fault.what): \(fault.why ?? "")", .warning))
-            if let advice = fault.now { page.wrapped(StyledText(advice)) }
+        // The heading says that nothing is installed.
+        if let advice = findings.first(where: { $0.kind == .pointer })?.advice { page.wrapped(StyledText(advice)) }
+        // Holds are printed above.
+        for skipped in status.known?.choice.skipped ?? [] where !status.holds.names(skipped.version) {
+            page.wrapped("\("=", .dim) \("\(skipped.version)") is skipped: \(skipped.why)")
         }
-        for laggard in status.laggards { page.wrapped(StyledText(laggard.text, .warning)) }
+        if !status.waitsForReaders {
+            for laggard in status.laggards { page.wrapped(StyledText(laggard.text, .warning)) }
+        }
         if !status.databases.isEmpty {
             page.heading("Databases")
             page.table(databases(page.terminal))
-            for line in remedies { page.line(line) }
+            page.advice(of: ofDatabases)
         }
         if !status.generations.isEmpty {
             page.heading("Generations")
@@ -72,112 +82,50 @@ struct StatusReport: Report {
         return "\(entry.sentence, entry.outcome.style), \(entry.time.text(for: terminal))\(reason)"
     }
 
-    func unfinished(_ page: inout Page) {
-        if let fault = status.historyFault {
-            page.wrapped("\("\(fault.what): \(fault.why ?? "")", .warning)")
-            page.line("repair the history with: \(command("recover"), .heading)")
-        }
-        for sentence in status.unfinished.sentences { page.wrapped("\(sentence, .warning)") }
-        if !status.unfinished.isEmpty, status.unfinished.workers.isEmpty {
-            page.line("finish it with: \(command("recover"), .heading)")
-        }
-    }
-
-    /// Prints the feed's releases, as of the last request.
-    private func news(_ page: inout Page) {
-        guard let known = status.known else {
-            if status.current == nil {
-                page.line(
-                    "install a release with: \(command("apply", status.feed == nil ? "RELEASE" : nil), .heading)")
-            }
-            return
-        }
-        if let reason = known.choice.withdrawn {
-            page.wrapped(StyledText("the installed release was withdrawn by its publisher: \(reason)", .warning))
-            if known.newest == nil || known.choice.isMissing, status.canRollBack {
-                page.line("go back with: \(command("rollback"), .heading)")
-            }
-        }
-        // Holds are printed above.
-        for skipped in known.choice.skipped where !status.holds.names(skipped.version) {
-            page.wrapped("\("=", .dim) \("\(skipped.version)") is skipped: \(skipped.why)")
-        }
-        if known.choice.isMissing {
-            page.line(
-                "\(known.choice.unreadable, .warning); check the feed with: \(command("check"), .heading)")
-        } else if let newest = known.newest {
-            page.line(
-                "\("\(newest)", .heading) is available and not installed; install it with: \(command("apply"), .heading)"
-            )
-        }
-        if known.isExpired() {
-            page.wrapped(
-                StyledText("the last known feed has expired, and an attacker may be withholding newer ones", .warning))
-            page.line("check for a newer one with: \(command("check"), .heading)")
-        }
-    }
-
     func command(_ verb: String, _ argument: String? = nil) -> String {
         shellLine(["moult", verb] + (argument.map { [$0] } ?? []) + storeWords)
     }
 
     private func databases(_ terminal: Terminal) -> Table {
         var table = Table(.left(gap: 1), .left, .left, .right, .left, indent: 2)
-        for file in status.databases {
+        for state in status.databases {
             table.row(
-                mark(file, terminal), "\(file.name)", "\(file.kind.rawValue)",
-                "\(file.size.map { "\(ByteCount($0))" } ?? "-")",
-                "\(words(file, terminal))\((file.note ?? file.proof).map { ": \($0)" } ?? "")")
-            for why in file.finding?.notChecked ?? [] { table.row(" ", "", "", "", "not checked: \(why)") }
+                mark(state, terminal), "\(state.database.name)", "\(state.database.kind.rawValue)",
+                "\(state.size.map { "\(ByteCount($0))" } ?? "-")", words(state, terminal))
+            for why in state.notChecked { table.row(" ", "", "", "", "not checked: \(why)") }
         }
         return table
     }
 
-    /// One line for each command that repairs something.
-    var remedies: [StyledText] {
-        let faulty = status.databases.filter { $0.state.isFault }
-        let applied = faulty.filter { $0.remedy == ["moult", "apply"] }.map(\.name)
-        var lines: [StyledText] = []
-        if !applied.isEmpty {
-            let words = command("apply", status.feed == nil ? "RELEASE" : nil)
-            lines.append("repair \(applied.joined(separator: ", ")) with: \(words, .heading)")
-        }
-        for file in faulty {
-            guard let remedy = file.remedy, remedy != ["moult", "apply"] else { continue }
-            if remedy[0] != "moult" || file.kind.isDisposable {
-                let words = Assessment.Remedy.complete(remedy, store: storeWords)
-                lines.append("repair \(file.name) with: \(shellLine(words), .heading)")
-                continue
+    /// Returns the mark to print in front of a database. A tick marks only files that were read and have not changed since.
+    private func mark(_ state: DatabaseState, _ terminal: Terminal) -> StyledText {
+        if state.fault != nil || state.state == .blocked { return "\(terminal.symbols.cross, .bad)" }
+        let wasRead = state.state == .sound || state.state == .living && [.check, .deep].contains(state.depth)
+        return wasRead ? "\(terminal.symbols.tick, .good)" : "\(terminal.symbols.dot, .dim)"
+    }
+
+    func words(_ state: DatabaseState, _ terminal: Terminal) -> StyledText {
+        switch state.state {
+        case .sound: return "read-only, verified\(state.proof.map { ": \($0)" } ?? "")"
+        case .living where !state.notChecked.isEmpty: return "exists"
+        case .living:
+            guard state.depth != .glance, let time = state.time else {
+                return "opens, schema matches; to check its pages: \(command("verify", state.database.name))"
             }
-            let first = file.state == .missing ? "restore \(file.name), or" : "set \(file.name) aside and"
-            lines.append("\(first) start with \(file.kind.freshContent): \(shellLine(remedy + storeWords), .heading)")
+            return "sound on \(time.text(for: terminal)), unchanged since"
+        case .unverified: return "copied; not verified"
+        case .missing: return "missing: \(note(state))"
+        case .changed: return "changed: \(note(state))"
+        case .damaged: return "needs repair: \(note(state))"
+        case .blocked: return StyledText(state.findings.first?.what ?? "")
         }
-        for refusal in status.databases.compactMap({ $0.finding?.refusal }) {
-            if let now = refusal.now { lines.append("\(now)") }
-        }
-        for file in status.databases where file.finding?.depth == .nothing {
-            guard let permit = file.remedy else { continue }
-            let first = permit[0] == "mv" ? "to make \(file.name) readable" : "to let this user read \(file.name)"
-            lines.append("\(first): \(shellLine(permit), .heading)")
-        }
-        return lines
     }
 
-    /// Returns the mark to print in front of a file. A tick marks only files that were read and have not changed since.
-    private func mark(_ file: Status.File, _ terminal: Terminal) -> StyledText {
-        if file.state.isFault || file.state == .blocked { return "\(terminal.symbols.cross, .bad)" }
-        let known = file.finding?.depth
-        if file.state == .unverified || known == .glance || known == .nothing { return "\(terminal.symbols.dot, .dim)" }
-        return "\(terminal.symbols.tick, .good)"
-    }
-
-    func words(_ file: Status.File, _ terminal: Terminal) -> StyledText {
-        guard file.state == .living, let finding = file.finding else { return "\(file.state.words)" }
-        if !finding.notChecked.isEmpty { return "exists" }
-        guard finding.depth != .glance, let time = finding.time else {
-            return "opens, schema matches; to check its pages: \(command("verify", file.name))"
-        }
-        return "sound on \(time.text(for: terminal)), unchanged since"
+    /// Returns what is wrong with a database, with the path if it is another one than that of the database.
+    private func note(_ state: DatabaseState) -> StyledText {
+        guard let finding = state.findings.first else { return "" }
+        if finding.kind == .missing { return StyledText(finding.path ?? "") }
+        return StyledText(finding.path == state.path ? finding.what : finding.description)
     }
 
     private var generations: Table {
@@ -199,22 +147,6 @@ struct StatusReport: Report {
                 "\(consumer.databases?.joined(separator: ", ") ?? "every database")")
         }
         return table
-    }
-}
-
-extension Status.File.State {
-    var isFault: Bool { self == .missing || self == .changed || self == .damaged }
-
-    fileprivate var words: String {
-        switch self {
-        case .sound: "read-only, verified"
-        case .living: "writable, not checked"
-        case .missing: "missing"
-        case .changed: "changed"
-        case .damaged: "needs repair"
-        case .blocked: "cannot be updated"
-        case .unverified: "copied; not verified"
-        }
     }
 }
 

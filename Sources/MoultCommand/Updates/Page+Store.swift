@@ -18,6 +18,32 @@ extension Page {
         }
     }
 
+    /// Writes findings, each with what to do.
+    mutating func findings(_ findings: [Finding]) {
+        for finding in findings {
+            let why = finding.why.map { ": \($0)" } ?? ""
+            wrapped(StyledText(finding.description + why, .warning))
+            if let advice = finding.advice { wrapped(StyledText(advice)) }
+        }
+    }
+
+    /// Writes what to do about databases, each advice once.
+    mutating func advice(of findings: [Finding]) {
+        var said: [Advice] = []
+        for finding in findings {
+            guard let advice = finding.advice, !said.contains(advice) else { continue }
+            said.append(advice)
+            var names: [String] = []
+            for name in findings.filter({ $0.advice == advice }).compactMap(\.database) where !names.contains(name) {
+                names.append(name)
+            }
+            let words =
+                advice.isCommand
+                ? "repair \(names.joined(separator: ", ")) with: " : "\(names.joined(separator: ", ")): "
+            wrapped("\(words)\(StyledText(advice))")
+        }
+    }
+
     /// Writes the generations that were removed, and those that could not be removed.
     mutating func collected(_ report: Collector.Report, dry: Bool = false) {
         for name in report.removed {

@@ -65,7 +65,7 @@ final class UpdateDisplay: Sendable {
             bar.end()
             output.event("decided")
         case .recovered(let result):
-            output.event("settled", result.eventMembers)
+            output.event("recovered", result.eventMembers)
             output.warnOfRows(in: result.kept)
             output.lines { page in
                 page.wrapped(StyledText(result.text))

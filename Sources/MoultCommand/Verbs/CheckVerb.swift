@@ -91,9 +91,9 @@ struct FeedReport: Report {
             "feed": .string(status.feed), "serial": .size(status.serial),
             "expires": .string(status.expires.description),
             "trust": .string(status.provenance.words), "installed": .optional(status.installed?.description),
-            "newest": .optional(status.newest?.version.description),
+            "available": .optional(status.newest?.version.description),
             "way": .array(status.choice.way.map { .string($0.version.description) }),
-            "passed": .array(
+            "skipped": .array(
                 status.choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
             "holds": status.holds.json,
             "obstacle": status.obstacle.map { ErrorReport($0).json["error"] ?? .null },

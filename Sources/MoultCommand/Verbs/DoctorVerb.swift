@@ -27,37 +27,30 @@ enum DoctorVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let layout = try StoreLayout(root: call.namedStore())
-        let findings = try Doctor.custody(of: layout) ?? Doctor(StoreSnapshot(layout)).examine()
-        let isSound = findings.allSatisfy(\.isAdvice)
-        call.output.print(DoctorReport(root: layout.root, findings: findings), evenIfQuiet: !isSound)
-        return isSound ? .done : .failure(.failed)
+        let findings = try (Doctor.custody(of: layout) ?? Doctor(StoreSnapshot(layout)).examine())
+            .map { $0.advising(call.output.completing) }
+        let report = DoctorReport(root: layout.root, findings: findings)
+        call.output.print(report, evenIfQuiet: !report.isSound)
+        return report.isSound ? .done : .failure(.failed)
     }
 }
 
 private struct DoctorReport: Report {
     let root: String
-    let findings: [Doctor.Finding]
+    let findings: [Finding]
+    var isSound: Bool { findings.allSatisfy { $0.severity == .note } }
 
     func write(to page: inout Page) {
         for finding in findings {
-            let word: StyledText = finding.isAdvice ? "\("advice:", .warning)" : "\("found:", .bad)"
-            page.paragraph("\(word) \(finding.path): \(finding.what)")
-            page.paragraph("\(finding.why)", indent: 2)
-            page.line("  fix: \(finding.fix, .heading)")
+            let word: StyledText = finding.severity == .note ? "\("advice:", .warning)" : "\("found:", .bad)"
+            page.wrapped("\(word) \(finding.description)")
+            if let why = finding.why { page.wrapped("\(why)", indent: 2) }
+            if let advice = finding.advice { page.line("  \(advice.isCommand ? "fix: " : "")\(StyledText(advice))") }
         }
-        if findings.allSatisfy(\.isAdvice) { page.line("\(root): \("sound", .good)") }
+        if isSound { page.line("\(root): \("sound", .good)") }
     }
 
     var json: JSON {
-        [
-            "store": .string(root), "sound": .bool(findings.allSatisfy(\.isAdvice)),
-            "findings": .array(
-                findings.map {
-                    [
-                        "kind": .string($0.kind), "path": .string($0.path), "what": .string($0.what),
-                        "why": .string($0.why), "mend": .string($0.fix), "advice": .bool($0.isAdvice),
-                    ]
-                }),
-        ]
+        ["store": .string(root), "sound": .bool(isSound), "findings": .array(findings.map(\.json))]
     }
 }

@@ -40,7 +40,7 @@ enum RecoverVerb {
             }, shouldStop: { Interruption.isRequested })
         let recovered = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
         for result in recovered { call.output.warnOfRows(in: result.kept) }
-        call.output.print(json: ["settled": .array(recovered.map(\.json))]) { page in
+        call.output.print(json: ["recovered": .array(recovered.map(\.json))]) { page in
             // If a warning was shown, it has already reported the repair.
             if recovered.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
             for result in recovered {

@@ -65,14 +65,14 @@ enum StatusVerb {
         if call.has(nagios) {
             let line = NagiosLine { try Status(of: call.snapshot()) }
             call.output.lines { line.write(to: &$0) }
-            return ExitCode(rawValue: line.verdict.state.rawValue)
+            return ExitCode(rawValue: line.state.rawValue)
         }
         if call.has(prometheus) { return try printMetrics(call) }
         if call.has(output) {
             throw call.wrongUsage("--output needs --prometheus", why: "only metrics are written to a file")
         }
         let status = try Status(of: call.snapshot())
-        call.output.print(StatusReport(status: status, storeWords: call.storeWords))
+        call.output.print(StatusReport(status: status, storeWords: call.storeWords, completing: call.output.completing))
         return .done
     }
 

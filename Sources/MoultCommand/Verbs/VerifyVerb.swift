@@ -40,26 +40,26 @@ enum VerifyVerb {
         if call.values(names).count == 1, let file = try call.replacedFile(call.values(names).first) {
             return try verify(file, call)
         }
-        let store = try call.snapshot()
-        let settings = try store.settings
+        let checks = try Verifier(call.snapshot(), checkTimeout: call.number(UpdateOptions.checkTimeout)).verify(
+            call.values(names), deep: call.has(deep))
         let report = VerifyReport(
-            checks: try Verifier(store, checkTimeout: call.number(UpdateOptions.checkTimeout)).verify(
-                call.values(names), deep: call.has(deep)),
-            storeWords: call.storeWords, hasFeed: settings.feed != nil)
+            checks: checks.map { check in
+                var check = check
+                check.finding = check.finding?.advising(call.output.completing)
+                return check
+            })
         call.output.print(report, evenIfQuiet: !report.isSound)
         if report.isSound { return .done }
-        return .failure(report.findings == 0 && report.unread.allSatisfy(\.isLocked) ? .busy : .failed)
+        return .failure(report.faults == 0 && report.unread.allSatisfy(\.isLocked) ? .busy : .failed)
     }
 }
 
 private struct VerifyReport: Report {
     let checks: [Verifier.Check]
-    let storeWords: [String]
-    let hasFeed: Bool
 
-    var findings: Int { checks.count { $0.finding != nil } }
+    var faults: Int { checks.count { $0.finding != nil && !$0.isUnread } }
     var unread: [Verifier.Check] { checks.filter(\.isUnread) }
-    var isSound: Bool { findings == 0 && unread.isEmpty }
+    var isSound: Bool { faults == 0 && unread.isEmpty }
 
     func write(to page: inout Page) {
         var table = Table(.left(gap: 1), .left, .left, .left)
@@ -75,33 +75,35 @@ private struct VerifyReport: Report {
         page.table(table)
         page.line()
         let counts = [
-            findings == 0 ? nil : "\(findings) found a problem",
+            faults == 0 ? nil : "\(faults) found a problem",
             unread.isEmpty ? nil : "\(unread.count) could not be done",
         ].compactMap(\.self)
         page.line(
             isSound
                 ? "\("\(counted(checks.count, "check")): all sound", .good)"
                 : "\("\(counted(checks.count, "check")): \(counts.joined(separator: ", "))", .bad)")
-        var said: [[String]] = []
-        for remedy in checks.compactMap(\.remedy) where !said.contains(remedy) {
-            said.append(remedy)
-            let words = remedy == ["moult", "apply"] && !hasFeed ? remedy + ["RELEASE"] : remedy
-            let all = Assessment.Remedy.complete(words, store: storeWords)
-            let verb =
-                remedy[0] == "chmod"
-                ? "to let this user read the file"
-                : remedy.contains("--set-user-data-aside")
-                    // Data that only the app had cannot be recreated.
-                    ? "restore a backup, or set the database aside, salvage its readable rows and create a new one"
-                    : "repair the store with"
-            page.line("\(verb): \(shellLine(all), .heading)")
-        }
+        page.advice(of: checks.compactMap(\.finding))
     }
 
     private func words(_ check: Verifier.Check) -> String {
-        if check.isUnread { return "not checked: \(check.notChecked.joined(separator: "; "))" }
-        return check.finding ?? check.note ?? (check.notChecked.isEmpty ? "sound" : "opens")
+        guard let finding = check.finding else {
+            return check.note ?? (check.notChecked.isEmpty ? "sound" : "opens")
+        }
+        return check.isUnread ? "not checked: \(finding.why ?? finding.what)" : finding.description
     }
 
-    var json: JSON { ["sound": .bool(isSound), "checks": .array(checks.map(\.json))] }
+    var json: JSON {
+        [
+            "sound": .bool(isSound),
+            "checks": .array(
+                checks.map { check in
+                    .compact([
+                        "subject": .string(check.subject), "method": .string(check.method),
+                        "sound": check.isUnread ? nil : .bool(check.finding == nil), "finding": check.finding?.json,
+                        "note": .optional(check.note),
+                        "notChecked": check.notChecked.isEmpty ? nil : .array(check.notChecked.map { .string($0) }),
+                    ])
+                }),
+        ]
+    }
 }

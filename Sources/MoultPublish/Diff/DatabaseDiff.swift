@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// The differences between two databases.
 package struct DatabaseDiff: Sendable, Equatable {
@@ -27,11 +27,6 @@ package struct DatabaseDiff: Sendable, Equatable {
 
         package init(name: String, old: String, new: String) { (self.name, self.old, self.new) = (name, old, new) }
     }
-}
-
-extension MoultError.Code {
-    /// Two databases or releases cannot be compared.
-    package static let diff = Self(952)
 }
 
 /// The details of a comparison that were requested in addition to the counts.

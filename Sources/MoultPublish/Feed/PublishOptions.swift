@@ -74,8 +74,3 @@ package struct PublishReport: Sendable {
     package internal(set) var warnings: [Advice] = []
     package internal(set) var preview: PublishPreview?
 }
-
-extension MoultError.Code {
-    /// A release or feed cannot be published.
-    package static let publishing = Self(960)
-}

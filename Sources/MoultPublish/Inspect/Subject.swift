@@ -162,8 +162,3 @@ extension Subject {
             keeping: unpacked)
     }
 }
-
-extension MoultError.Code {
-    /// The specified database, bundle, manifest or store cannot be inspected or compared.
-    package static let subject = Self(951)
-}

@@ -1,14 +1,9 @@
 internal import MoultArchive
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
-
-extension MoultError.Code {
-    /// A release cannot be packed.
-    package static let packing = Self(950)
-}
 
 /// Creates a release from a draft: builds or copies its databases, verifies and seals them, and packs the bundle. The
 /// same inputs give the same bytes on every machine and at any time.

@@ -1,17 +1,4 @@
-package import MoultBasics
-
-extension MoultError.Code {
-    /// A row does not fit into the new schema, and the `preserve` entry refuses the update.
-    package static let rowRejected = Self(420)
-    /// A row has the same key as a row of the new content, and the `preserve` entry refuses the update.
-    package static let rowConflict = Self(421)
-    /// The schema uses a function, collation, module or tokenizer that only the app provides.
-    package static let appExtension = Self(422)
-    /// The new content violates a foreign key even without the carried rows.
-    package static let shippedViolation = Self(423)
-    /// A `preserve` entry uses a table, column or condition that does not exist or is not allowed.
-    package static let selection = Self(424)
-}
+internal import MoultBasics
 
 extension Connection {
     /// Runs the body. An error about a function, collation, module or tokenizer unknown to SQLite gets its own code.

@@ -1,11 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
 
-extension MoultError.Code {
-    /// A database could not be checked: it crashed the checking process, or took too much time or memory.
-    package static let validation = Self(412)
-}
-
 /// The checks to run on an untrusted database.
 package struct Validation: Sendable, Equatable {
     package enum Depth: String, Sendable, CaseIterable {

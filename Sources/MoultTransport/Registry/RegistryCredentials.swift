@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 internal import MoultTrust
@@ -122,9 +122,4 @@ enum RegistryCredentials: Equatable {
         let name = try answer.optionalString("Username") ?? ""
         return name == "<token>" ? .identity(secret) : .password(name: name, password: secret)
     }
-}
-
-extension MoultError.Code {
-    /// The credentials for a registry cannot be read.
-    package static let credentials = Self(275)
 }

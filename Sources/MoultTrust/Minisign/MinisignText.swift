@@ -1,15 +1,4 @@
-package import MoultBasics
-
-extension MoultError.Code {
-    /// A key or signature file that is not in minisign's format.
-    package static let minisignForm = Self(252)
-    /// A comment that is not allowed in a key or signature file.
-    package static let minisignComment = Self(253)
-    /// The password of a key file is missing or wrong.
-    package static let password = Self(254)
-    /// A signature in the old format, made over the whole file instead of its digest.
-    package static let legacySignature = Self(257)
-}
+internal import MoultBasics
 
 /// The lines of a minisign file, and the errors for it.
 struct MinisignText {

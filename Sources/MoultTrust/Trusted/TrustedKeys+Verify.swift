@@ -1,10 +1,5 @@
 package import MoultBasics
 
-extension MoultError.Code {
-    /// A key whose signatures are no longer valid.
-    package static let expiredKey = Self(259)
-}
-
 extension TrustedKeys {
     /// Returns the possible names of the signature files for a file: minisign's usual name, and one with the ID of each key.
     package func signatureNames(of name: String) -> [String] {

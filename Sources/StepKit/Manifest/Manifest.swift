@@ -177,11 +177,6 @@ public struct Manifest: Sendable, Equatable {
     }
 }
 
-extension MoultError.Code {
-    /// An invalid or contradictory manifest.
-    public static let manifest = Self(200)
-}
-
 extension Manifest {
     /// The maximum size of a manifest.
     public static let largest = 1 << 20

@@ -170,7 +170,7 @@ struct Shop {
 
     /// Returns the installed version.
     func version() throws -> String? {
-        try JSON(parsing: try moult("status", "--json").output, source: "status")["version"]?.string
+        try JSON(parsing: try moult("status", "--json").output, source: "status")["installed"]?.string
     }
 }
 

@@ -39,7 +39,7 @@ import Testing
         let tree = try Tree(world.scratch.path("crashed"))
         let status = try world.must("moult status --store crashed")
         #expect(
-            status.contains("\nan update to 2.0.0 is unfinished\nfinish it with: moult recover --store crashed\n"))
+            status.contains("\nan update to 2.0.0 is unfinished\nFinish it with: moult recover --store crashed\n"))
         let json = try #require(try world.json("moult status --json --store crashed").first)
         #expect(json["unfinished"]?.array == ["an update to 2.0.0"])
         let plan = try world.run("moult plan rel/test-2.0.0.json --store crashed")
@@ -61,7 +61,7 @@ import Testing
         #expect(status.contains("\nan update to 2.0.0 is running: pid "))
         #expect(!status.contains("moult recover"))
         let verified = try world.run("moult verify --store crashed")
-        #expect(verified.status == 0 && verified.out.contains("an update is running: pid "), "\(verified)")
+        #expect(verified.status == 0 && verified.out.contains("an update to 2.0.0 is running: pid "), "\(verified)")
         withExtendedLifetime(lock) {}
     }
 
@@ -81,7 +81,7 @@ import Testing
     @Test func `recover --undo undoes an update`() throws {
         try crashAfterSwitch()
         let json = try #require(try world.json("moult recover --undo --json --store crashed").first)
-        #expect(json["settled"]?.array?.compactMap { $0["ending"]?.string } == ["undone"])
+        #expect(json["recovered"]?.array?.compactMap { $0["ending"]?.string } == ["undone"])
         #expect(try world.must("moult sql --store crashed 'SELECT count(*) AS n FROM food'") == "n\n2\n")
         #expect(try world.must("moult verify --store crashed").hasSuffix("all sound\n"))
     }
@@ -102,7 +102,7 @@ import Testing
             return true
         }
         let events = try world.json("moult apply rel/test-2.0.0.json --store crashed --json")
-        #expect(events.first?["event"]?.string == "settled")
+        #expect(events.first?["event"]?.string == "recovered")
         #expect(events.first?["ending"]?.string == "cleaned")
         #expect(
             events.first?["text"]?.string

@@ -26,7 +26,7 @@ import Testing
     @Test func `status shows the newest release of the last feed`() throws {
         try follow()
         #expect(try world.must("moult status").contains("\n  known    serial 1 of "))
-        #expect(try status()["known"]?["newest"] == nil)
+        #expect(try status()["known"]?["available"] == nil)
         try world.must("moult publish -q public rel/test-2.0.0.json --key k.key")
         #expect(try status()["known"]?["serial"]?.integer == 1)
         #expect(try world.run("moult check -q").status == 2)
@@ -34,17 +34,17 @@ import Testing
         try world.must("mv public gone")
         let tree = try world.tree
         let text = try world.must("moult status")
-        #expect(text.contains("\n2.0.0 is available and not installed; install it with: moult apply\n"), "\(text)")
-        #expect(try status()["known"]?["newest"]?.string == "2.0.0")
+        #expect(text.contains("\n2.0.0 is available and not installed\nInstall it with: moult apply\n"), "\(text)")
+        #expect(try status()["known"]?["available"]?.string == "2.0.0")
         #expect(try world.run("moult status --nagios").status == 1)
         #expect(try world.tree == tree)
         try world.must("mv gone public; moult hold -q 2.0.0 --reason 'too early'")
-        #expect(try status()["known"]?["newest"] == nil)
+        #expect(try status()["known"]?["available"] == nil)
         let held = try world.must("moult status")
         #expect(held.contains("\n2.0.0 is on hold: too early\n"))
         #expect(!held.contains("is skipped"))
         try world.must("moult unhold -q; moult apply -q")
-        #expect(try status()["known"]?["newest"] == nil)
+        #expect(try status()["known"]?["available"] == nil)
     }
 
     @Test func `status says whose signatures a store checks`() throws {
@@ -67,12 +67,13 @@ import Testing
         #expect(check.status == 2)
         #expect(
             check.out.hasPrefix(
-                "MOULT CRITICAL - org.example.test 1.0.0; the installed release was withdrawn: wrong totals | age="))
+                "MOULT CRITICAL - org.example.test 1.0.0; the installed release was withdrawn by its publisher: wrong totals | age="
+            ))
     }
 
     /// If an earlier release that is not withdrawn is kept, `status` suggests a rollback to it.
     @Test func `status suggests a rollback from a withdrawn release only if an older one is not withdrawn`() throws {
-        let way = "\ngo back with: moult rollback\n"
+        let way = "\nGo back with: moult rollback\n"
         try follow()
         try world.must(
             """
@@ -97,7 +98,7 @@ import Testing
             """)
         #expect(
             try world.must("moult status").contains(
-                "\nthe last known feed has expired, and an attacker may be withholding newer ones\ncheck for a newer one with: moult check\n"
+                "\nthe feed was valid until 2020-01-02T03:04:05Z: an attacker may be withholding newer ones\nCheck for a newer one with: moult check\n"
             ))
         #expect(try status()["known"]?["expired"]?.bool == true)
         let check = try world.run("moult status --nagios")
@@ -196,7 +197,7 @@ import Testing
         #expect(broken.status == 2)
         #expect(
             broken.out.hasPrefix(
-                "MOULT CRITICAL - org.example.test 1.0.0; user is missing, no file at \(world.store)/user.db; every release"
+                "MOULT CRITICAL - org.example.test 1.0.0; \(world.store)/user.db: it is missing; every release"
             ))
     }
 

@@ -48,7 +48,7 @@ struct ReleasesStore {
         return try JSON(parsing: try #require(text), source: line)
     }
 
-    func version() throws -> String? { try json("moult status --json")["version"]?.string }
+    func version() throws -> String? { try json("moult status --json")["installed"]?.string }
 
     /// Returns the holds from `status`: `2.0.0: reason`.
     func holds() throws -> [String] { try holds(in: json("moult status --json")) }

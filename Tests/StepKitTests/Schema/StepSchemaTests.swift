@@ -16,7 +16,7 @@ import Testing
         (#"{"reply":"error","message":"no","class":"refused","retryable":true}"#, true),
         (#"{"reply":"perhaps"}"#, false), (#"{"message":"plan"}"#, false), (#"{"reply":"error"}"#, false),
         (#"{"reply":"result","planIsPure":false}"#, false), (#"{"reply":"result","protocol":2}"#, false),
-        (#"{"reply":"result","effects":[{"change":{"do":"point"}}]}"#, false),
+        (#"{"reply":"result","effects":[{"change":{"do":"switchCurrent"}}]}"#, false),
         (#"{"reply":"result","effects":[{"change":{"do":"custom","with":{"writes":["a"]}}}]}"#, false),
         (#"{"reply":"intent"}"#, false), (#"{"reply":"log"}"#, false),
     ]

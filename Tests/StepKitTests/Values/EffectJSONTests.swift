@@ -9,15 +9,18 @@ import Testing
         (.retire(generation: "1.0.0+0badc0de"), #"{"do":"retire","generation":"1.0.0+0badc0de"}"#),
         (.unlink(path: "food.db"), #"{"do":"unlink","path":"food.db"}"#),
         (.seal(member: "food.db", size: 1 << 33), #"{"do":"seal","member":"food.db","size":8589934592}"#),
-        (.keepTemplate(member: "p.db", size: 3), #"{"do":"stock","member":"p.db","size":3}"#),
+        (.keepTemplate(member: "p.db", size: 3), #"{"do":"keepTemplate","member":"p.db","size":3}"#),
         (
             .linkInPlace(target: "/usr/share/food.db", size: 0),
-            #"{"do":"refer","target":"/usr/share/food.db","size":0}"#
+            #"{"do":"linkInPlace","target":"/usr/share/food.db","size":0}"#
         ),
         (.restore(generation: "1.0.0+0badc0de"), #"{"do":"restore","generation":"1.0.0+0badc0de"}"#),
-        (.installGeneration(generation: "2.0.0+0badc0de"), #"{"do":"seat","generation":"2.0.0+0badc0de"}"#),
-        (.switchCurrent(to: "b", from: "a"), #"{"do":"point","to":"b","from":"a"}"#),
-        (.switchCurrent(to: "b", from: nil), #"{"do":"point","to":"b"}"#),
+        (
+            .installGeneration(generation: "2.0.0+0badc0de"),
+            #"{"do":"installGeneration","generation":"2.0.0+0badc0de"}"#
+        ),
+        (.switchCurrent(to: "b", from: "a"), #"{"do":"switchCurrent","to":"b","from":"a"}"#),
+        (.switchCurrent(to: "b", from: nil), #"{"do":"switchCurrent","to":"b"}"#),
         (.link(path: "food.db", member: "f.db"), #"{"do":"link","path":"food.db","member":"f.db"}"#),
         (.create(path: "p.db", size: 7), #"{"do":"create","path":"p.db","size":7}"#),
         (

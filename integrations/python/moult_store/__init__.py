@@ -10,7 +10,7 @@ from .copies import SecondSQLiteWarning
 from .errors import CommandNotFound, MoultError, MoultTimeout
 from .files import replace, undo_replace
 from .lease import Database, Lease
-from .results import Check, DatabaseStatus, Effect, Plan, Replacement, Status, Update, Verification
+from .results import Check, DatabaseStatus, Effect, Finding, Plan, Replacement, Status, Update, Verification
 from .store import Attachments, Store
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Connection",
     "Database",
     "DatabaseStatus",
+    "Finding",
     "Effect",
     "Lease",
     "MoultError",

@@ -78,14 +78,38 @@ class Update:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """What is wrong, how bad it is, why, and what to do."""
+
+    #: A name for programs, such as `missing`, `damaged` or `denied`.
+    kind: str
+    #: `note`, `warning` or `critical`.
+    severity: str
+    path: Optional[str]
+    #: The affected database, if any.
+    database: Optional[str]
+    what: str
+    why: Optional[str]
+    #: What to do; None if nothing helps.
+    advice: Optional[str]
+
+    @staticmethod
+    def read(answer: Optional[Object]) -> Optional[Finding]:
+        if answer is None:
+            return None
+        names = ("path", "database", "what", "why", "advice")
+        return Finding(answer["kind"], answer["severity"], *(answer.get(name) for name in names))
+
+
+@dataclass(frozen=True)
 class DatabaseStatus:
     name: str
     kind: str
     path: str
     #: `sound`, `living`, `missing`, `changed`, `damaged` or `unverified`.
     state: str
-    note: Optional[str]
-    remedy: Optional[str]
+    #: The fault; None if none is known.
+    finding: Optional[Finding]
 
 
 @dataclass(frozen=True)
@@ -97,6 +121,8 @@ class Status:
     version: Optional[str]
     generation: Optional[str]
     databases: Tuple[DatabaseStatus, ...]
+    #: What an operator should know, worst first.
+    findings: Tuple[Finding, ...]
     #: Updates that a crash interrupted; `moult recover` finishes or undoes them, as does the next update.
     unfinished: Tuple[str, ...]
     json: Object = field(repr=False)
@@ -104,14 +130,18 @@ class Status:
     @staticmethod
     def read(answer: Object) -> Status:
         databases = [
-            DatabaseStatus(each["name"], each["kind"], each["path"], each["state"], each.get("note"), each.get("remedy"))
+            DatabaseStatus(
+                each["name"], each["kind"], each["path"], each["state"], Finding.read(each.get("finding"))
+            )
             for each in answer["databases"]
         ]
+        findings = [finding for each in answer["findings"] if (finding := Finding.read(each))]
         return Status(
             answer["product"],
-            answer.get("version"),
+            answer.get("installed"),
             answer.get("generation"),
             tuple(databases),
+            tuple(findings),
             tuple(answer["unfinished"]),
             answer,
         )
@@ -125,8 +155,7 @@ class Check:
     method: str
     #: None if nothing could be checked.
     sound: Optional[bool]
-    finding: Optional[str]
-    remedy: Optional[str]
+    finding: Optional[Finding]
 
 
 @dataclass(frozen=True)
@@ -138,7 +167,7 @@ class Verification:
     @staticmethod
     def read(answer: Object) -> Verification:
         checks = [
-            Check(each["subject"], each["method"], each.get("sound"), each.get("finding"), each.get("remedy"))
+            Check(each["subject"], each["method"], each.get("sound"), Finding.read(each.get("finding")))
             for each in answer["checks"]
         ]
         return Verification(answer["sound"], tuple(checks), answer)

@@ -157,7 +157,7 @@ extension Plan {
 /// How an update treats processes that have databases open.
 package struct ConsumerOptions: Sendable {
     /// The consumers in this process; they come after those in `moult.json`.
-    package var inProcess: [Consumer]
+    var inProcess: [Consumer]
     /// After this many seconds, the update kills the processes that still prevent a file from being replaced.
     package var forceAfter: Int?
     /// For how many seconds a finished update waits for readers to leave the previous generation; nil uses the value in

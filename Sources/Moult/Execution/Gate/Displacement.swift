@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
@@ -109,9 +109,4 @@ extension Plan {
         )
         .map(layout.file)
     }
-}
-
-extension MoultError.Code {
-    /// Content of a writable database cannot be moved to quarantine.
-    package static let quarantine = Self(632)
 }

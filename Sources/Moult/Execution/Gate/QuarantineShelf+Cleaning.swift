@@ -21,7 +21,7 @@ extension QuarantineShelf {
     }
 
     /// Removes broken caches, oldest first, until the rest is within the operator's limit.
-    package func enforceLimit() throws -> Report {
+    func enforceLimit() throws -> Report {
         var report = Report()
         let caches = try sets().filter(\.isCache)
         var size = caches.reduce(0) { $0 + $1.size }

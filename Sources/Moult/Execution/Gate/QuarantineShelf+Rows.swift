@@ -12,7 +12,7 @@ extension QuarantineShelf {
 
     /// Adds the rows of older sets of a database to the set before them, in which each row names its release and reason. Requires
     /// the store's lock.
-    package func collectRows() throws {
+    func collectRows() throws {
         let sets = try sets().filter { $0.record.map { $0.isRows } ?? false }
         for sets in Dictionary(grouping: sets, by: \.subject).values {
             var target: Set?

@@ -19,7 +19,7 @@ package struct Removable {
     }
 
     /// Removes a set in quarantine. The set is first renamed in one step, so that a crash does not leave half of it.
-    package func removeSet() throws {
+    func removeSet() throws {
         let trash = "\(Files.directory(of: path))/\(Self.trashPrefix)\(Files.name(of: path))"
         try Files.removeTree(trash)
         try Files.rename(path, to: trash)
@@ -80,7 +80,7 @@ package struct Removable {
     }
 
     /// Keeps the files that a program has changed in a damaged generation, which the repaired one has replaced.
-    package static func keepDisplaced(by plan: Plan, _ transaction: Transaction) throws {
+    static func keepDisplaced(by plan: Plan, _ transaction: Transaction) throws {
         guard try Files.facts(transaction.generation)?.kind == .directory,
             try transaction.hasCreated(transaction.layout.generation(plan.to.generation))
         else { return }
@@ -107,7 +107,7 @@ package struct Removable {
 
     /// Removes a store in which nothing was ever installed, and which therefore has no content; leaves any other store alone.
     /// The directory is also removed if it contains nothing else.
-    package static func removeUnused(_ layout: StoreLayout) throws {
+    static func removeUnused(_ layout: StoreLayout) throws {
         guard try Files.facts(layout.settings) != nil, let lock = try StoreLock.takeIfFree(layout) else { return }
         defer { withExtendedLifetime(lock) {} }
         let places = [layout.generations, layout.transactions, layout.quarantine]

@@ -1,22 +1,16 @@
 internal import MoultBasics
-package import MoultFiles
+internal import MoultFiles
 
 /// The permissions of a step's process, which can read all files, and write only to the granted paths.
 package struct StepRights: Sendable {
     /// Directories with all files in them, or single files.
-    package var writable: [String]
+    package var writable: [String] = []
     /// Paths that a step may read while it plans even if they are in a directory for temporary files.
-    package var readable: [String]
-    package var sockets: Profile.Sockets
+    package var readable: [String] = []
+    var sockets: Profile.Sockets = .none
     /// Whether the step is planning. If so, its process also cannot lock files, and mounts are read-only where the system
     /// allows that.
-    package var plans: Bool
-
-    package init(
-        writable: [String] = [], readable: [String] = [], sockets: Profile.Sockets = .none, plans: Bool = false
-    ) {
-        (self.writable, self.readable, self.sockets, self.plans) = (writable, readable, sockets, plans)
-    }
+    package var plans = false
 
     /// Returns the protection in force, as shown in the plan.
     static func level(mountsReadOnly: Bool) -> String {

@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultTrust
@@ -18,209 +18,194 @@ package struct Assessment {
         case deep
     }
 
-    /// The remedy for a faulty database.
-    package enum Remedy: Sendable {
-        /// Installing the release again, which has all that is needed.
-        case apply
-        /// A reset, which needs no release and no network. Only the operator may request the reset of a database with user data,
-        /// because it sets the existing file aside.
-        case reset
-        /// A migration, by the app or by a release.
-        case migrate
-        /// A command that makes the file readable; nil if only another user can do that.
-        case permit([String]?)
-
-        /// Returns the command, without the option for the store; nil if no command helps.
-        package func command(for database: Database) -> [String]? {
-            switch self {
-            case .apply: ["moult", "apply"]
-            case .reset: Self.resetCommand(for: database)
-            case .migrate: nil
-            case .permit(let command): command
-            }
-        }
-
-        /// Returns the command that replaces the file of a writable database with a new one.
-        package static func resetCommand(for database: Database) -> [String] {
-            ["moult", "reset", database.name] + (database.kind.isDisposable ? [] : ["--set-user-data-aside"])
-        }
-
-        /// Adds the option for the store to a command of moult, except to `moult replace`, which names the file instead.
-        package static func complete(_ command: [String], store words: [String]) -> [String] {
-            command.starts(with: ["moult"]) && !command.starts(with: ["moult", "replace"]) ? command + words : command
-        }
-    }
-
-    /// The findings about one database.
-    package struct Finding: Sendable {
-        /// The fault; nil if none was found.
-        package var fault: String?
-        /// The remedy; nil without a fault.
-        package var remedy: Remedy?
-        /// Whether the only fault is that migrations of the release have not run, for example on a restored backup. Apps can
-        /// open such a database.
-        package var awaitsMigration = false
-        /// Whether nothing is at the path.
-        package var isMissing = false
-        /// Why every update refuses to write to the database, although apps can use it.
-        package var refusal: MoultError?
-        /// The parts that could not be checked, each with the reason.
-        package var notChecked: [String] = []
-        /// How much of the current file was checked.
-        package var depth: Depth
-        /// When the file was checked.
-        package var time: Timestamp?
-        /// The size of the file; nil if it has not been asked for.
-        package var size: Int?
-    }
-
     private let store: StoreSnapshot
     private let generation: Generation
     private let seal: Seal?
+    /// Whether the generation is the one in service, so that apps use its databases.
+    private let isInstalled: Bool
 
     package init(of generation: Generation, in store: StoreSnapshot) throws {
         (self.store, self.generation) = (store, generation)
         seal = try store.sealIfSound(of: generation)
+        // Who reads the link to the installed release reports a fault of it.
+        isInstalled = (try? store.installedName) == generation.name
     }
 
-    // MARK: the generation's own files
-
-    /// The state of a database's file in its generation, determined without reading it.
-    package struct SealedFile {
-        /// Whether the file is the installed one.
-        package let standing: Seal.Standing
-        /// The problem with the symlink through which apps open the file.
-        package let linkFault: String?
-        /// A sidecar next to the file or the link, with which SQLite would read other data than that of the release.
-        let sidecar: String?
-        let entry: Seal.Entry?
-        /// Reads the file and returns whether it has the content that was sealed.
-        package func isVerified(_ path: String) throws -> Bool { try entry?.verifiedFacts(of: path) != nil }
-        /// The fault that the sidecar causes, as a sentence; nil without one.
-        package var sidecarFault: String? {
-            sidecar.map(Sidecars.fault)
-        }
-        /// The command that moves the sidecar away; nil without one.
-        package var sidecarRemedy: [String]? {
-            get throws { try sidecar.map { ["mv", $0, try Files.firstFree("\($0).old")] } }
-        }
-        /// Whether the file was installed without a check by SQLite, because its publisher had made that check.
-        package var isProvenByPublisher: Bool { entry?.isProvenByPublisher ?? false }
+    /// How to install the release again, which repairs all files but those with rows of the app.
+    private var installing: Advice {
+        get throws { try store.settings.feed == nil ? Advice(moult: "apply", "RELEASE") : Advice(moult: "apply") }
     }
 
-    /// Compares the generation's file of a database, and the link to it, with the records.
-    package func sealedFile(of database: Database) throws -> SealedFile {
+    /// Examines a database without changing anything. With `reading`, a read-only file that may be a copy is read.
+    package func state(of database: Database, _ depth: Depth, reading: Bool? = nil) throws -> DatabaseState {
+        try database.kind.isSealed
+            ? sealed(database, depth, reading: reading ?? (depth != .glance)) : writable(database, depth)
+    }
+
+    // MARK: read-only databases
+
+    private func sealed(_ database: Database, _ depth: Depth, reading: Bool) throws -> DatabaseState {
+        let (place, own) = (try store.place(of: database), generation.path(database.member))
         let entry = seal?.entry(database.member)
-        let standing: Seal.Standing =
-            if let entry {
-                try standing(of: database, entry)
-            } else if seal == nil {
-                .damaged("cannot be compared: the record of the generation's files is missing or damaged")
-            } else {
-                .damaged("is not in the record of the generation's files")
+        let standing = try standing(of: database, entry)
+        var state = DatabaseState(database, place, depth)
+        (state.file, state.sealedDigest) = (own, entry?.sha256)
+        state.isProvenByPublisher = entry?.isProvenByPublisher ?? false
+        switch standing {
+        case .confirmed: break
+        case .damaged(let why): state.content = try changed(database, own, "it \(why)")
+        case .unconfirmed where !reading:
+            state.content = try Finding(
+                .unverified, .warning, path: place, database: database.name, "it is a copy that was not verified",
+                why: "its inode or its times differ from those of the verified file", advice: installing)
+        case .unconfirmed:
+            state.isVerifiedCopy = try entry?.verifiedFacts(of: own) != nil
+            if !state.isVerifiedCopy {
+                state.content = try changed(database, own, "it does not have the SHA-256 of the release")
             }
-        return SealedFile(
-            standing: standing, linkFault: try linkFault(of: database), sidecar: try sidecar(of: database), entry: entry
-        )
+        }
+        if isInstalled {
+            state.size = try Files.factsThroughLinks(place)?.size
+            if try Files.target(ofLink: place) != StoreLayout.link(to: database.member) {
+                state.place = try unusable(
+                    database, state.size == nil ? .missing : .changed, place,
+                    "it is not a symlink through .moult/current", installing)
+            } else if state.size == nil {
+                state.content = try changed(database, own, state.content?.what ?? "it is missing", .missing)
+            }
+        }
+        if let sidecar = try Sidecars.besideReadOnly(own, link: isInstalled ? place : nil).first {
+            state.sidecar = try .sidecar(sidecar, of: database, in: store.layout)
+        }
+        return state
     }
 
-    private func standing(of database: Database, _ entry: Seal.Entry) throws -> Seal.Standing {
-        try entry.standing(
-            of: generation.path(database.member), store.facts(of: database.member, in: generation.name))
+    /// Returns the finding about a file of the release; the generation's own path of an in-place database is a link to that file.
+    func changed(
+        _ database: Database, _ own: String, _ what: String, _ kind: Finding.Kind = .changed
+    ) throws -> Finding {
+        try unusable(database, kind, Files.target(ofLink: own) ?? own, what, installing)
     }
 
-    private func sidecar(of database: Database) throws -> String? {
-        guard database.kind.isSealed else { return nil }
-        return try Sidecars.besideReadOnly(generation.path(database.member), link: store.place(of: database)).first
+    private func unusable(
+        _ database: Database, _ kind: Finding.Kind, _ path: String, _ what: String, _ advice: Advice?
+    ) -> Finding {
+        Finding(
+            kind, path: path, database: database.name, what,
+            why: kind == .unmigrated
+                ? "the app expects migrated content" : "the app cannot use \(database.name) in this state",
+            advice: advice)
     }
 
-    private func linkFault(of database: Database) throws -> String? {
-        let path = try store.place(of: database)
-        guard database.kind.isSealed, try Files.target(ofLink: path) != StoreLayout.link(to: database.member)
-        else { return nil }
-        return "\(path) is not a symlink through .moult/current"
+    private func standing(of database: Database, _ entry: Seal.Entry?) throws -> Seal.Standing {
+        if let entry {
+            return try entry.standing(
+                of: generation.path(database.member), store.facts(of: database.member, in: generation.name))
+        }
+        return .damaged(
+            seal == nil
+                ? "cannot be compared: the record of the generation's files is missing or damaged"
+                : "is not in the record of the generation's files")
     }
 
     // MARK: writable databases
 
-    /// Checks a database that apps write to, without changing anything.
-    package func finding(of database: Database, _ depth: Depth) throws -> Finding {
+    private func writable(_ database: Database, _ depth: Depth) throws -> DatabaseState {
         let place = try store.place(of: database)
         let own = generation.path(database.member)
+        var state = DatabaseState(database, place, depth)
         if let entry = seal?.entry(database.member), case .damaged(let why) = try standing(of: database, entry) {
-            return Finding(fault: "the release's own file \(own) \(why)", remedy: .apply, depth: depth)
+            state.content = try unusable(database, .generation, own, "it \(why)", installing)
+            return state
         }
         // Callers that request more than a glance want the file to be read now.
         if depth == .glance, let (known, size) = try store.checks.known(database, at: place, generation.name) {
-            return Finding(depth: known.depth, time: known.time, size: size)
+            (state.depth, state.time, state.size) = (known.depth, known.time, size)
+            return state
         }
         if let intruder = try Sidecars.intruder(at: place) {
             let why = intruder.command == nil ? "\(intruder.why). \(intruder.advice)" : intruder.why
-            return Finding(remedy: .permit(intruder.command), notChecked: [why], depth: .nothing)
+            state.isNotRead(
+                .denied, place, "it cannot be read", why,
+                intruder.command.map { "To make \(database.name) readable: \(run: $0)" })
+            return state
         }
         if database.kind.holdsAppData, let target = try Files.target(ofLink: place),
             try Files.factsThroughLinks(place) == nil
         {
-            return Finding(
-                fault: "\(place) is a link to \(target), which is missing; its disk may not be mounted",
-                remedy: .reset, isMissing: true, depth: depth)
+            state.place = unusable(
+                database, .missing, place,
+                "it is a link to \(target), which is missing; its disk may not be mounted",
+                .resetting(database, isMissing: true))
+            return state
         }
         let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
-        var (remedy, awaitsMigration): (Remedy?, Bool) = (nil, false)
-        var unreadable: Finding?
+        var kind = Finding.Kind.damaged
+        var unreadable: (any Error)?
         let fitness = try Fitness.of(place, deadline: 600, pages: pages) {
-            (remedy, awaitsMigration, unreadable) = (nil, false, nil)
+            (kind, unreadable) = (.damaged, nil)
             let connection = $0
             if let fault = try fault(
-                connection, database, &remedy,
+                connection, database, &kind,
                 template: {
                     do { return try template(of: database) } catch {
-                        unreadable = findingUnreadable(own, error, depth)
+                        unreadable = error
                         throw error
                     }
                 })
             {
                 return fault
             }
-            remedy = nil
             guard let pending = try pending(connection, database) else { return nil }
-            (remedy, awaitsMigration) = (.apply, true)
+            kind = .unmigrated
             return pending
         }
-        if let unreadable { return unreadable }
+        if let unreadable {
+            let error = unreadable as? MoultError ?? MoultError(.generation, what: "\(unreadable)")
+            if Files.isDenied(error) {
+                state.isNotReadable("cannot read \(own): \(Errno.denied)", .read(own))
+            } else {
+                state.content = try unusable(
+                    database, .generation, own, "it cannot be read: \(error.why ?? error.what)", installing)
+            }
+            return state
+        }
         switch fitness {
         case .fits(let notChecked):
-            return Finding(
-                refusal: try WritableFile.refusal(at: place), notChecked: notChecked, depth: depth)
+            state.notChecked = notChecked
+            if let refusal = try WritableFile.refusal(at: place) {
+                state.refusal = refusal
+                state.place = Finding(
+                    .blocked, .warning, path: place, database: database.name, "updates are refused: \(refusal.problem)",
+                    advice: refusal.now)
+            }
         case .missing:
-            return Finding(
-                fault: "no file at \(place)", remedy: .reset, isMissing: true, depth: depth)
+            state.place = unusable(
+                database, .missing, place, "it is missing", .resetting(database, isMissing: true))
         case .unfit(let why, let isDamaged):
-            return Finding(
-                fault: why, remedy: isDamaged ? .reset : remedy ?? .reset,
-                awaitsMigration: awaitsMigration && !isDamaged, depth: depth)
+            kind = isDamaged ? .damaged : kind
+            let advice: Advice =
+                switch kind {
+                case .damaged: .resetting(database)
+                case .schema: "Let the app change its schema, or install a release that migrates it."
+                default: try installing
+                }
+            state.content = unusable(database, kind, place, why, advice)
         case .unknown(let error):
             // The state is unknown here: the process that has the database locked, or the file's owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
-            if Files.isDenied(error) { return unread(why, .write(place)) }
-            if error.outcome == .busy { return Finding(notChecked: [why], depth: .nothing) }
-            // Only SQLite's own errors concern the content, which a reset would set aside.
-            return Finding(
-                fault: error.why ?? error.what, remedy: error.sqlite == nil ? nil : .reset, depth: depth)
+            if Files.isDenied(error) {
+                state.isNotReadable(why, .write(place))
+            } else if error.outcome == .busy {
+                state.isNotRead(.locked, place, "another process has locked it", why, nil)
+            } else {
+                // Only SQLite's own errors concern the content, which a reset would set aside.
+                state.content = unusable(
+                    database, error.sqlite == nil ? .unopened : .damaged, place, error.why ?? error.what,
+                    error.sqlite == nil ? error.now : .resetting(database))
+            }
         }
-    }
-
-    private func unread(_ why: String, _ need: Permission) -> Finding {
-        Finding(remedy: .permit(need.command), notChecked: [why], depth: .nothing)
-    }
-
-    /// Returns the finding about a file of the release that cannot be read.
-    private func findingUnreadable(_ own: String, _ error: any Error, _ depth: Depth) -> Finding {
-        let error = error as? MoultError ?? MoultError(.generation, what: "\(error)")
-        if Files.isDenied(error) { return unread("cannot read \(own): \(Errno.denied)", .read(own)) }
-        return Finding(
-            fault: "the release's own file \(own) cannot be read: \(error.why ?? error.what)", remedy: .apply,
-            depth: depth)
+        return state
     }
 
     /// Returns the schema of a database in its release.
@@ -233,7 +218,7 @@ package struct Assessment {
     /// Returns what the database lacks of its release. `template` is called only if the digest of its schema differs from that in
     /// the manifest.
     private func fault(
-        _ connection: Connection, _ database: Database, _ remedy: inout Remedy?, template: () throws -> SchemaShape
+        _ connection: Connection, _ database: Database, _ kind: inout Finding.Kind, template: () throws -> SchemaShape
     ) throws -> String? {
         let shape = try SchemaShape.ofContent(connection)
         let digest = "sha256:\(try SHA256.digest(of: Array(shape.canonicalText.utf8)).hex)"
@@ -246,12 +231,13 @@ package struct Assessment {
                 applicationID: Int(try connection.int("PRAGMA application_id")),
                 userVersion: Int(try connection.int("PRAGMA user_version")))
         case .user:
-            remedy = try pending(connection, database) == nil ? .migrate : .apply
+            kind = try pending(connection, database) == nil ? .schema : .unmigrated
             return isSame || database.schemaOwner == .app ? nil : try shape.lacks(of: template()).first
         case .shared:
-            remedy = .apply
-            if let fault = try markerFault(connection, database) { return fault }
-            remedy = .reset
+            if let fault = try markerFault(connection, database) {
+                kind = .outdated
+                return fault
+            }
             return isSame ? nil : try shape.lacks(of: template()).first
         }
     }
@@ -299,9 +285,9 @@ package struct Assessment {
             let facts = try CheckRecord.facts(of: place)
             let known = try checks.known(database, at: place, generation.name)
             if known != nil, !checked.contains(database.name) { continue }
-            let found = try finding(of: database, .glance)
+            let found = try state(of: database, .glance)
             // The file must not have changed since it was checked.
-            guard found.fault == nil, found.refusal == nil, found.notChecked.isEmpty, let facts,
+            guard found.findings.isEmpty, found.notChecked.isEmpty, let facts,
                 try CheckRecord.facts(of: place) == facts
             else {
                 record.forget(database, at: place)

@@ -35,19 +35,8 @@ package struct NoOpCheck {
     package func isWhole(_ generation: Generation, reading: Bool = false) throws -> Bool {
         let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases {
-            let file = try assessment.sealedFile(of: database)
-            switch file.standing {
-            case .confirmed: break
-            case .damaged: return false
-            case .unconfirmed:
-                guard reading, try file.entry?.verifiedFacts(of: generation.path(database.member)) != nil else {
-                    return false
-                }
-            }
-            if file.linkFault != nil || file.sidecar != nil { return false }
-            if database.kind.isSealed { continue }
-            let finding = try assessment.finding(of: database, .glance)
-            if finding.fault != nil || finding.refusal != nil { return false }
+            let state = try assessment.state(of: database, .glance, reading: reading)
+            if state.isUnverified || state.fault != nil || state.refusal != nil { return false }
         }
         return true
     }

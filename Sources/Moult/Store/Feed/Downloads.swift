@@ -1,5 +1,5 @@
 internal import MoultFiles
-package import StepKit
+internal import StepKit
 
 /// The store's directory of downloaded bundles and patches: complete files under their digests, and partial ones to
 /// resume.

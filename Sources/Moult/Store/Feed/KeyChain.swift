@@ -81,7 +81,7 @@ package struct KeyChain {
     }
 
     /// Throws if these keys must not be used because they have expired, or because the store knew a newer list.
-    package func requireCurrent(at now: Timestamp = .now) throws {
+    func requireCurrent(at now: Timestamp = .now) throws {
         guard serial >= floor else {
             throw MoultError(
                 .distrusted, .refused, what: "the key list \(KeyList.fileName(floor)) of \(product) is missing",

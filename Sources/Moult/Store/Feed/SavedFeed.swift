@@ -1,6 +1,6 @@
 internal import MoultFiles
 internal import MoultTrust
-package import StepKit
+internal import StepKit
 
 /// The last verified feed, as the store has saved it.
 package enum SavedFeed {

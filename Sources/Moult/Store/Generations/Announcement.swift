@@ -8,10 +8,6 @@ package struct Announcement: Sendable, Equatable {
     /// The update. Another update of the same release changes only this.
     package let transaction: String
 
-    package init(generation: String, transaction: String) {
-        (self.generation, self.transaction) = (generation, transaction)
-    }
-
     /// Returns nil if nothing was announced yet, and for a record that a power failure has torn: it also ended all readers.
     package static func read(_ layout: StoreLayout) throws -> Announcement? {
         // Anything else at this path is replaced by the next update.
@@ -63,7 +59,7 @@ package struct Announcement: Sendable, Equatable {
         }
 
         /// Returns the announcement that the reader has not seen; nil without one, or while an update is not complete.
-        package func news(_ layout: StoreLayout) throws -> Announcement? {
+        func news(_ layout: StoreLayout) throws -> Announcement? {
             let current = try Generation.currentName(layout)
             guard let last = try Announcement.read(layout) else { return nil }
             if last != announced { return last }

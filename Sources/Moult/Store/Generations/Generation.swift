@@ -5,7 +5,7 @@ package import StepKit
 
 /// The sealed files of one installed release: a directory that never changes once it is in place.
 package struct Generation: Sendable {
-    package static let manifestName = "manifest.json"
+    static let manifestName = "manifest.json"
 
     package let name: String
     package let directory: String
@@ -84,7 +84,7 @@ package struct Generation: Sendable {
 
     /// Recreates the link `current` from the history, and returns the generation; nil if the link did not have to be recreated.
     /// Needs the store's lock.
-    package static func repairPointer(_ layout: StoreLayout) throws -> String? {
+    static func repairPointer(_ layout: StoreLayout) throws -> String? {
         do {
             _ = try currentName(layout)
             return nil

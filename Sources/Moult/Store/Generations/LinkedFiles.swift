@@ -44,7 +44,7 @@ package struct LinkedFiles {
     /// Records ctimes again after links were added or removed, and drops the records of files that no generation has. If a file
     /// was written to in the meantime, its old record stays and no longer matches the file, which must be verified again. The
     /// same applies if the ctime changed for a reason other than links.
-    package func refresh() throws {
+    func refresh() throws {
         let before = try records()
         if before.isEmpty { return }
         var found: [UInt64: FileFacts] = [:]

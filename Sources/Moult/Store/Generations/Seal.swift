@@ -1,5 +1,5 @@
-package import MoultBasics
-package import MoultFiles
+internal import MoultBasics
+internal import MoultFiles
 
 /// The digests of a generation's files when they were verified, and the metadata that identifies each file without
 /// reading it. The digest is a file's identity. Inode, size and times are a cache for it: they match as long as the
@@ -14,18 +14,18 @@ package struct Seal: Sendable, Equatable {
         /// Metadata recorded later for a file with the same digest.
         fileprivate var recorded: [SealedFacts] = []
         /// Whether the publisher's signed proof replaced SQLite's check of the file during the installation.
-        package var isProvenByPublisher = false
+        var isProvenByPublisher = false
 
         package var sha256: String { sealed.sha256 }
 
-        package init(member: String, sha256: String, facts: FileFacts) {
+        init(member: String, sha256: String, facts: FileFacts) {
             self.init(member: member, sealed: SealedFacts(sha256: sha256, facts))
         }
 
         init(member: String, sealed: SealedFacts) { (self.member, self.sealed) = (member, sealed) }
 
         /// Returns the state of the file at a path, without reading it.
-        package func standing(of path: String) throws -> Standing {
+        func standing(of path: String) throws -> Standing {
             try standing(of: path, Files.factsThroughLinks(path))
         }
 
@@ -57,7 +57,7 @@ package struct Seal: Sendable, Equatable {
     /// The format of the record; the store of an earlier build has a lower one.
     package private(set) var format = Self.format
     /// The serial of the feed from which the release was installed; nil without a feed.
-    package var feedSerial: Int?
+    var feedSerial: Int?
     /// The SHA-256 of the whole manifest; nil in seals of earlier versions.
     package var manifest: String?
     /// The update that created the generation; nil in seals of earlier versions.
@@ -71,7 +71,7 @@ package struct Seal: Sendable, Equatable {
     package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
 
     /// Returns this seal with the metadata that was recorded later for files with the same digests.
-    package func withRecorded(_ records: [SealedFacts]) -> Seal {
+    func withRecorded(_ records: [SealedFacts]) -> Seal {
         var seal = self
         for index in entries.indices {
             let sha256 = entries[index].sha256
@@ -127,11 +127,11 @@ package struct SealedFacts: Sendable, Equatable {
     /// The modification time, which does not change with the file's names, owner or mode; nil in seals of earlier versions.
     var modified: FileFacts.Moment?
     /// The change time; nil in records of earlier versions.
-    package var changed: FileFacts.Moment?
+    var changed: FileFacts.Moment?
     /// The number of hard links; nil if it was not recorded.
     package var links: Int?
 
-    package init(sha256: String, _ facts: FileFacts) {
+    init(sha256: String, _ facts: FileFacts) {
         (self.sha256, size, inode, device) = (sha256, facts.size, facts.inode, facts.device)
         (modified, changed, links) = (facts.modified, facts.changed, facts.links)
     }

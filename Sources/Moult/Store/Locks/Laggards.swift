@@ -6,10 +6,6 @@ package struct Laggard: Sendable, Equatable {
     package let process: ProcessFacts
     package let generation: String
 
-    package init(process: ProcessFacts, generation: String) {
-        (self.process, self.generation) = (process, generation)
-    }
-
     /// Waits until every lease is on the current generation; after the timeout, returns the processes with other leases. With a
     /// timeout of 0, no reader counts as late: readers of an older generation may finish undisturbed. A request to stop ends only
     /// the wait, because the update is complete.

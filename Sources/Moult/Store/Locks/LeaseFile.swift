@@ -32,7 +32,7 @@ package enum LeaseFile {
     }
 
     /// Creates missing lease files and removes those of generations that no longer exist. Needs the store's lock.
-    package static func refresh(_ layout: StoreLayout) throws {
+    static func refresh(_ layout: StoreLayout) throws {
         let names = try Generation.names(layout)
         try make(names, layout)
         for name in try Files.list(layout.leases) where !names.contains(name) {

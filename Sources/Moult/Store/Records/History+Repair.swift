@@ -37,7 +37,7 @@ extension History {
 
     /// Writes a new history with the lines that can be read, and keeps the damaged file. Needs the store's lock.
     /// Returns the path of the damaged file; nil if every line can be read.
-    package static func dropDamagedLines(_ layout: StoreLayout) throws -> String? {
+    static func dropDamagedLines(_ layout: StoreLayout) throws -> String? {
         if try fault(layout) == nil { return nil }
         let moved = try movedPath(layout)
         let new = "\(layout.history).new"

@@ -113,7 +113,7 @@ package enum History {
     }
 
     /// Removes an incomplete last line after a crash, so that the next line does not continue it. Needs the store's lock.
-    package static func dropTornLine(_ layout: StoreLayout) throws {
+    static func dropTornLine(_ layout: StoreLayout) throws {
         guard try isFile(layout), let size = try Files.facts(layout.history)?.size, size > 0 else { return }
         let file = try Descriptor(layout.history, .append, mode: 0o644)
         var end = size

@@ -75,7 +75,7 @@ package struct Holds: Sendable, Equatable {
     // MARK: queries
 
     /// Returns the holds that block a release.
-    package func covering(_ version: Version) -> [Hold] { all.filter { $0.covers(version) } }
+    func covering(_ version: Version) -> [Hold] { all.filter { $0.covers(version) } }
 
     /// Returns whether a hold is on exactly this release, so that its sentence already says that the release is on hold.
     package func names(_ version: Version) -> Bool { all.contains { $0.release == version.description } }
@@ -101,7 +101,7 @@ package struct Holds: Sendable, Equatable {
     }
 
     /// Like `refusal`, but for a rollback: a hold on every release does not block it, unless the record is damaged.
-    package func rollbackRefusal(of version: Version) -> MoultError? {
+    func rollbackRefusal(of version: Version) -> MoultError? {
         if fault != nil { return refusal(of: version) }
         return Holds(all.filter { !$0.coversEveryRelease }).refusal(of: version)
     }
@@ -194,5 +194,5 @@ extension Holds {
 
 extension History.Entry {
     /// Whether the transaction changed only holds and not the installed release.
-    package var isAboutHolds: Bool { holds != nil && from == to }
+    var isAboutHolds: Bool { holds != nil && from == to }
 }

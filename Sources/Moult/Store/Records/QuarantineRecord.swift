@@ -1,18 +1,18 @@
 package import MoultBasics
-package import MoultFiles
+internal import MoultFiles
 package import StepKit
 
 /// The record of a set in quarantine, in a file in the set's directory.
 package struct QuarantineRecord: Sendable, Equatable {
     package static let fileName = "set.json"
     /// The database with the rows of a damaged one, the report about them, and the directory for reading them again.
-    package static let (salvaged, salvageReport) = (Staging.salvagedRows, Staging.salvageReport)
-    package static let salvageScratch = "salvage.tmp"
+    static let (salvaged, salvageReport) = (Staging.salvagedRows, Staging.salvageReport)
+    static let salvageScratch = "salvage.tmp"
     /// The database of a set while rows of another set are added.
-    package static let stagedRows = "rows.new"
+    static let stagedRows = "rows.new"
 
     /// Returns the name that a set gives to the file of a path. A set has files of moult, which use some names.
-    package static func keptName(of path: String) -> String {
+    static func keptName(of path: String) -> String {
         let name = Files.name(of: path)
         let own = [
             fileName, Files.name(of: Files.staged(fileName)), salvaged, salvageReport, salvageScratch, stagedRows,
@@ -21,7 +21,7 @@ package struct QuarantineRecord: Sendable, Equatable {
     }
 
     /// The name of the main file in the set.
-    package var keptName: String { Self.keptName(of: path) }
+    var keptName: String { Self.keptName(of: path) }
 
     /// The original owner, group and mode of the file.
     package struct Owner: Sendable, Equatable {
@@ -31,7 +31,7 @@ package struct QuarantineRecord: Sendable, Equatable {
 
         package init(user: Int, group: Int, mode: Int) { (self.user, self.group, self.mode) = (user, group, mode) }
 
-        package init(_ facts: FileFacts) {
+        init(_ facts: FileFacts) {
             self.init(user: Int(facts.owner), group: Int(facts.group), mode: Int(facts.mode))
         }
     }
@@ -65,7 +65,7 @@ package struct QuarantineRecord: Sendable, Equatable {
     }
 
     private static let leftBehindReason = "an interrupted update left the file behind"
-    package var isLeftBehind: Bool { why == Self.leftBehindReason }
+    var isLeftBehind: Bool { why == Self.leftBehindReason }
 
     package var json: JSON {
         .compact([
@@ -131,7 +131,7 @@ package struct QuarantineRecord: Sendable, Equatable {
     }
 
     /// Returns the path of a new set: the wanted one or, if that exists, one with a number, which ends with the database's name, too.
-    package func freeDirectory(_ wanted: String) throws -> String {
+    func freeDirectory(_ wanted: String) throws -> String {
         let stem = wanted.hasSuffix("-\(database)") ? String(wanted.dropLast(database.count)) : "\(wanted)-"
         var (free, number) = (wanted, 2)
         while try Files.facts(free) != nil { (free, number) = ("\(stem)\(number)-\(database)", number + 1) }

@@ -16,7 +16,7 @@ package struct QuarantineShelf {
         package let record: QuarantineRecord?
         package let size: Int
         /// Whether the set has its main file, and not only sidecars.
-        package let hasMainFile: Bool
+        let hasMainFile: Bool
         package let since: Timestamp
         /// When the directory was completed, to order sets of the same second.
         fileprivate let nanoseconds: Int

@@ -9,7 +9,7 @@ package struct Transaction {
 
     package let directory: String
     /// Whether the directory is a private one outside of the store, for a plan that stages a release and changes nothing.
-    package let isRehearsal: Bool
+    let isRehearsal: Bool
 
     package init(layout: StoreLayout, id: String) {
         (self.layout, self.id, directory, isRehearsal) = (layout, id, layout.transaction(id), false)
@@ -21,10 +21,10 @@ package struct Transaction {
     }
 
     /// The records of an update that has begun, was decided, or has ended.
-    package static let (planName, decidedName, endedName) = ("plan.json", "decided.json", "ended.json")
+    static let (planName, decidedName, endedName) = ("plan.json", "decided.json", "ended.json")
 
     /// Returns whether a name has the form of a transaction: a time and a random number. Only such names may become paths.
-    package static func isID(_ id: String) -> Bool {
+    static func isID(_ id: String) -> Bool {
         let parts = id.split(separator: "-", omittingEmptySubsequences: false)
         return parts.count == 2 && parts[0].utf8.count == 14 && parts[0].utf8.allSatisfy { (48...57).contains($0) }
             && parts[1].utf8.count == 8
@@ -35,11 +35,11 @@ package struct Transaction {
     package static func trash(_ generation: String, _ layout: StoreLayout) -> Transaction {
         Transaction(layout: layout, id: "trash-\(generation)")
     }
-    package var isTrash: Bool { id.hasPrefix("trash-") }
+    var isTrash: Bool { id.hasPrefix("trash-") }
 
     /// The directory for staged writable files. It is removed last, so that what a crash leaves can be recognized even if steps
     /// have staged files of any name.
-    package static let waitingName = "waiting"
+    static let waitingName = "waiting"
 
     /// Everything else that moult and its own steps stage.
     private static let names: Set = [
@@ -73,7 +73,7 @@ package struct Transaction {
     }
 
     /// Whether nothing has to be finished or undone: a generation was being deleted, or an update had not begun or has ended.
-    package var isLeftover: Bool {
+    var isLeftover: Bool {
         get throws {
             if try isTrash || isEnded { return true }
             if try !Files.isReadable(directory) { return false }
@@ -82,5 +82,5 @@ package struct Transaction {
     }
 
     /// Whether the update is complete.
-    package var isEnded: Bool { get throws { try Files.facts("\(directory)/\(Self.endedName)") != nil } }
+    var isEnded: Bool { get throws { try Files.facts("\(directory)/\(Self.endedName)") != nil } }
 }

@@ -6,9 +6,9 @@ package struct Consumer: Sendable, Equatable {
     /// The databases that the consumer uses; nil for all of them.
     package var databases: [String]?
     /// The timeout of each call, in seconds.
-    package var timeout: Int
+    package var timeout = defaultTimeout
     /// Whether a release is rolled back if the consumer cannot reload it.
-    package var isFatal: Bool
+    var isFatal = false
     package var means: Means
 
     /// The kind of notification.
@@ -20,14 +20,7 @@ package struct Consumer: Sendable, Equatable {
         case app(AppConsumer)
     }
 
-    package static let defaultTimeout = 10
+    static let defaultTimeout = 10
 
-    package init(
-        name: String, databases: [String]? = nil, timeout: Int = defaultTimeout, isFatal: Bool = false, means: Means
-    ) {
-        (self.name, self.databases, self.timeout) = (name, databases, timeout)
-        (self.isFatal, self.means) = (isFatal, means)
-    }
-
-    package func isConcerned(with database: String) -> Bool { databases?.contains(database) ?? true }
+    func isConcerned(with database: String) -> Bool { databases?.contains(database) ?? true }
 }

@@ -3,8 +3,6 @@
 package struct CommandConsumer: Sendable, Equatable {
     package var release: [String]?
     package var reload: [String]?
-
-    package init(release: [String]? = nil, reload: [String]? = nil) { (self.release, self.reload) = (release, reload) }
 }
 
 /// A consumer that is notified by signals; its process ID is in its PID file.
@@ -22,18 +20,12 @@ package struct SignalConsumer: Sendable, Equatable {
     package var pidFile: String
     /// The signal that asks the process to release its databases; nil if no signal does.
     package var release: Signal?
-    package var reload: Signal
-
-    package init(pidFile: String, release: Signal? = nil, reload: Signal = .hangup) {
-        (self.pidFile, self.release, self.reload) = (pidFile, release, reload)
-    }
+    package var reload: Signal = .hangup
 }
 
 /// A consumer that is a systemd unit: it is stopped while a writable database is replaced, and reloaded after other changes.
 package struct UnitConsumer: Sendable, Equatable {
     package var unit: String
-
-    package init(unit: String) { self.unit = unit }
 }
 
 /// A consumer that is part of this process.

@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import StepKit
 
 /// A notification, with the databases and the current release.
@@ -24,10 +24,6 @@ package struct ConsumerMessage: Sendable, Equatable {
         package var path: String
         /// The tables whose rows or columns differ; nil if they were not compared, so that any may differ.
         package var tables: [String]?
-
-        package init(name: String, kind: String, path: String, tables: [String]?) {
-            (self.name, self.kind, self.path, self.tables) = (name, kind, path, tables)
-        }
     }
 
     package var kind: Kind
@@ -39,14 +35,6 @@ package struct ConsumerMessage: Sendable, Equatable {
     package var other: Generation.Reference?
     package var outcome: Outcome?
     package var databases: [Database]
-
-    package init(
-        kind: Kind, store: String, product: String, current: Generation.Reference?, other: Generation.Reference?,
-        outcome: Outcome?, databases: [Database]
-    ) {
-        (self.kind, self.store, self.product) = (kind, store, product)
-        (self.current, self.other, self.outcome, self.databases) = (current, other, outcome, databases)
-    }
 
     package var json: JSON {
         .compact([

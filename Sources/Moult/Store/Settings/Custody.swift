@@ -13,7 +13,7 @@ package struct Custody {
     package init(_ layout: StoreLayout) { self.layout = layout }
 
     /// The file in which root lists stores of other users that root's commands may use.
-    package static let trustedStores = "/etc/moult/trusted-stores"
+    static let trustedStores = "/etc/moult/trusted-stores"
 
     /// Throws if this process runs as root, another user can change the store, and root has not listed it as trusted.
     package func check() throws {
@@ -80,7 +80,7 @@ package struct Custody {
     /// Returns the fault of the store's directory if it belongs to another user, or if another user can write to it: such a
     /// user determines which content an undo restores. Nil if root has listed the store as trusted, and for root itself, for
     /// which `check` checks more.
-    package func directoryFault() throws -> Fault? {
+    func directoryFault() throws -> Fault? {
         guard !PathCustody.isRoot, let facts = try Files.facts(layout.root) else { return nil }
         if facts.kind == .link {
             return Fault(path: layout.root, why: "is a symbolic link", remedy: ["rm", layout.root], owner: nil)
@@ -90,7 +90,7 @@ package struct Custody {
 
     /// Returns whether a command that only reads may finish or undo an interrupted update. In a store that another user created
     /// or can write to, that user could have written the journal.
-    package func allowsRecovery() throws -> Bool {
+    func allowsRecovery() throws -> Bool {
         if try isTrusted() { return true }
         // In a sticky directory, other users cannot replace the store's own directory.
         let root = try Files.factsThroughLinks(layout.root)

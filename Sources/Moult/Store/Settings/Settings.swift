@@ -33,7 +33,7 @@ package struct Settings: Sendable, Equatable {
     package var waitForReaders = 0
     /// Seconds for which an update waits for programs that have a database locked.
     package var waitForApps = defaultWaitForApps
-    package static let defaultWaitForApps = 10
+    static let defaultWaitForApps = 10
     /// CPU seconds for the check of a database; nil to derive them from its size.
     package var checkTimeout: Int?
     /// The check that is run on each file of a release, even if its publisher's proof would be enough.

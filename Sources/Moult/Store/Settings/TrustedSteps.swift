@@ -46,8 +46,7 @@ package struct TrustedSteps {
     }
 
     /// Pins a digest; `written` is the one in `moult.json`.
-    package mutating func pin(_ name: String, sha256: String, insteadOf written: String?, in layout: StoreLayout) throws
-    {
+    mutating func pin(_ name: String, sha256: String, insteadOf written: String?, in layout: StoreLayout) throws {
         pins.removeAll { $0.name == name }
         pins.append(Pin(name: name, sha256: sha256, overridden: written))
         let json: JSON = ["format": 1, "trusted": .object(pins.map(\.member))]

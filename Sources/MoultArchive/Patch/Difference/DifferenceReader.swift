@@ -1,3 +1,4 @@
+internal import MoultBasics
 internal import MoultLibc
 
 /// Reconstructs a piece of the new file from its columns and the old file, without trusting either.

@@ -1,4 +1,5 @@
 internal import CLzma
+internal import MoultBasics
 
 /// Raw LZMA for the columns of a patch: without a header, because all properties follow from the size of the content.
 struct LzmaCoder {

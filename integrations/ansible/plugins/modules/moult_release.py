@@ -165,7 +165,8 @@ class Moult:
     def installed(self):
         """Returns the installed release, which the plan of a feed without new releases does not contain."""
         status = self.run("status")[1][0]
-        return {key: status[key] for key in ("version", "generation") if key in status}
+        names = {"version": "installed", "generation": "generation"}
+        return {name: status[key] for name, key in names.items() if key in status}
 
     def plan(self):
         """Returns whether there are changes, the plan, and the lines that moult prints for it."""
