@@ -37,6 +37,7 @@ $(call needs,ledger,15 minutes,$(PROOF))
 $(call needs,histories,1 hour,$(PROOF))
 $(call needs,known,15 minutes,$(PROOF))
 $(call needs,broken,10 minutes,$(ALL))
+$(call needs,drills,8 minutes,$(ALL))
 $(call needs,attacks,20 minutes,$(ALL))
 $(call needs,zoo,20 minutes,$(BUILD) python3 python3-venv,fossil rpm vnstat subversion libnss3-tools)
 $(call needs,load,30 minutes,$(ALL))
@@ -122,7 +123,7 @@ test-all: test-all-packages release docs
 	$(MAKE) --no-print-directory sample
 	scripts/recipes
 	scripts/sample-package $(MOULT)
-	$(MAKE) --no-print-directory zoo attacks known programs
+	$(MAKE) --no-print-directory zoo attacks known programs drills
 	$(MAKE) --no-print-directory reader-test python-test portable-test sanitize-quick containers-test deb-test ansible-test
 
 # Samples of the random stories, of the killed flows, of the apps that write during updates, and of the broken stores.
@@ -210,6 +211,10 @@ proof: proof-packages release
 # release. Every verb must report this, and the commands in the messages must repair the store.
 broken: broken-packages release
 	scripts/broken/run .build/release/moult --json .build/broken.json
+
+# Makes each failure that operators of many machines see: monitoring must report it, and its advice must repair it.
+drills: drills-packages release
+	scripts/drills/run .build/release/moult --page docs/running.md
 
 # Attacks the built command, as docs/proof.md describes; first, planted effects show that the judges find them.
 attacks: attacks-packages release
@@ -313,6 +318,7 @@ put:
 	umask 022 && $(MOULT) completions man -q $(SHARE)/man
 	install -D -m 644 -t $(SHARE)/moult/schema manifests/schema/*.json
 	install -D -m 644 packaging/systemd/user.conf $(SHARE)/moult/user.conf
+	sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/metrics.conf | install -D -m 644 /dev/stdin $(SHARE)/moult/metrics.conf
 	$(if $(RUN_AS),umask 022 && mkdir -p "$(UNITS)/moult@.service.d" && sed 's/APP/$(RUN_AS)/' packaging/systemd/user.conf > "$(UNITS)/moult@.service.d/user.conf")
 	umask 022 && mkdir -p $(UNITS) && for unit in service timer; do \
 		sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/moult@.$$unit > $(UNITS)/moult@.$$unit || exit; done

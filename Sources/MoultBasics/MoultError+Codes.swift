@@ -129,6 +129,8 @@ extension MoultError.Code {
     package static let stale = Self(502)
     /// Not enough disk space.
     public static let space = Self(503)
+    /// The operator has put the release on hold.
+    public static let held = Self(504)
     /// A user database does not fit the release, or a writable database cannot be used at its path.
     public static let userDatabase = Self(520)
     /// A database with app data or user data is missing.

@@ -97,8 +97,11 @@ enum Fetch {
             throw Failure("the response header is larger than \(ByteCount(Answer.largestHeader))")
         }
         let text = String(decoding: message.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let why = text.isEmpty ? String(cString: curl_easy_strerror(result)) : text
+        let isProxys = [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_RECV_ERROR].contains(result)
+        let proxy = isProxys ? Proxy.variable(for: origin.scheme).map { " (the variable \($0) names a proxy)" } : nil
         throw Failure(
-            text.isEmpty ? String(cString: curl_easy_strerror(result)) : text,
+            why + (proxy ?? ""),
             result == CURLE_OPERATION_TIMEDOUT ? .slow : transient.contains(result) ? .transient : .other)
     }
 

@@ -65,6 +65,7 @@ final class HeaderList {
         if request.offset > 0 { try add("Range: bytes=\(request.offset)-") }
         if let tag = request.ifRange, request.offset > 0 { try add("If-Range: \(tag)") }
         if let tag = request.ifNoneMatch { try add("If-None-Match: \(tag)") }
+        if request.isFresh { try add("Cache-Control: no-cache") }
     }
 
     private func add(_ line: String) throws {

@@ -76,11 +76,17 @@ final class Reach {
 }
 
 /// The ports of the proxies in the environment variables that libcurl reads.
-private enum Proxy {
-    static let ports: Set<Int> = {
-        let names = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
-        return Set(names.compactMap { ProcessEnvironment.word($0) }.map(port))
-    }()
+enum Proxy {
+    private static let names = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    fileprivate static let ports = Set(names.compactMap { ProcessEnvironment.word($0) }.map(port))
+
+    /// The variables that name a proxy for a URL with this scheme; nil if none does.
+    static func variable(for scheme: String) -> String? {
+        names.first { name in
+            ProcessEnvironment.word(name) != nil
+                && (name.lowercased() == "all_proxy" || name.lowercased().hasPrefix("\(scheme)_"))
+        }
+    }
 
     private static func port(_ proxy: String) -> Int {
         let parts = proxy.split(separator: "://", maxSplits: 1)

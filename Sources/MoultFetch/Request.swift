@@ -38,6 +38,8 @@ struct Request {
     let ifRange: String?
     /// The server sends no body if its file still has this tag.
     let ifNoneMatch: String?
+    /// Whether caches must ask the server whether their copy is current.
+    let isFresh: Bool
     /// Seconds after which to give up on a server that does not respond or is slower than `minimumRate`.
     let patience: Int
     /// The speed in bytes per second below which to give up.
@@ -68,6 +70,7 @@ struct Request {
             isPublicOnly: try fields.optionalBool("isPublicOnly") ?? false,
             usesNetrc: try fields.optionalBool("usesNetrc") ?? true, offset: try fields.count("offset"),
             ifRange: try fields.optionalString("ifRange"), ifNoneMatch: try fields.optionalString("ifNoneMatch"),
+            isFresh: try fields.optionalBool("isFresh") ?? false,
             patience: try fields.count("patience"), minimumRate: try fields.count("minimumRate"),
             deadline: try fields.count("deadline"),
             bandwidth: try fields.count("bandwidth"))

@@ -206,11 +206,14 @@ package enum Files {
     }
 
     /// Returns the number of bytes that an ordinary user can still write to the file system of a path.
-    package static func freeSpace(_ path: String) throws -> Int {
+    package static func freeSpace(_ path: String) throws -> Int { try freeSpaceAndFiles(path).bytes }
+
+    /// Also returns how many files the file system can still have; nil if it has no limit of files.
+    package static func freeSpaceAndFiles(_ path: String) throws -> (bytes: Int, files: Int?) {
         let facts = try wrapped("cannot determine the free space at \(path)") { () throws(Errno) in
             try Syscall.statvfs(path)
         }
-        return Int(facts.f_bavail) * Int(facts.f_frsize)
+        return (Int(facts.f_bavail) * Int(facts.f_frsize), facts.f_files == 0 ? nil : Int(facts.f_favail))
     }
 
     /// Returns whether an error means missing permission or a read-only file system.

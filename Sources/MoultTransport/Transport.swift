@@ -66,7 +66,7 @@ package struct Transport: Sendable {
         case .web(let url):
             return try retrying(seconds: min(retryPolicy.fileDeadline, RetryPolicy.smallFileDeadline)) { until in
                 let sink = MemorySink(limit: limit, named: "\(url)")
-                let head = try WebRequest(url: url, ifNoneMatch: tag)
+                let head = try WebRequest(url: url, ifNoneMatch: tag, isFresh: true)
                     .perform(retryPolicy, until: until, sink, stopIfAsked)
                 switch head.status {
                 case 200: return .bytes(try sink.whole(head, url), tag: head.tag)

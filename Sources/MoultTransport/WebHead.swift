@@ -52,7 +52,9 @@ struct WebHead: Equatable {
             case 401 where !isSecure, 403 where !isSecure: "Use HTTPS: moult sends no password over plain HTTP."
             case 401 where isNetrcExposed, 403 where isNetrcExposed:
                 "Other users can read ~/.netrc, so it was not used. Protect it: \(run: ["chmod", "600"], "~/.netrc")"
-            case 401, 403, 407:
+            case 407:
+                "Put the name and the password into the address of the proxy: https_proxy=http://NAME:PASSWORD@HOST:PORT"
+            case 401, 403:
                 "Put the name and password for that host into ~/.netrc, or ask the operator of the server."
             default: "Check the address, or report it to the operator of the server."
             }

@@ -14,6 +14,8 @@ struct WebRequest {
     var offset = 0
     var ifRange: String?
     var ifNoneMatch: String?
+    /// Whether caches between this machine and the server must ask the server whether their copy is current.
+    var isFresh = false
     /// The accepted media types.
     var accept: String?
     var body: Body?
@@ -79,7 +81,8 @@ struct WebRequest {
             "ifNoneMatch": .optional(ifNoneMatch), "patience": .size(retryPolicy.patience),
             "minimumRate": .size(retryPolicy.minimumRate), "deadline": .size(Int(left.components.seconds) + 1),
             "bandwidth": .size(retryPolicy.bandwidth), "method": .string(method.rawValue), "accept": .optional(accept),
-            "authorization": .optional(authorization), "authority": .optional(authority),
+            "isFresh": isFresh ? true : nil, "authorization": .optional(authorization),
+            "authority": .optional(authority),
             "usesNetrc": .bool(authority == nil), "isPublicOnly": isPublicOnly ? true : nil,
             "contentType": .optional(contentType), "text": .optional(text),
             "bodyOffset": part.map { .size($0.lowerBound) }, "bodySize": part.map { .size($0.count) },

@@ -18,8 +18,8 @@ public struct Policy: Sendable, Equatable {
     public var allowDowngrade: Bool
     /// Whether an older release may be installed, because of `follow` or of `allowDowngrade`.
     public var takesOlder: Bool { follow.takesOlder(allowDowngrade) }
-    /// Whether the release replaces one that only keys have signed which the publisher has revoked since.
-    public var replacesRevoked = false
+    /// Why the store leaves the installed release, whatever `follow` says, such as `was withdrawn by its publisher`; nil if it does not.
+    public var reasonToLeave: String?
     /// The version of the app, if it is known.
     public var appVersion: Version?
     /// The version of moult.

@@ -83,6 +83,61 @@ import Testing
         #expect(try bench.must("moult check").contains("1.0.0 was withdrawn by its publisher: wrong totals\n"))
     }
 
+    private func set(_ setting: String) throws { try bench.must("sed -i '0,/{/s//{\(setting),/' store/moult.json") }
+
+    @Test func `a store keeps a withdrawn release by default, and the timer warns`() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q; moult publish public -q -k a.key --withdraw 1.0.0 --reason 'wrong totals'")
+        for _ in 1...2 {
+            let ended = try bench.run("moult apply -q")
+            #expect(ended.status == 0)
+            #expect(
+                ended.errors
+                    == "moult: warning: the installed release 1.0.0 was withdrawn by its publisher: wrong totals. No release is kept to go back to.\n"
+            )
+        }
+        #expect(try bench.installed() == "1.0.0")
+    }
+
+    @Test func `a store that is set to do so rolls back from a withdrawn release once`() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key; moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+        try set(#""onWithdrawn": "rollback""#)
+        try bench.must("moult publish public -q -k a.key --withdraw 2.0.0 --reason 'wrong totals'")
+        for _ in 1...2 {
+            try bench.must("moult apply -q")
+            #expect(try bench.installed() == "1.0.0")
+        }
+        #expect(try bench.must("moult history").contains("2.0.0 was withdrawn by its publisher: wrong totals"))
+        // The next good release is installed as usual.
+        try bench.release("3.0.0", sequence: 3)
+        try bench.must("moult publish public rel/test-3.0.0.json -q -k a.key; moult apply -q")
+        #expect(try bench.installed() == "3.0.0")
+    }
+
+    /// A new machine never had an older release that it could go back to.
+    @Test func `a store that is set to do so installs the newest good release instead of a withdrawn one`() throws {
+        try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
+        try bench.must("moult apply -q")
+        try bench.must(
+            "for v in 2.0.0 3.0.0; do moult publish public -q -k a.key --withdraw $v --reason 'wrong totals'; done")
+        try bench.must("moult apply -q")
+        #expect(try bench.installed() == "3.0.0")
+        try set(#""onWithdrawn": "newest""#)
+        #expect(try newest() == "1.0.0")
+        for _ in 1...2 {
+            try bench.must("moult apply -q")
+            #expect(try bench.installed() == "1.0.0")
+        }
+        #expect(try bench.run("moult status --nagios").status == 0)
+        // Without a good release, the store keeps what it has.
+        try bench.must("moult publish public -q -k a.key --withdraw 1.0.0 --reason 'wrong totals'; moult apply -q")
+        #expect(try bench.installed() == "1.0.0")
+    }
+
     @Test func `a release on hold is not installed from a feed`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must("moult hold 2.0.0 --reason 'not yet' -q")

@@ -88,6 +88,25 @@ struct SystemdUnitTests {
         #expect(try bench.installed() == "1.0.0")
     }
 
+    /// Otherwise a program that the update has stopped would stay stopped until the timer's next run.
+    @Test(arguments: [("signal", true), ("timeout", true), ("exit-code", false), ("success", false)])
+    func `an update that was killed is finished at once`(_ result: String, _ recovers: Bool) throws {
+        let bench = try Bench()
+        for number in 1...2 { try bench.release("\(number).0.0", sequence: number) }
+        try bench.must("moult init -q --product org.example.test; moult apply -q rel/test-1.0.0.json")
+        // The link `current` is renamed after the decision.
+        _ = try bench.run(
+            "strace -f -o trace -e trace=renameat2,renameat -e inject=renameat2,renameat:signal=KILL:when=4 moult apply -q rel/test-2.0.0.json"
+        )
+        #expect(try bench.must("moult status").contains("Finish it with: moult recover"))
+        let line = try #require(
+            Self.unit("moult@.service").split(separator: "\n").first { $0.hasPrefix("ExecStopPost=") })
+        let command = line.dropFirst("ExecStopPost=".count).replacing("%f", with: "store").replacing(
+            "/usr/bin/moult", with: "moult")
+        try bench.must("SERVICE_RESULT=\(result); export SERVICE_RESULT; \(command)")
+        #expect(try bench.must("moult status").contains("Finish it with") == !recovers)
+    }
+
     /// systemd must not stop the command before the command ends by itself, after `--retry`, `--wait` and the network
     /// deadline.
     @Test func `the start timeout of the service exceeds the waiting times of its command`() throws {

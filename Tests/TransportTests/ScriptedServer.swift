@@ -23,6 +23,8 @@ final class ScriptedServer {
         case notModified
         /// Responds to requests without credentials with 401.
         case wantsPassword
+        /// Responds to each request with this status and body.
+        case status(Int, body: String)
 
         fileprivate var words: [String] {
             switch self {
@@ -33,6 +35,7 @@ final class ScriptedServer {
             case .redirect(let prefix): ["redirect", prefix, ""]
             case .notModified: ["same", "", ""]
             case .wantsPassword: ["password", "", ""]
+            case .status(let status, let body): ["status", "\(status)", body]
             }
         }
     }
@@ -56,10 +59,11 @@ final class ScriptedServer {
         let path: String
         /// The Authorization header; empty if the request has none.
         let authorization: String
+        let cacheControl: String
     }
 
     func requests() throws -> [Request] {
-        try scratch.requestLog().map { Request(path: $0[0], authorization: $0[1]) }
+        try scratch.requestLog().map { Request(path: $0[0], authorization: $0[1], cacheControl: $0[2]) }
     }
 
     private static let script = #"""
@@ -73,7 +77,7 @@ final class ScriptedServer {
                 with lock:
                     count += 1
                     number = count
-                    with open(log, "a") as f: f.write(self.path + "\t" + self.headers.get("Authorization", "") + "\n")
+                    with open(log, "a") as f: f.write("\t".join([self.path] + [self.headers.get(name, "") for name in ("Authorization", "Cache-Control")]) + "\n")
                 try: self.answer(number)
                 except OSError: pass
             def answer(self, number):
@@ -82,6 +86,12 @@ final class ScriptedServer {
                     self.send_response(302)
                     self.send_header("Location", first + self.path)
                     self.end_headers()
+                    return
+                if behaviour == "status":
+                    self.send_response(int(first))
+                    self.send_header("Content-Length", str(len(second.encode())))
+                    self.end_headers()
+                    self.wfile.write(second.encode())
                     return
                 if behaviour == "same":
                     self.send_response(304)

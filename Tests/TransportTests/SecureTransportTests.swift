@@ -130,5 +130,34 @@ import Testing
         try must("sed -i 's/\"feed\": {/\"feed\": {\"patience\": 1,/' store/moult.json")
         let ended = try run("moult check", trusting.merging(["https_proxy": "http://127.0.0.1:\(Port.free())"]) { $1 })
         #expect(ended.status == 75)
+        #expect(ended.errors.contains("the variable https_proxy names a proxy"), "\(ended)")
+    }
+
+    /// `~/.netrc` is not used for proxies.
+    @Test func `a proxy that requires a password is named as such`() throws {
+        let proxy = try ScriptedServer(scratch.path("public"), .status(407, body: ""))
+        try follow("http://updates.example.org/feed.json")
+        let ended = try run("moult apply", ["http_proxy": proxy.url("").dropLast().description])
+        #expect(ended.status == 1 && ended.errors.contains("https_proxy=http://NAME:PASSWORD@HOST:PORT"), "\(ended)")
+        #expect(!ended.errors.contains("netrc"), "\(ended)")
+    }
+
+    /// A hotel's network answers every request with its page.
+    @Test func `a page in place of the feed is named as such, without blaming the publisher`() throws {
+        let portal = try ScriptedServer(
+            scratch.path("public"), .status(200, body: "\n<!DOCTYPE html><html><title>Welcome</title></html>"))
+        try follow(portal.url("feed.json"))
+        let ended = try run("moult apply")
+        #expect(ended.status == 75 && ended.errors.contains("a network that asks for a login"), "\(ended)")
+        #expect(!ended.errors.contains("publisher"), "\(ended)")
+    }
+
+    /// Otherwise a cache in between could answer with an old feed for days.
+    @Test func `a request for a feed asks caches to ask the server`() throws {
+        let plain = try ScriptedServer(scratch.path("public"))
+        try follow(plain.url("feed.json"))
+        #expect(try run("moult apply -q").status == 0)
+        let requests = try plain.requests()
+        #expect(requests.first { $0.path == "/feed.json" }?.cacheControl == "no-cache", "\(requests)")
     }
 }

@@ -994,13 +994,14 @@ class World:
         return found
 
     def bytes(self):
-        """Returns a digest of every file, except files that SQLite may write next to a database that is read."""
+        """Returns a digest of every file, except files that SQLite may write next to a database that is read, and the record of the
+        last attempt to update."""
         found = {}
         for directory, below, plain in os.walk(self.store):
             for name in plain:
                 full = os.path.join(directory, name)
                 relative = os.path.relpath(full, self.store)
-                if name.endswith("-shm") or os.path.islink(full):
+                if name.endswith("-shm") or os.path.islink(full) or relative == ".moult/attempt.json":
                     continue
                 if any(relative.startswith(path) for path in [*self.open, self.beside and self.beside.path] if path):
                     continue

@@ -86,7 +86,7 @@ def files(store):
             # ctime, is recorded regardless of the result of the update. The record of holds also exists without holds: see
             # `holds`.
             if relative.startswith((".moult/feed", ".moult/downloads", ".moult/links.json", ".moult/checks.json",
-                                    ".moult/holds.json")):
+                                    ".moult/holds.json", ".moult/attempt.json")):
                 continue
             if relative.endswith((".db-wal", ".db-shm")) and "/" not in relative or relative == ".moult/history.jsonl":
                 continue

@@ -28,7 +28,7 @@ struct Requirements {
                 "Install a matching version of moult.")
         }
         // The requirements concern the publisher's own releases, and not one that a thief has signed.
-        if let range = requires.from, let installed = context.installed?.version, !context.policy.replacesRevoked {
+        if let range = requires.from, let installed = context.installed?.version, context.policy.reasonToLeave == nil {
             try require(
                 range.contains(installed), "an installed version \(range)", "\(installed) is installed",
                 "First apply a release in that range.")

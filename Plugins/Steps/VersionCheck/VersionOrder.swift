@@ -7,7 +7,7 @@ struct VersionOrder {
 
     private var new: Manifest { context.release }
     private var downgradeAllowed: Bool {
-        context.policy.follow == .match || context.policy.allowDowngrade || context.policy.replacesRevoked
+        context.policy.follow == .match || context.policy.allowDowngrade || context.policy.reasonToLeave != nil
     }
 
     func finding() throws -> String {
@@ -27,9 +27,8 @@ struct VersionOrder {
                     "To install it anyway: \(moult: "apply", "--allow-downgrade"). To roll back instead: \(moult: "rollback")"
             )
         }
-        if context.policy.replacesRevoked {
-            return
-                "installed \(old.version) is signed only by keys that are no longer trusted, and \(new.version) replaces it"
+        if let reason = context.policy.reasonToLeave {
+            return "installed \(old.version) \(reason), and \(new.version) replaces it"
         }
         return "installed \(old.version) > \(new.version): a downgrade, "
             + (context.policy.allowDowngrade ? "allowed" : "accepted because \"follow\" is \"match\"")

@@ -4,11 +4,11 @@ internal import StepKit
 extension Status {
     /// What an operator should know, worst first. Monitoring and `moult status` show these findings.
     package func findings(at now: Timestamp = .now) -> [Finding] {
-        let all = databases.flatMap(\.findings) + records + releases(at: now) + leftovers
+        let all = databases.flatMap(\.findings) + records(at: now) + releases(at: now) + leftovers
         return [.critical, .warning, .note].flatMap { severity in all.filter { $0.severity == severity } }
     }
 
-    private var records: [Finding] {
+    private func records(at now: Timestamp) -> [Finding] {
         var all: [Finding] = []
         if current == nil {
             let release = feed == nil ? ["RELEASE"] : []
@@ -23,12 +23,22 @@ extension Status {
                 holds.fault == nil ? .hold : .holds, holds.fault == nil ? .warning : .critical, hold.sentence,
                 advice: holds.remedy([hold]))
         }
-        if let failure {
+        // The record of the last attempt is newer than the history, unless the update needed an operator.
+        if let failure,
+            failure.outcome == .stuck || attempt.map({ $0.failure == nil && $0.time <= failure.time }) ?? true
+        {
             all.append(
                 Finding(
                     .failure, failure.outcome == .stuck ? .critical : .warning,
                     failure.sentence + (failure.reason.map { ": \($0)" } ?? ""),
                     advice: failure.remedy.map { Advice($0) }))
+        }
+        all += attempt?.findings(monitoring, followsFeed: feed != nil, at: now) ?? []
+        if let obstacle {
+            all.append(
+                Finding(
+                    .unwritable, .warning, path: root, "no update can be installed: \(obstacle)",
+                    advice: "Make room, or make the file system writable."))
         }
         for (kind, fault) in [(Finding.Kind.history, historyFault), (.quarantine, quarantineFault)] {
             guard let fault else { continue }
@@ -44,7 +54,12 @@ extension Status {
             all.append(
                 Finding(
                     .withdrawn, .critical, "the installed release was withdrawn by its publisher: \(reason)",
-                    advice: isReplaced || !canRollBack ? nil : "Go back with: \(moult: "rollback")"))
+                    advice: isReplaced
+                        ? nil
+                        : canRollBack
+                            ? "Go back with: \(moult: "rollback")"
+                            : #"No release is kept to go back to. With "onWithdrawn": "newest" in moult.json, the store installs an older one of the feed."#
+                ))
         }
         if let revoked { all.append(Finding(.withdrawn, .critical, revoked.sentence)) }
         if let known, let newest = known.newest {
@@ -62,6 +77,19 @@ extension Status {
                     .expiry, .warning, "the feed was valid until \(known.expires)",
                     why: "an attacker may be withholding newer ones",
                     advice: "Check for a newer one with: \(moult: "check")"))
+        }
+        if let lostKeyList {
+            all.append(
+                Finding(
+                    .keyList, .warning, path: lostKeyList,
+                    "the key list is missing, under which the release was installed",
+                    why: "without it, no release is accepted", advice: "Get it from the feed: \(moult: "apply")"))
+        }
+        if let created = known?.created, created.seconds > now.seconds + 3600 {
+            all.append(
+                Finding(
+                    .clock, .warning, "the clock of this machine shows \(now), and the feed was made at \(created)",
+                    why: "with a wrong clock, an expired feed is accepted", advice: "Correct the clock."))
         }
         if let text = keyList?.warning(at: now) { all.append(Finding(.expiry, .warning, text)) }
         if let expires, expires < now {

@@ -21,6 +21,8 @@ package struct Status: Sendable {
     package let holds: Holds
     /// The feed that the store follows.
     package let feed: String?
+    /// The channel of the feed.
+    package let channel: String?
     /// The keys in force: those of the newest key list, or the pinned ones.
     package let keys: KeyRoles?
     /// The installed release, if only revoked keys have signed it.
@@ -29,6 +31,8 @@ package struct Status: Sendable {
     package let trustedKeys: [String]
     /// The key list that replaced the pinned keys.
     package let keyList: KeyListFacts?
+    /// The path of the key list under which the release was installed, if the store has lost it.
+    let lostKeyList: String?
     package let current: Kept?
     package let since: Timestamp?
     /// When the publisher made the installed release, and when it expires.
@@ -41,6 +45,11 @@ package struct Status: Sendable {
     package let databases: [DatabaseState]
     package let generations: [Kept]
     package let unfinished: Unfinished
+    /// What the last command that asked a feed or began an update has brought.
+    package let attempt: Attempt?
+    /// Why the store cannot be written; nil if it can, or if it follows no feed.
+    package let obstacle: String?
+    let monitoring: MonitoringSettings
     package let last: History.Entry?
     /// The latest failed attempt, if none has succeeded since.
     package let failure: History.Entry?
@@ -66,6 +75,7 @@ package struct Status: Sendable {
         (product, app, follow) = (settings.product, settings.app, settings.follow)
         holds = try store.holds
         feed = settings.feed?.url.description
+        channel = settings.feed?.channel
         trustedKeys = settings.keys?.entries.map(\.key.base64) ?? []
         let installed = try store.installed
         var (chain, revoked): (KeyChain?, RevokedRelease?)
@@ -76,6 +86,12 @@ package struct Status: Sendable {
             // A user who may not read these lists still gets the remaining facts.
             if !Files.isDenied(error) { throw error }
         }
+        let mark = try installed.flatMap { try store.sealIfSound(of: $0)?.keys }
+        lostKeyList =
+            try mark.flatMap { mark in
+                try mark.list > (chain?.serial ?? 0) && mark.pinned == settings.keys?.fingerprint
+                    ? "\(layout.keys)/\(KeyList.fileName(mark.list))" : nil
+            }
         keys = chain?.roles ?? settings.keys.map { KeyRoles(all: $0) }
         keyList = chain.map { KeyListFacts(name: KeyList.fileName($0.serial), expires: $0.roles.expires) }
         self.revoked = revoked
@@ -103,6 +119,8 @@ package struct Status: Sendable {
                 }
             } ?? []
         unfinished = try Unfinished(in: layout)
+        (attempt, monitoring) = (Attempt.read(layout), settings.monitoring)
+        obstacle = try settings.feed == nil ? nil : Self.obstacle(layout)
         (last, failure, historyFault) = try Self.outcomes(layout)
         do {
             uncarried = try QuarantineShelf(layout: layout, settings: settings).sets().filter(\.hasUncarriedRows)
@@ -135,6 +153,14 @@ package struct Status: Sendable {
         } catch let error as MoultError where error.code == .store {
             return (nil, nil, error)
         }
+    }
+
+    /// Returns why no update could be written to the store's file system.
+    private static func obstacle(_ layout: StoreLayout) throws -> String? {
+        if try MountedFileSystem.of(layout.root)?.isReadOnly == true { return "its file system is read-only" }
+        let free = try Files.freeSpaceAndFiles(layout.root)
+        if free.bytes < 1 << 16 { return "its file system is full" }
+        return free.files == 0 ? "its file system has no free inodes" : nil
     }
 
     private static func failure(_ last: History.Entry?, _ history: HistoryReader) throws -> History.Entry? {

@@ -12,7 +12,8 @@ extension Downloads {
         let until = Timestamp.now.seconds + seconds
         while true {
             do {
-                try Files.ensureDirectory(layout.downloads)
+                // A store of which only the settings are left has no directory of moult.
+                try Files.ensureDirectories(layout.downloads)
                 if let lock = try FileLock.take(path, .exclusive) { return lock }
             } catch let error as MoultError { throw StoreLock.explained(error, layout) }
             if Timestamp.now.seconds >= until { break }

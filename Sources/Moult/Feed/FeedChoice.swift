@@ -8,6 +8,8 @@ package struct FeedChoice: Sendable {
     let installed: Version?
     /// The installed release, if only revoked keys have signed it: it keeps the store from no release.
     let revoked: RevokedRelease?
+    /// Whether a withdrawn release keeps the store from no release either.
+    let leavesWithdrawn: Bool
     let channel: String
     let holds: Holds
     let policy: Policy
@@ -44,10 +46,12 @@ package struct FeedChoice: Sendable {
     }
 
     package init(
-        feed: Feed, installed: Version?, revoked: RevokedRelease? = nil, channel: String, holds: Holds, policy: Policy,
-        machine: Machine, isAvailable: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
+        feed: Feed, installed: Version?, revoked: RevokedRelease? = nil, leavesWithdrawn: Bool = false, channel: String,
+        holds: Holds, policy: Policy, machine: Machine,
+        isAvailable: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
     ) {
         (self.feed, self.installed, self.revoked) = (feed, installed, revoked)
+        self.leavesWithdrawn = leavesWithdrawn
         (self.channel, self.holds) = (channel, holds)
         (self.policy, self.machine, self.isAvailable) = (policy, machine, isAvailable)
     }
@@ -66,12 +70,15 @@ package struct FeedChoice: Sendable {
     }
 
     /// The version that every release must exceed, unless older ones are accepted.
-    private var floor: Version? { revoked == nil ? installed : nil }
+    private var floor: Version? { revoked == nil && !(leavesWithdrawn && withdrawn != nil) ? installed : nil }
+
+    /// Why the publisher withdrew the installed release.
+    private var withdrawn: String? { installed.flatMap { feed.release($0)?.withdrawn } }
 
     private func chooseAvailable() throws -> Result {
         var result = Result()
         result.revoked = revoked
-        result.withdrawn = installed.flatMap { feed.release($0)?.withdrawn }
+        result.withdrawn = withdrawn
         let wanted = feed.releases.filter { release in
             isOurs(release) && (policy.takesOlder || floor.map { $0.precedes(release.version) } ?? true)
         }

@@ -105,6 +105,7 @@ struct FeedFollower {
         return try FeedChoice(
             feed: current.feed, installed: store.installedVersion,
             revoked: RevokedRelease.installed(in: store, keys: current.keys, feed: current.feed),
+            leavesWithdrawn: settings.onWithdrawn == .newest,
             channel: settings.feed?.channel ?? Feed.Release.defaultChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
             isAvailable: { [places] in try Self.isAvailable($0, at: places) }
@@ -161,8 +162,13 @@ struct FeedFollower {
             if let own { return (own, own.isSigned) }
             return (current.provenance, try isSignedItself(manifest, bytes, at: place, by: current.keys))
         }
-        incoming.replacesRevoked =
-            try RevokedRelease.installed(in: planner.store, keys: current.keys, feed: current.feed) != nil
+        if try RevokedRelease.installed(in: planner.store, keys: current.keys, feed: current.feed) != nil {
+            incoming.reasonToLeave = "is signed only by keys that are no longer trusted"
+        } else if settings.onWithdrawn == .newest,
+            let installed = try planner.store.installedVersion, current.feed.release(installed)?.withdrawn != nil
+        {
+            incoming.reasonToLeave = "was withdrawn by its publisher"
+        }
         return incoming
     }
 

@@ -93,8 +93,21 @@ struct FeedReader {
                 .notThere, what: "no feed at \(place)", why: "it does not exist",
                 now: isConfigured ? "Check \"feed\" in \(layout.settings)." : "Check the address of the feed.")
         case .unchanged: return nil
-        case .bytes(let bytes, let tag): return (bytes, tag)
+        case .bytes(let bytes, let tag):
+            if !place.isLocal, Self.isPage(bytes) {
+                throw MoultError(
+                    .unreachable, .busy, what: "cannot get \(place)",
+                    why: "the answer is an HTML page, as of a network that asks for a login, or of a proxy",
+                    now: "Open the address in a browser on this machine, or try again on another network.")
+            }
+            return (bytes, tag)
         }
+    }
+
+    private static func isPage(_ bytes: [UInt8]) -> Bool {
+        let start = bytes.prefix(256).drop { $0 <= 0x20 || $0 >= 0x80 }.prefix(14)
+        let text = String(start.map { Character(Unicode.Scalar($0)) }).lowercased()
+        return text.hasPrefix("<!doctype html") || text.hasPrefix("<html")
     }
 
     /// Returns the saved feed, if it is the one to which the saved tag for this location refers.
@@ -250,8 +263,10 @@ struct FeedReader {
         }
         guard now <= feed.expires else {
             throw distrust(
-                "\(place) has expired", "it was valid until \(feed.expires)",
-                "An attacker may be withholding a newer feed: ask the publisher, or use another mirror.")
+                "\(place) has expired",
+                "it was valid until \(feed.expires), and the clock of this machine shows \(now)",
+                "If the clock is right, an attacker may be withholding a newer feed: ask the publisher, or use another mirror."
+            )
         }
         return feed
     }

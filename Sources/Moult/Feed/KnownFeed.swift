@@ -25,6 +25,7 @@ package struct KnownFeed: Sendable {
             let places = try FeedFollower.configuredPlaces(settings, layout)
             let choice = try FeedChoice(
                 feed: feed, installed: installed?.version, revoked: revoked,
+                leavesWithdrawn: settings.onWithdrawn == .newest,
                 channel: settings.feed?.channel ?? Feed.Release.defaultChannel,
                 holds: holds,
                 policy: Policy(follow: settings.follow, appVersion: settings.app, moultVersion: moultVersion),

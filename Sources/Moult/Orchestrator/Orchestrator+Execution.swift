@@ -99,6 +99,7 @@ extension Orchestrator {
         warning { try remember(plan) }
         cleanSteps(.done, prepared, transaction)
         let failures = calls.reload(.installed, all: true)
+        result.notReloaded = failures.map(\.consumer.name)
         if let unrecorded { throw Self.unrecorded(plan, unrecorded) }
         warning { try transaction.remove() }
         if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, stopwatch, because: failure) }

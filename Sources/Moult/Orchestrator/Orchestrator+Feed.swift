@@ -23,6 +23,10 @@ extension Orchestrator {
     /// Looks for a newer release. If this user may write to the store, saves the verified feed and new key lists, and nothing
     /// else. With `plans`, also plans the update, to find out whether it would be refused.
     package func check(_ request: FeedRequest, plans: Bool = false) throws -> FeedStatus {
+        try tracing("check", { _ in nil }) { try checkOnce(request, plans: plans) }
+    }
+
+    private func checkOnce(_ request: FeedRequest, plans: Bool) throws -> FeedStatus {
         let store = snapshot()
         let follower = try follower(request, store)
         let current = try follower.ask()
@@ -93,6 +97,12 @@ extension Orchestrator {
     package func follow(
         _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> (status: FeedStatus, result: Result) {
+        try tracing("apply", \.result) { try followOnce(request, wait, announce) }
+    }
+
+    private func followOnce(
+        _ request: FeedRequest, _ wait: Int, _ announce: @escaping (Plan) throws -> Void
+    ) throws -> (status: FeedStatus, result: Result) {
         let asked = snapshot()
         var follower = try follower(request, asked)
         let downloads = Downloads(layout)
@@ -125,8 +135,36 @@ extension Orchestrator {
             guard next.way.count < choice.way.count else { break }
             choice = next
         }
+        if let reason = choice.withdrawn, !choice.hasNext {
+            result = try leave(withdrawn: reason, result, wait, announce)
+        }
         if result.plan != nil { warning { try downloads.trim(to: asked.settings.feed?.cache ?? 0) } }
         return (first, result)
+    }
+
+    /// Rolls back from a withdrawn release if the settings say so and a release is kept; otherwise warns.
+    private func leave(
+        withdrawn reason: String, _ result: Result, _ wait: Int, _ announce: @escaping (Plan) throws -> Void
+    ) throws -> Result {
+        let store = snapshot()
+        guard let installed = try store.installed else { return result }
+        let target = RollbackTarget(
+            layout: layout, settings: try store.settings, current: installed, holds: try store.holds)
+        if try store.settings.onWithdrawn == .rollback, try target.exists {
+            let back = try locked(wait) { store, recovered in
+                try execute(in: store, recovered: recovered, announce) {
+                    try planner($0).locked($0).rollback(
+                        to: nil, reason: "\(installed.manifest.version) was withdrawn by its publisher: \(reason)",
+                        force: false)
+                }
+            }
+            return back.following(result)
+        }
+        let way: Advice =
+            try target.exists ? "To go back: \(moult: "rollback")" : "No release is kept to go back to."
+        let text = "the installed release \(installed.manifest.version) was withdrawn by its publisher: \(reason). "
+        watcher.tell(.warning(Advice(text) + way))
+        return result
     }
 
     /// Installs a release whose manifest is on a web server.
@@ -134,15 +172,17 @@ extension Orchestrator {
         from manifest: ReleaseSource.Content, _ request: FeedRequest, wait: Int = 0,
         announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        let store = snapshot()
-        let follower = try follower(request.at(manifest.address), store)
-        let downloads = Downloads(layout)
-        let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
-        defer { withExtendedLifetime(lock) {} }
-        let result = try install(
-            follower.incoming(manifest, readsOnly: false), follower, recovered: [], wait, announce)
-        if result.plan != nil { warning { try downloads.trim(to: store.settings.feed?.cache ?? 0) } }
-        return result
+        try tracing("apply", \.self) {
+            let store = snapshot()
+            let follower = try follower(request.at(manifest.address), store)
+            let downloads = Downloads(layout)
+            let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
+            defer { withExtendedLifetime(lock) {} }
+            let result = try install(
+                follower.incoming(manifest, readsOnly: false), follower, recovered: [], wait, announce)
+            if result.plan != nil { warning { try downloads.trim(to: store.settings.feed?.cache ?? 0) } }
+            return result
+        }
     }
 
     /// Returns the plan of the update that `update(from:_:)` would make; changes nothing.

@@ -55,6 +55,8 @@ package struct Orchestrator: Sendable {
         package var pending: [Plan.Pending] = []
         /// Readers that still use an earlier generation.
         package var laggards: [Laggard] = []
+        /// The consumers that did not reload, although the update was made.
+        package var notReloaded: [String] = []
         /// Processes that have files of an older release open and do not follow the store.
         package var outdated: [OutdatedReader] = []
     }
@@ -111,27 +113,54 @@ package struct Orchestrator: Sendable {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         let store = snapshot()
+        // A release that is already installed leaves no trace.
         // Only the planner reports consent to take over a database that the release does not have.
         if request.consent.takeOver.isEmpty, try NoOpCheck(store).isCurrent(release.bytes, of: release.path) {
             try rememberIfIdle(store)
             return Result(generation: try store.installedName)
         }
-        return try avoidingUnfitPatches(store) { planner in
-            do {
-                return try locked(wait, after: store) { store, recovered in
-                    try execute(in: store, recovered: recovered, announce) {
-                        try planner.locked($0).update(release, request)
+        return try tracing("apply", \.self) {
+            try avoidingUnfitPatches(store) { planner in
+                do {
+                    return try locked(wait, after: store) { store, recovered in
+                        try execute(in: store, recovered: recovered, announce) {
+                            try planner.locked($0).update(release, request)
+                        }
                     }
+                } catch  where Files.isDenied(error) {
+                    // Without write permission, an update to the installed release does not fail: the store may be in a
+                    // read-only image.
+                    let store = snapshot()
+                    guard try NoOpCheck(store).isCurrent(release.bytes, of: release.path, reading: true) else {
+                        throw error
+                    }
+                    return Result(generation: try store.installedName)
                 }
-            } catch  where Files.isDenied(error) {
-                // Without write permission, an update to the installed release does not fail: the store may be in a read-only
-                // image.
-                let store = snapshot()
-                guard try NoOpCheck(store).isCurrent(release.bytes, of: release.path, reading: true) else {
-                    throw error
-                }
-                return Result(generation: try store.installedName)
             }
+        }
+    }
+
+    /// Records that a release on a server, or the store's own feed, could not be read. Does nothing for another path, which may be
+    /// mistyped, or without a store.
+    package static func recordFailure(of source: Address, _ error: any Error, in layout: StoreLayout) {
+        // Without readable settings there is no store to update.
+        guard let settings = try? Settings.read(layout),
+            source.withSecrets.contains("://") || settings.feed?.url.withSecrets == source.withSecrets
+        else { return }
+        Attempt.record("apply", error, took: .zero, notReloaded: nil, in: layout)
+    }
+
+    /// Runs a command that asks a feed or begins an update, and records how it ended.
+    func tracing<R>(_ command: String, _ result: (R) -> Result?, _ body: () throws -> R) throws -> R {
+        let begun = ContinuousClock.now
+        do {
+            let ended = try body()
+            let made = result(ended).flatMap { $0.plan == nil ? nil : $0.notReloaded }
+            Attempt.record(command, nil, took: .now - begun, notReloaded: made, in: layout)
+            return ended
+        } catch {
+            Attempt.record(command, error, took: .now - begun, notReloaded: nil, in: layout)
+            throw error
         }
     }
 
@@ -140,24 +169,28 @@ package struct Orchestrator: Sendable {
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent(), wait: Int = 0,
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        try locked(wait) { store, recovered in
-            // If recovery has just finished the same rollback, nothing is left to do: another one would go back one more
-            // release.
-            if recovered.contains(where: { $0.finished?.purpose == .rollback }),
-                let installed = try store.installedName,
-                wanted.map({ RollbackTarget.isNamed($0, installed) }) ?? true
-            {
-                return Result(recovered: recovered, generation: installed)
-            }
-            return try execute(in: store, recovered: recovered, announce) {
-                try planner($0).locked($0).rollback(to: wanted, reason: reason, force: force, consent: consent)
+        try tracing("rollback", \.self) {
+            try locked(wait) { store, recovered in
+                // If recovery has just finished the same rollback, nothing is left to do: another one would go back one more
+                // release.
+                if recovered.contains(where: { $0.finished?.purpose == .rollback }),
+                    let installed = try store.installedName,
+                    wanted.map({ RollbackTarget.isNamed($0, installed) }) ?? true
+                {
+                    return Result(recovered: recovered, generation: installed)
+                }
+                return try execute(in: store, recovered: recovered, announce) {
+                    try planner($0).locked($0).rollback(to: wanted, reason: reason, force: force, consent: consent)
+                }
             }
         }
     }
 
     /// Applies a saved plan exactly as it was saved, and only once.
     package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
-        try avoidingUnfitPatches(snapshot()) { planner in try apply(saved, by: planner, wait: wait, announce) }
+        try tracing("apply", \.self) {
+            try avoidingUnfitPatches(snapshot()) { planner in try apply(saved, by: planner, wait: wait, announce) }
+        }
     }
 
     private func apply(
@@ -212,6 +245,7 @@ package struct Orchestrator: Sendable {
         warning { try repairHistory(moved) }
         try withdrawFailed(results)
         try requireComplete(results)
+        Attempt.forgetReloads(in: layout)
         return results
     }
 

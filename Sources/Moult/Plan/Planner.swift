@@ -57,8 +57,8 @@ package struct Planner {
         var origin: Plan.Origin?
         /// The patches that the feed still offers.
         var patches: Set<String>
-        /// Whether a trusted feed offers the release to a store whose installed release only revoked keys have signed.
-        package var replacesRevoked = false
+        /// Why a trusted feed offers the release to a store whatever its installed release is; nil if it does not.
+        package var reasonToLeave: String?
 
         package init(
             bytes: [UInt8], name: String, path: String?, provenance: Provenance, isSignedItself: Bool,
@@ -108,9 +108,9 @@ package struct Planner {
             throw refusal
         }
         var policy = policy(request, settings)
-        if incoming.replacesRevoked {
+        if let reason = incoming.reasonToLeave {
             // As in a rollback, rows that the release does not preserve are kept.
-            (policy.replacesRevoked, policy.acceptUnpreserved) = (true, true)
+            (policy.reasonToLeave, policy.acceptUnpreserved) = (reason, true)
         }
         let prepared: PreparedPlan
         do { prepared = try make(.update, manifest, incoming, generation: generation, policy) } catch let error

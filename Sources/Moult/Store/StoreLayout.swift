@@ -29,6 +29,8 @@ package struct StoreLayout: Sendable, Equatable {
     package var leases: String { "\(hidden)/leases" }
     package var history: String { "\(hidden)/history.jsonl" }
     package var lock: String { "\(hidden)/lock" }
+    /// The record of the last attempt to update.
+    package var attempt: String { "\(hidden)/attempt.json" }
     /// The record of the releases that must not be installed.
     package var holds: String { "\(hidden)/\(Holds.fileName)" }
     /// The record of the trusted programs of steps.
@@ -44,7 +46,7 @@ package struct StoreLayout: Sendable, Equatable {
         [
             current, announced, generations, transactions, downloads, feed, keys, quarantine, leases, history, lock,
             links, checks,
-            holds, trustedSteps,
+            holds, trustedSteps, attempt,
         ]
     }
 

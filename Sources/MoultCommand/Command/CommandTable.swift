@@ -8,6 +8,7 @@ extension Command {
         CheckVerb.command,
         ExportVerb.command,
         StatusVerb.command,
+        FleetVerb.command,
         HistoryVerb.command,
         VerifyVerb.command,
         RollbackVerb.command,

@@ -43,8 +43,10 @@ struct Metrics {
 
     private var metrics: [Metric] {
         let readable = Metric("up", "Whether the store can be read.", status == nil ? 0 : 1)
-        guard let status else { return [readable] }
-        return [readable] + installed(status) + feed(status) + parts(status) + kept + attempts(status)
+        let build = Metric(
+            "build_info", "The version of moult.", [.init(labels: [("version", moultVersion.description)], value: "1")])
+        guard let status else { return [readable, build] }
+        return [readable, build] + installed(status) + feed(status) + parts(status) + kept + attempts(status)
     }
 
     private func installed(_ status: Status) -> [Metric] {
@@ -78,15 +80,18 @@ struct Metrics {
     /// Returns the metrics of the feed, as of the last request.
     private func feed(_ status: Status) -> [Metric] {
         let followed = Metric("feed_followed", "Whether a feed is configured.", status.feed == nil ? 0 : 1)
+        let channel = Metric(
+            "feed_info", "The channel of the feed.",
+            status.channel.map { [.init(labels: [("channel", $0)], value: "1")] } ?? [])
         let keys = Metric(
             "key_list_expires_timestamp_seconds", "When the list of trusted keys expires.",
             status.keyList?.expires?.seconds)
         let revoked = Metric(
             "revoked", "Whether only revoked keys have signed the installed release.",
             status.keys == nil ? nil : status.revoked == nil ? 0 : 1)
-        guard let known = status.known else { return [followed, keys, revoked] }
+        guard let known = status.known else { return [followed, channel, keys, revoked] }
         return [
-            followed, keys, revoked,
+            followed, channel, keys, revoked,
             Metric("feed_serial", "The serial of the last known feed.", known.serial),
             Metric("feed_created_timestamp_seconds", "When the last known feed was created.", known.created?.seconds),
             Metric("feed_expires_timestamp_seconds", "When the last known feed expires.", known.expires.seconds),
@@ -166,7 +171,33 @@ struct Metrics {
                     }
                 } ?? []),
             Metric(
-                "failed", "Whether an attempt failed and no later attempt succeeded.", status.failure == nil ? 0 : 1),
+                "failed", "Whether an attempt failed and no later attempt succeeded.",
+                status.findings().contains { $0.kind == .failure } ? 1 : 0),
+            Metric("writable", "Whether the file system of the store takes updates.", status.obstacle == nil ? 1 : 0),
+        ] + (status.attempt.map(last) ?? [])
+    }
+
+    /// The last command that asked the feed or began an update.
+    private func last(_ attempt: Attempt) -> [Metric] {
+        [
+            Metric(
+                "last_attempt_timestamp_seconds", "When moult last asked the feed or began an update.",
+                attempt.time.seconds),
+            Metric(
+                "last_success_timestamp_seconds", "When such an attempt last succeeded.", attempt.lastSuccess?.seconds),
+            Metric(
+                "last_attempt_duration_seconds", "How long the last attempt took.",
+                [.init(value: Self.seconds(attempt.milliseconds))]),
+            Metric(
+                "failing_since_timestamp_seconds", "When the first of the failed attempts was.",
+                attempt.failingSince?.seconds),
+            Metric("failed_attempts", "The number of failed attempts since the last success.", attempt.failures),
+            Metric(
+                "attempt_error", "The error of the last attempt, with its code and its sentence.",
+                attempt.failure.map { [.init(labels: [("code", $0.code), ("what", $0.what)], value: "1")] } ?? []),
+            Metric(
+                "not_reloaded", "The number of consumers that did not reload after the last update.",
+                attempt.notReloaded.count),
         ]
     }
 

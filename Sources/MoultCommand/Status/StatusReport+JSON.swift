@@ -7,7 +7,8 @@ internal import StepKit
 extension StatusReport {
     var json: JSON {
         .compact([
-            "store": .string(status.root), "product": .string(status.product),
+            "store": .string(status.root), "time": .string(Timestamp.now.description),
+            "product": .string(status.product),
             "severity": .optional(status.findings().worst?.rawValue),
             "findings": .array(status.findings().map { $0.advising(completing).json }),
             "app": .optional(status.app?.description), "follow": .string(status.follow.rawValue),
@@ -37,7 +38,7 @@ extension StatusReport {
                     ])
                 }),
             "laggards": .array(status.laggards.map(\.json)), "guard": .string(status.protection),
-            "last": status.last?.json, "failure": status.failure?.json,
+            "attempt": status.attempt?.json, "last": status.last?.json, "failure": status.failure?.json,
         ])
     }
 }

@@ -16,12 +16,12 @@ struct StatusReport: Report {
 
     func write(to page: inout Page) {
         page.line("\(status.product + version, .heading)")
-        page.table(facts(page.terminal))
         let findings = findings
         let ofDatabases = findings.filter { $0.database != nil && $0.path != nil }
-        // Holds and the last failure have lines of their own.
+        // Holds have lines of their own.
         page.findings(
-            findings.filter { ![.hold, .holds, .failure, .pointer].contains($0.kind) && !ofDatabases.contains($0) })
+            findings.filter { ![.hold, .holds, .pointer].contains($0.kind) && !ofDatabases.contains($0) })
+        page.table(facts(page.terminal))
         page.holds(status.holds, storeWords: storeWords)
         // The heading says that nothing is installed.
         if let advice = findings.first(where: { $0.kind == .pointer })?.advice { page.wrapped(StyledText(advice)) }
@@ -70,10 +70,6 @@ struct StatusReport: Report {
         if let expires = status.expires { table.row("expires", "\(expires.text(for: terminal))") }
         table.row("guard", "\(status.protection)")
         if let last = status.last { table.row("last", attempt(last, terminal)) }
-        if let failure = status.failure {
-            if failure != status.last { table.row("failed", attempt(failure, terminal)) }
-            if let remedy = failure.remedy { table.row("remedy", "\(remedy)") }
-        }
         return table
     }
 

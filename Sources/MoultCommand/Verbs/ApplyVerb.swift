@@ -82,7 +82,12 @@ enum ApplyVerb {
 
     private static func install(_ call: Call, _ name: String) throws {
         Interruption.watch()
-        let source = try call.reading(name) { try call.source(name) }
+        let source: ReleaseSource
+        do { source = try call.reading(name) { try call.source(name) } } catch {
+            let root = call.has(create) ? call.storeToCreate : try call.namedStore()
+            try Orchestrator.recordFailure(of: Address(name), error, in: StoreLayout(root: root))
+            throw error
+        }
         let isNew = try call.reading(name) { try call.has(create) && makeStore(call, source) }
         if isNew {
             // If the installation fails, the new store is removed again, and the error of the installation is reported.

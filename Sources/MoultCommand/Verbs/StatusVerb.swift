@@ -10,6 +10,8 @@ enum StatusVerb {
     static let output = Option(
         "output", letter: "o", value: .file(),
         "With --prometheus: write the metrics to a file, which readers see as a whole")
+    static let check = Option(
+        "check", "Exit with 1 if a finding is a warning, and with 2 if one is critical, as a Nagios check does")
     static let nagios = Option("nagios", "Print one line for Nagios, and exit with the status of a Nagios check")
 
     static let command = Command(
@@ -24,14 +26,17 @@ enum StatusVerb {
             """
             With --nagios, the state is critical if nothing is installed, a database is missing, damaged or changed, an \
             update was interrupted or ended with exit status 6, the installed release was withdrawn or only revoked keys have signed it, or the hold \
-            record cannot be read. It is a warning if the last attempt failed, a database is not verified or cannot be \
+            record cannot be read, attempts to update have failed for a day, or the feed was not asked for three of the \
+            intervals in "monitoring" of moult.json. It is a warning if the last attempt failed, a consumer did not reload, \
+            the file system of the store is full or read-only, the key list under which the release was installed is \
+            missing, a database is not verified or cannot be \
             read, the history cannot be read, a release is on hold, a newer release is not installed, the feed or the \
             installed release has expired, the key list expires within 60 days, rows of the app that an update did not \
             carry over are in quarantine (until you remove them: moult quarantine --remove) or, with "waitForReaders" in \
             moult.json, a reader still uses an older release.
             """,
         ],
-        arguments: [file], options: [prometheus, output, nagios],
+        arguments: [file], options: [prometheus, output, nagios, check],
         examples: [
             .init("Check the store in this directory:", "moult status"),
             .init("Print the status as JSON:", "moult status --json --store /var/lib/app"),
@@ -41,11 +46,11 @@ enum StatusVerb {
             .init("Run the command as a Nagios check:", "moult status --nagios --store /var/lib/app"),
         ],
         exits: [
-            .init(.done, "the store could be read; with --nagios: ok"),
+            .init(.done, "the store could be read; with --nagios or --check: ok"),
             .init(
                 ExitCode(rawValue: 1),
-                "the store could not be read; with --nagios: warning"),
-            .init(ExitCode(rawValue: 2), "with --nagios: critical"),
+                "the store could not be read; with --nagios or --check: warning"),
+            .init(ExitCode(rawValue: 2), "with --nagios or --check: critical"),
             .init(ExitCode(rawValue: 3), "with --nagios: the store could not be read"),
         ],
         run: run)
@@ -53,7 +58,7 @@ enum StatusVerb {
     static func run(_ call: Call) throws -> ExitCode {
         if let word = call.value(file) {
             guard let file = try call.replacedFile(word) else { throw try call.notReplaced(word) }
-            try call.refuse([prometheus, output, nagios], with: file)
+            try call.refuse([prometheus, output, nagios, check], with: file)
             try show(file, call)
             return .done
         }
@@ -73,15 +78,17 @@ enum StatusVerb {
         }
         let status = try Status(of: call.snapshot())
         call.output.print(StatusReport(status: status, storeWords: call.storeWords, completing: call.output.completing))
-        return .done
+        return call.has(check) ? ExitCode(rawValue: NagiosLine.State(status.findings()).rawValue) : .done
     }
 
     private static func printMetrics(_ call: Call) throws -> ExitCode {
-        let store = try call.snapshot()
-        let status: Status
-        do { status = try Status(of: store) } catch {
+        let (store, status): (StoreSnapshot, Status)
+        do {
+            store = try call.snapshot()
+            status = try Status(of: store)
+        } catch {
             // Without any metric, the store would look as if it had been removed.
-            try deliver(Metrics(store: store.layout, status: nil), call)
+            try deliver(Metrics(store: StoreLayout(root: call.namedStore()), status: nil), call)
             throw error
         }
         var metrics = Metrics(store: store.layout, status: status)

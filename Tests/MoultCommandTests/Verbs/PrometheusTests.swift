@@ -1,5 +1,6 @@
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 import Testing
 
@@ -52,6 +53,29 @@ import Testing
                 ! strace -f -o trace -e trace=renameat2 -e inject=renameat2:error=EIO:when=3+ \
                   moult apply -q "$(find other -name test-2.0.0.json)"
                 """, alerts: ["MoultUpdateFailed"]),
+        Case(state: "server down", script: "mv public gone; ! moult apply -q", alerts: ["MoultUpdateFailed"]),
+        Case(
+            state: "server down for two days",
+            script: """
+                mv public gone; ! moult apply -q
+                python3 - <<'E'
+                import json
+                path = "store/.moult/attempt.json"
+                record = json.load(open(path))
+                record["failingSince"] = "2020-01-02T03:04:05Z"
+                json.dump(record, open(path, "w"))
+                E
+                """, alerts: ["MoultUpdateFailed", "MoultFailingForADay"]),
+        Case(
+            state: "timer stopped",
+            script: #"sed -i 's/"time":"[^"]*"/"time":"2020-01-02T03:04:05Z"/' store/.moult/attempt.json"#,
+            alerts: ["MoultFeedNotAsked"]),
+        Case(
+            state: "consumer did not reload",
+            script: """
+                sed -i '0,/{/s//{"consumers": [{"name": "app", "command": {"reload": ["\\/bin\\/false"]}}],/' store/moult.json
+                moult publish -q public rel/test-2.0.0.json --key k.key; moult apply -q
+                """, alerts: ["MoultConsumerNotReloaded"]),
         Case(
             state: "quarantine",
             script:
@@ -116,10 +140,20 @@ import Testing
         #expect(try world.run("moult status").out.contains("cannot list"))
     }
 
+    /// A store that root refuses to read would otherwise look as if it had been removed.
+    @Test(.enabled(if: geteuid() == 0, "needs root"))
+    func `a store that root does not use is reported as unreadable`() throws {
+        _ = try metrics(Self.cases[0])
+        try world.must("chown -R 65534 .")
+        let run = try world.run("moult status --prometheus")
+        #expect(run.status == 1 && run.out.contains("moult_up{store=\"\(world.store)\"} 0\n"), "\(run)")
+    }
+
     /// States that a test store cannot have, from metrics in the form that the command prints.
     @Test(arguments: [
         ("moult_last_result{store=\"/s\",outcome=\"stuck\"} 1", "MoultUpdateStuck"),
         ("moult_laggards{store=\"/s\"} 2", "MoultReadersLag"),
+        ("moult_writable{store=\"/s\"} 0", "MoultNotWritable"),
         (
             "moult_key_list_expires_timestamp_seconds{store=\"/s\"} \(Timestamp.now.seconds + 86_400)",
             "MoultKeyListExpiresSoon"
@@ -138,6 +172,19 @@ import Testing
         #expect(try firing(lines).contains("MoultFleetFailing") == isFleets)
     }
 
+    /// A store that a cache or a proxy keeps at an old feed looks healthy on its own.
+    @Test func `a store with an older feed than the others of its product is found`() throws {
+        let lines = (0..<3).map {
+            """
+            moult_info{store="/s\($0)",product="org.example.test",version="1.0.0",generation="g"} 1
+            moult_feed_serial{store="/s\($0)"} \($0 == 1 ? 4 : 5)
+
+            """
+        }
+        #expect(try firing(lines.joined()) == ["MoultFeedBehind"])
+        #expect(try firing(lines[0] + lines[2]) == [])
+    }
+
     @Test func `the rules are valid`() throws {
         let check = try Shell.run(["promtool", "check", "rules", Self.rules])
         #expect(check.status == 0, "\(check.output)\(check.errors)")
@@ -146,8 +193,11 @@ import Testing
     @Test func `the dashboard and the rules name only metrics that the command prints`() throws {
         let printed = try metrics(Self.cases[0]).split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
             .map { String($0.split(separator: " ")[2]) }
-        // Only stores with a key list or with a release that expires have these metrics.
-        let optional: Set = ["moult_key_list_expires_timestamp_seconds", "moult_release_expires_timestamp_seconds"]
+        // Only stores with a key list, with a release that expires, or with failures have these metrics.
+        let optional: Set = [
+            "moult_key_list_expires_timestamp_seconds", "moult_release_expires_timestamp_seconds",
+            "moult_failing_since_timestamp_seconds", "moult_attempt_error",
+        ]
         for file in [Self.rules, "\(Self.integration)/dashboard.json"] {
             let text = String(decoding: try Files.read(file, limit: 1 << 20) ?? [], as: UTF8.self)
             let named = Set(text.matches(of: /\bmoult_[a-z_]+/).map { String($0.output) })

@@ -160,7 +160,8 @@ enum SampleDocuments {
             { "name": "indexer", "signal": { "pidFile": "/run/indexer.pid", "release": "USR1", "reload": "USR2" } },
             { "name": "web", "systemd": "shop-web.service" },
           ],
-          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120, "verify": "full",
+          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120, "verify": "full", "onWithdrawn": "newest",
+          "monitoring": {"criticalAfter": 3600, "every": 60},
           "steps": {
             "acme.notify": {
               "executable": "/usr/lib/acme/notify", "sha256": "\(digest)", "after": "verify",

@@ -59,8 +59,14 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
         case holds
         /// The quarantine cannot be read.
         case quarantine
-        /// The last update failed.
+        /// The last attempts to update failed.
         case failure
+        /// The feed was not asked for longer than the settings expect.
+        case missedRuns
+        /// A consumer did not reload after the last update.
+        case consumer
+        /// The store cannot be written, so that no update can be installed.
+        case unwritable
         /// The settings name another product.
         case product
 
@@ -73,6 +79,10 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
         case hold
         /// The feed, the release or the list of keys has expired or expires soon.
         case expiry
+        /// The list of keys under which the release was installed is missing.
+        case keyList
+        /// The clock of this machine is before the time when the feed was made.
+        case clock
         /// Rows of the app that an update did not carry over are in quarantine.
         case uncarried
         /// A process reads a release that is not in service.

@@ -94,7 +94,7 @@ package struct Holds: Sendable, Equatable {
         guard let first = holds.first else { return nil }
         let reasons = holds.map(\.reason).filter { !$0.isEmpty }
         return MoultError(
-            .refused, .refused,
+            fault == nil ? .held : .refused, .refused,
             what: first.coversEveryRelease ? first.subject : "release \(version) is on hold",
             why: reasons.isEmpty ? "no reason was given" : reasons.joined(separator: "; "),
             now: remedy(holds))
