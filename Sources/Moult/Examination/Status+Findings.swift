@@ -25,7 +25,7 @@ extension Status {
         }
         // The record of the last attempt is newer than the history, unless the update needed an operator.
         if let failure,
-            failure.outcome == .stuck || attempt.map({ $0.failure == nil && $0.time <= failure.time }) ?? true
+            failure.outcome == .stuck || attempt.map({ $0.failure == nil && $0.time < failure.time }) ?? true
         {
             all.append(
                 Finding(
