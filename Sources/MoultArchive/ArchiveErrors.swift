@@ -23,6 +23,7 @@ struct ArchiveRefusal: Error {
         case smallerWindow = "Pack it again with zstd up to level 19 and without --long or --ultra."
         case withoutDictionary = "Pack it again without a dictionary."
         case smallerDictionary = "Pack it again with xz -8 or lower."
+        case smallerDictionaryIn7z = "Pack it again with a dictionary of at most 32 MiB: 7z a -md=32m"
         case samePatch = "Use the manifest and the patch of the same release."
         case patchAgain = "Download the patch again."
     }
@@ -40,12 +41,25 @@ struct ArchiveRefusal: Error {
     static let cut = ArchiveRefusal(
         .archiveCut, "it is truncated", now: .copyWhole)
 
+    /// Returns the refusal for content that would need more memory than `decoderMemoryLimit`.
+    static func memory(_ what: String, now: Advice) -> ArchiveRefusal {
+        ArchiveRefusal(.archiveMemory, "\(what) needs more than the 64 MiB of memory that unpacking may use", now: now)
+    }
+
+    /// Returns the refusal for other bytes after the end of the compressed stream.
+    static func trailingData(of format: ArchiveKind.Compression) -> ArchiveRefusal {
+        ArchiveRefusal(.archiveGarbage, "unexpected data after the end of its \(format.name) stream")
+    }
+
     static func size(of member: String, is found: String, declared: Int) -> ArchiveRefusal {
         ArchiveRefusal(
             .archiveSize, "its member \"\(member)\" has \(found) bytes instead of \(declared)",
             now: .sameRelease)
     }
 }
+
+/// The memory limit of every decoder for its window and tables; content that needs more is refused.
+let decoderMemoryLimit = 64 << 20
 
 /// The content does not begin, or end, like the format that the file name declares.
 struct NotThisFormat: Error {}

@@ -3,24 +3,23 @@ internal import MoultBasics
 /// The kind of an archive, as declared by its file name. It is never guessed from the content.
 package enum ArchiveKind: Hashable, Sendable {
     case tar(Compression)
-    case zip
+    case zip, sevenZip
 
     /// How a whole tar file is compressed.
     package enum Compression: Hashable, Sendable, CaseIterable {
-        case none, zstd, xz, gzip
+        case none, zstd, xz, gzip, bzip2
+
+        var name: String { "\(self)" }
     }
 
     private static let endings: [(ending: String, kind: ArchiveKind)] = [
-        (".tar.zst", .tar(.zstd)), (".tar.xz", .tar(.xz)), (".tar.gz", .tar(.gzip)), (".tar", .tar(.none)),
-        (".tzst", .tar(.zstd)), (".txz", .tar(.xz)), (".tgz", .tar(.gzip)), (".zip", .zip),
+        (".tar.zst", .tar(.zstd)), (".tar.xz", .tar(.xz)), (".tar.gz", .tar(.gzip)),
+        (".tar.bz2", .tar(.bzip2)), (".tar", .tar(.none)), (".tzst", .tar(.zstd)), (".txz", .tar(.xz)),
+        (".tgz", .tar(.gzip)), (".tbz2", .tar(.bzip2)), (".zip", .zip), (".7z", .sevenZip),
     ]
 
-    private static let unsupported = ".7z"
-
-    /// Returns whether a file name has the extension of an archive, supported or not.
-    package static func isArchive(fileName name: String) -> Bool {
-        name.hasSuffix(unsupported) || endings.contains { name.hasSuffix($0.ending) }
-    }
+    /// Returns whether a file name has the extension of an archive.
+    package static func isArchive(fileName name: String) -> Bool { endings.contains { name.hasSuffix($0.ending) } }
 
     /// Returns a file name without the extension of an archive; nil if it has a different extension.
     package static func name(of path: String) -> String? {
@@ -31,13 +30,6 @@ package enum ArchiveKind: Hashable, Sendable {
     package init(fileName name: String) throws {
         guard let (_, kind) = Self.endings.first(where: { name.hasSuffix($0.ending) }) else {
             let endings = Self.endings.map(\.ending).joined(separator: ", ")
-            if name.hasSuffix(Self.unsupported) {
-                let repacked = name.dropLast(Self.unsupported.count) + ".tar.zst"
-                throw MoultError(
-                    .archiveKind, what: "\(name) is a 7z archive, which moult does not read",
-                    why: "the supported extensions are \(endings)",
-                    now: "Repack it: " + "\(run: ["bsdtar", "-acf", String(repacked), "@\(name)"])")
-            }
             throw MoultError(
                 .archiveKind, what: "unknown archive type: \(name)",
                 why: "the supported extensions are \(endings)",
@@ -51,10 +43,9 @@ extension ArchiveKind: CustomStringConvertible {
     package var description: String {
         switch self {
         case .tar(.none): "tar archive"
-        case .tar(.zstd): "tar archive compressed with zstd"
-        case .tar(.xz): "tar archive compressed with xz"
-        case .tar(.gzip): "tar archive compressed with gzip"
+        case .tar(let compression): "tar archive compressed with \(compression.name)"
         case .zip: "zip archive"
+        case .sevenZip: "7z archive"
         }
     }
 }

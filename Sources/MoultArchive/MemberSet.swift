@@ -67,9 +67,6 @@ struct MemberSet {
         }
     }
 
-    /// The maximum number of entries of an archive without superfluous ones.
-    var maxEntries: Int { sizes.count + directories.count }
-
     /// Refuses an archive in which members are missing.
     func checkComplete() throws {
         let missing = sizes.keys.filter { !seen.contains($0) }.sorted()

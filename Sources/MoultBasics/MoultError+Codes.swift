@@ -79,7 +79,7 @@ extension MoultError.Code {
     package static let archiveFrames = Self(312)
     /// Files that cannot be packed.
     package static let archivePacking = Self(313)
-    /// The process that reads the archive failed, exceeded a limit, or sent an invalid reply.
+    /// The process that reads the archive failed, exceeded a limit, sent an invalid reply, or cannot be started.
     package static let archiveProcess = Self(314)
 
     // Databases and rows

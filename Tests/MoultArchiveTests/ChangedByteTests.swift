@@ -13,9 +13,10 @@ import Testing
         ("a.zip", "cd in && zip -q ../a.zip food.db a/user.db"),
         ("a.zip", "cd in && zip -q -X - food.db a/user.db >../a.zip"),
         ("a.zip", "cd in && zip -q -0 -X ../a.zip food.db a/user.db && echo hi | zip -q -z ../a.zip"),
-        ("a.zip", "cd in && zip -q -fz -X - food.db a/user.db >../b.zip && printf front | cat - ../b.zip >../a.zip"),
-        ("a.tar.gz", "tar -b 2 -czf a.tar.gz -C in food.db a/user.db"),
-        ("a.tar.gz", "bsdtar -b 2 -czf - -C in food.db a/user.db >a.tar.gz && truncate -s -200 a.tar.gz"),
+        ("a.zip", "cd in && zip -q -fz -X - food.db a/user.db >../a.zip"),
+        ("a.zip", "cd in && zip -q -X ../b.zip food.db a/user.db && printf front | cat - ../b.zip >../a.zip"),
+        ("a.tar.xz", "tar -b 2 -cJf a.tar.xz -C in food.db a/user.db"),
+        ("a.7z", "cd in && 7z a -bd ../a.7z food.db a/user.db"),
     ]
 
     /// Returns the values to try for a byte. Trying every value takes minutes, so without `MOULT_LONG_TESTS`, these are 0,
@@ -53,8 +54,8 @@ import Testing
             try check(longer, "a NUL comes before byte \(place)")
             try check(Array(bytes[..<place]), "cut at \(place)")
         }
-        // Times and attributes are ignored, so some changes are accepted.
-        #expect(accepted > 0)
+        // Times and attributes are ignored, so some changes are accepted, but not in the stream of xz, where the checksum covers them.
+        #expect((accepted > 0) == (name != "a.tar.xz"))
     }
 
     /// Returns the content of each member; nil if the archive is refused.

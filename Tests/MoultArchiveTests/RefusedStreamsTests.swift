@@ -12,6 +12,8 @@ import Testing
         "frames.tar.zst": "tar -cf b -C in . && split -b 60000 b p. && zstd -q p.* && cat p.*.zst >frames.tar.zst",
         "a.tar.xz": "tar -cJf a.tar.xz -C in .",
         "a.tar.gz": "tar -czf a.tar.gz -C in .",
+        "a.tar.bz2": "tar -cjf a.tar.bz2 -C in .",
+        "a.7z": "cd in && 7z a -bd ../a.7z food.db user.db migrations",
         "a.zip": "cd in && zip -q -r ../a.zip .",
         "stream.zip": "cd in && zip -q -r - . >../stream.zip",
     ]
@@ -43,7 +45,7 @@ import Testing
         let (scratch, bytes) = try packed(name)
         try scratch.write(name, bytes + garbage)
         let isPadding = garbage.allSatisfy { $0 == 0 }
-        if isPadding && (name.hasSuffix(".gz") || name.hasSuffix(".zip"))
+        if isPadding && [".gz", ".bz2", ".zip"].contains(where: name.hasSuffix)
             || garbage == [0, 0, 0, 0] && name.hasSuffix(".xz")
         {
             #expect(try scratch.unpack(name) == SampleBundle.contents)
@@ -70,18 +72,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.zst").code == .archiveGarbage)
     }
 
-    /// bsdtar pads its output to a pipe with NULs, which gzip and xz ignore.
-    @Test(arguments: [("gzip", "gz"), ("xz", "xz")]) func `the padding of bsdtar is accepted`(
-        format: String, ending: String
-    ) throws {
-        let scratch = try Scratch()
-        try SampleBundle.write(to: scratch)
-        #expect(scratch.run("bsdtar --\(format) -cf - -C in . >a.tar.\(ending) && \(format) -t a.tar.\(ending)") == 0)
-        #expect(try scratch.read("a.tar.\(ending)").last == 0)
-        #expect(try scratch.unpack("a.tar.\(ending)") == SampleBundle.contents)
-    }
-
-    /// zstd itself refuses such padding.
+    /// bsdtar pads its output to a pipe with NULs; zstd itself refuses such padding, as other formats do not.
     @Test func `the padding of bsdtar after zstd is refused`() throws {
         let scratch = try Scratch()
         try SampleBundle.write(to: scratch)
@@ -108,9 +99,7 @@ import Testing
             #expect(error.why == "unexpected data after the end of its gzip stream")
         }
         try scratch.write("a.tar.gz", bytes + [UInt8](repeating: 0, count: (1 << 20) + 1))
-        #expect(
-            try scratch.refusal("a.tar.gz").why
-                == "more than 1 MiB of NUL bytes after the end of its gzip stream")
+        #expect(try scratch.refusal("a.tar.gz").why == "unexpected data after the end of its gzip stream")
     }
 
     /// The xz format allows NULs in groups of four between and after streams.
@@ -124,10 +113,10 @@ import Testing
         }
     }
 
-    /// A bit is changed anywhere in the content, for every format that has a checksum.
-    @Test(arguments: ["a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"]) func `an archive with a changed bit is refused`(
-        name: String
-    ) throws {
+    /// A bit is changed anywhere in the content, for every format with a checksum that libarchive verifies. For gzip, only the digests
+    /// of the release show such a change.
+    @Test(arguments: ["a.tar.zst", "a.tar.xz", "a.tar.bz2", "a.zip", "a.7z"])
+    func `an archive with a changed bit is refused`(name: String) throws {
         let (scratch, bytes) = try packed(name)
         // In all formats, the middle of the file is content.
         for place in stride(from: bytes.count / 4, to: bytes.count * 3 / 4, by: bytes.count / 40) {
@@ -137,15 +126,6 @@ import Testing
             let error = try scratch.refusal(name)
             #expect(error.code != .archiveKind, "\(error)")
         }
-    }
-
-    /// The archive is complete, and only the stored checksum is wrong.
-    @Test func `a wrong gzip checksum is refused`() throws {
-        let (scratch, bytes) = try packed("a.tar.gz")
-        var damaged = bytes
-        damaged[bytes.count - 8] ^= 1
-        try scratch.write("a.tar.gz", damaged)
-        #expect(try scratch.refusal("a.tar.gz").why == "gzip says: incorrect data check")
     }
 
     /// Each member is in a separate frame, and the archive ends between frames: every decoder and tar see a regular
@@ -188,6 +168,18 @@ import Testing
         #expect(error.code == .archiveMemory)
         #expect(error.why == "\(what) needs more than the 64 MiB of memory that unpacking may use")
         #expect(error.now?.description.contains(now) == true)
+    }
+
+    /// The content of a 7z archive, and of its header, is compressed by a method with a dictionary of any size.
+    @Test func `a 7z archive that needs too much memory is refused`() throws {
+        let scratch = try Scratch()
+        let size = 70 << 20
+        #expect(scratch.run("truncate -s \(size) food.db && 7z a -bd -mx=1 -m0=LZMA2 -md=16m a.7z food.db") == 0)
+        #expect(try scratch.unpack("a.7z", members: ["food.db": size])["food.db"]?.count == size)
+        #expect(scratch.run("rm a.7z && 7z a -bd -mx=1 -m0=LZMA2 -md=64m a.7z food.db") == 0)
+        let error = try scratch.refusal("a.7z", members: ["food.db": size])
+        #expect(error.code == .archiveMemory)
+        #expect(error.why == "its dictionary needs more than the 64 MiB of memory that unpacking may use")
     }
 
     /// A sparse entry of 1 TiB in a file of a few hundred bytes.
@@ -268,28 +260,14 @@ import Testing
         }
     }
 
-    @Test(arguments: ["a.tar.lz", "a.tar.lzo", "a.tar.bz2", "a.rar", "a.cab", "a.iso", "a.db", "tar", "a.TAR", ""])
+    @Test(arguments: ["a.tar.lz", "a.tar.lzo", "a.tar.Z", "a.rar", "a.cab", "a.iso", "a.db", "tar", "a.TAR", ""])
     func `unsupported file extensions are refused`(name: String) throws {
         let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
         #expect(error.code == .archiveKind)
         #expect(
-            error.why == "the supported extensions are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
-    }
-
-    /// A 7z archive is refused because of its name; the command in the message repacks it.
-    @Test(arguments: ["a.7z", "my app.7z"]) func `a 7z archive is refused, and the error says how to repack it`(
-        name: String
-    ) throws {
-        let scratch = try Scratch()
-        try SampleBundle.write(to: scratch)
-        #expect(scratch.run("cd in && 7z a -bd '../\(name)' food.db user.db migrations") == 0)
-        let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
-        #expect(error.code == .archiveKind)
-        #expect(error.what == "\(name) is a 7z archive, which moult does not read")
-        #expect(error.why == "the supported extensions are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
-        let command = try #require(error.now?.description.split(separator: ": ", maxSplits: 1).last)
-        #expect(scratch.run(String(command)) == 0)
-        #expect(try scratch.unpack(name.replacing(".7z", with: ".tar.zst")) == SampleBundle.contents)
+            error.why
+                == "the supported extensions are .tar.zst, .tar.xz, .tar.gz, .tar.bz2, .tar, .tzst, .txz, .tgz, .tbz2, .zip, .7z"
+        )
     }
 
     /// The content is 7z, but the name has the extension of a supported format.

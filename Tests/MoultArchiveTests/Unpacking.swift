@@ -23,29 +23,12 @@ enum SampleBundle {
 }
 
 extension Scratch {
-    /// Reads an archive with the strict reader and returns each member's content.
-    ///
-    /// Also checks that members begin and end in turn, and that the confined process gives the same result.
-    func unpack(
-        _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = SampleBundle.members
-    ) throws -> [String: [UInt8]] {
-        let result = Result {
-            try contents { try reader(name, as: kind).read(members: members, onMember: $0) }
+    /// Reads an archive in the confined process, and returns each member's content. Also checks that members begin and end in turn.
+    func unpack(_ name: String, members: [String: Int] = SampleBundle.members) throws -> [String: [UInt8]] {
+        try contents {
+            try ConfinedArchive(path(name), by: .process(BuiltMoult.path())).read(
+                named: name, members: members, onMember: $0)
         }
-        // The confined process determines the format from the name.
-        guard kind == nil else { return try result.get() }
-        let confined = Result {
-            try contents {
-                try ConfinedArchive(path(name), by: .process(BuiltMoult.path())).read(
-                    named: name, members: members, onMember: $0)
-            }
-        }
-        switch (result, confined) {
-        case (.success(let one), .success(let other)): #expect(one == other)
-        case (.failure(let one), .failure(let other)): #expect("\(one)" == "\(other)")
-        default: Issue.record("here: \(result), confined: \(confined)")
-        }
-        return try result.get()
     }
 
     private func contents(_ read: ((String, ArchiveReader.Part) throws -> Void) throws -> Void) throws -> [String:
@@ -69,17 +52,16 @@ extension Scratch {
         return contents
     }
 
-    func reader(_ name: String, as kind: ArchiveKind? = nil) throws -> ArchiveReader {
-        try ArchiveReader(Descriptor(path(name), .read), kind: kind ?? ArchiveKind(fileName: name))
+    func reader(_ name: String) throws -> ArchiveReader {
+        try ArchiveReader(Descriptor(path(name), .read), kind: ArchiveKind(fileName: name))
     }
 
-    /// Reads an archive that the strict reader must refuse, and returns the error.
+    /// Reads an archive that must be refused, and returns the error.
     func refusal(
-        _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = SampleBundle.members,
-        _ location: SourceLocation = #_sourceLocation
+        _ name: String, members: [String: Int] = SampleBundle.members, _ location: SourceLocation = #_sourceLocation
     ) throws -> MoultError {
         let error = try #require(throws: MoultError.self, sourceLocation: location) {
-            try unpack(name, as: kind, members: members)
+            try unpack(name, members: members)
         }
         #expect(error.what == "cannot unpack \(path(name))", sourceLocation: location)
         return error

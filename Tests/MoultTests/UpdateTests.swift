@@ -24,8 +24,18 @@ import Testing
     }
     private let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
 
-    @Test(arguments: ReleaseMaker.Format.allCases)
-    func `a release is installed from every bundle format`(_ format: ReleaseMaker.Format) throws {
+    /// Other programs have made these bundles, and this process has no command that could read them.
+    @Test(arguments: [ReleaseMaker.Format.xz, .gz, .tar, .zip])
+    func `an app without the command refuses the archives of other programs`(_ format: ReleaseMaker.Format) throws {
+        let manifest = try maker.make("1.0.0", sequence: 1, [food(7), user], format: format)
+        let store = Store(at: scratch.path("store"))
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: manifest) }
+        #expect(error?.code == .archiveProcess && error?.outcome == .failed, "\(String(describing: error))")
+        #expect(try Files.facts(scratch.path("store/.moult/current")) == nil)
+    }
+
+    @Test(arguments: [ReleaseMaker.Format.zst, .frames])
+    func `a release is installed from a bundle made by moult`(_ format: ReleaseMaker.Format) throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food(7), user], format: format)
         let store = Store(at: scratch.path("store"))
         try store.updateBlocking(to: manifest)

@@ -60,7 +60,7 @@ import Testing
         try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"])
     }
 
-    @Test(arguments: ["delete", "wal"], [ReleaseMaker.Format.zst, .zip])
+    @Test(arguments: ["delete", "wal"], [ReleaseMaker.Format.zst, .frames])
     func `pending migrations run in order`(mode: String, format: ReleaseMaker.Format) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode); INSERT INTO note(text) VALUES('mine'),('yours')")

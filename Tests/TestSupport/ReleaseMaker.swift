@@ -49,12 +49,13 @@ package struct ReleaseMaker {
     }
 
     package enum Format: String, CaseIterable, Sendable {
+        /// A bundle with frames that the manifest does not list: apps without the command read it, too.
         case zst = "tar.zst"
         case xz = "tar.xz"
         case gz = "tar.gz"
         case tar
         case zip
-        /// A bundle with frames, which the manifest lists; common programs make all other formats.
+        /// A bundle with frames, which the manifest lists. Common programs make the formats before.
         case frames = "frames.tar.zst"
     }
 
@@ -124,7 +125,8 @@ package struct ReleaseMaker {
         let path = "\(directory)/\(name)"
         try Files.remove(path)
         switch format {
-        case .zst, .xz, .gz, .tar: try Shell.must(["bsdtar", "-caf", path] + files, in: work)
+        case .zst: _ = try framed(files, work, name, path)
+        case .xz, .gz, .tar: try Shell.must(["bsdtar", "-caf", path] + files, in: work)
         case .zip: try Shell.must(["zip", "-q", path] + files, in: work)
         case .frames: return try framed(files, work, name, path)
         }

@@ -33,18 +33,35 @@ package struct BundleReader {
         threads: Int, onHeader: @Sendable (_ frame: Int, UnsafeRawBufferPointer) throws -> Void = { _, _ in },
         onPiece: @Sendable (Piece) throws -> Void
     ) throws {
-        let (layout, path) = (layout, path)
+        let layout = layout
         try frames.read(threads: threads) { index, bytes in
             switch layout.parts[index] {
             case .tar(let expected):
-                try reading(path) {
-                    guard bytes.elementsEqual(expected) else {
-                        throw ArchiveRefusal(.archiveFrames, "its tar headers do not match the declared members")
-                    }
-                }
+                try check(bytes, expected)
                 try onHeader(index, bytes)
             case .content(let member, let offset, _):
                 try onPiece(Piece(frame: index, member: member, offset: offset, bytes: bytes))
+            }
+        }
+    }
+
+    /// Decodes one member after the other, as `ArchiveReader` does.
+    package func readInOrder(onMember: (String, ArchiveReader.Part) throws -> Void) throws {
+        let decode = try frames.decoder(into: nil)
+        for (index, part) in layout.parts.enumerated() {
+            if case .tar(let expected) = part { try check(decode(index), expected) }
+        }
+        for member in layout.members {
+            try onMember(member.name, .begin)
+            for frame in member.frames { try onMember(member.name, .bytes(decode(frame))) }
+            try onMember(member.name, .end)
+        }
+    }
+
+    private func check(_ headers: UnsafeRawBufferPointer, _ expected: [UInt8]) throws {
+        try reading(path) {
+            guard headers.elementsEqual(expected) else {
+                throw ArchiveRefusal(.archiveFrames, "its tar headers do not match the declared members")
             }
         }
     }

@@ -3,39 +3,33 @@ internal import MoultFiles
 /// The raw bytes of an archive file, block by block.
 final class RawFile {
     let size: Int
+    /// The end of the part that `next` returns.
+    var end: Int
+    /// The offset of the next block.
+    var position = 0
     private let file: Descriptor
     private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
-    private var offset = 0
 
     init(_ file: consuming Descriptor) throws {
         size = try file.facts().size
+        end = size
         self.file = file
     }
 
     deinit { block.deallocate() }
 
-    /// Returns the next block, valid until the next call; empty at the end of the file or at `end`.
-    func next(before end: Int = .max) throws -> UnsafeRawBufferPointer {
-        let room = min(block.count, end - offset)
-        let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: block[..<room]), at: offset)
-        offset += count
+    /// Returns the next block, valid until the next call; empty at the end.
+    func next() throws -> UnsafeRawBufferPointer {
+        let room = max(0, min(block.count, end - position))
+        let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: block[..<room]), at: position)
+        position += count
         return UnsafeRawBufferPointer(rebasing: block[..<count])
     }
 
-    func seek(to offset: Int) { self.offset = offset }
-
-    /// Returns the number of NUL bytes at the end of the file, up to `most`.
-    func zerosAtEnd(atMost most: Int) throws -> Int {
-        var end = size
-        while end > 0, size - end < most {
-            let bytes = try bytes(at: max(0, end - 4096), count: min(4096, end))
-            guard let last = bytes.lastIndex(where: { $0 != 0 }) else {
-                end -= bytes.count
-                continue
-            }
-            return min(size - end + bytes.count - 1 - last, most)
-        }
-        return min(size - end, most)
+    /// Whether there are only NUL bytes from an offset to the end of the file, and not more than a program writes as padding.
+    func isPadding(from start: Int) throws -> Bool {
+        let most = 1 << 20
+        return try size - start <= most && bytes(at: start, count: size - start).allSatisfy { $0 == 0 }
     }
 
     /// Returns exactly `count` bytes at an offset in the file.

@@ -16,7 +16,7 @@ package struct ArchiveWriter {
             try MemberSet.check(packed: members.map(\.name))
             let levels: ClosedRange<Int>
             switch kind {
-            case .tar(.zstd):
+            case .tar(.zstd), .tar(.bzip2), .sevenZip:
                 throw ArchiveRefusal(
                     .archivePacking, "a \(kind) is not supported here", now: .otherKind)
             case .tar(.none): levels = level...level
@@ -43,7 +43,7 @@ package struct ArchiveWriter {
                 switch kind {
                 case .tar(.gzip): try writeTar(DeflateEncoder(.gzip, level: level, output), source)
                 case .tar(.xz): try writeTar(XzEncoder(level: level, output), source)
-                case .tar: try writeTar(PlainEncoder(output), source)
+                case .tar, .sevenZip: try writeTar(PlainEncoder(output), source)
                 case .zip: try writeZip(ZipWriter(modified: modified, level: level, output), source)
                 }
             }

@@ -19,7 +19,7 @@ extension ArchiveKind.Compression {
         case .zstd: 1...19
         // Level 9 needs more than 64 MiB to unpack.
         case .xz: 0...8
-        case .gzip: 1...9
+        case .gzip, .bzip2: 1...9
         }
     }
 }

@@ -29,13 +29,15 @@ package struct Guard: Sendable {
     package struct Limits: Sendable, Equatable {
         /// Address space in bytes.
         package var memory: Int?
+        /// Memory that the process allocates, in bytes.
+        package var data: Int?
         /// Processor time in seconds.
         package var processor: Int?
         /// The size of any file that the process writes, in bytes.
         package var fileSize: Int?
 
-        package init(memory: Int? = nil, processor: Int? = nil, fileSize: Int? = nil) {
-            (self.memory, self.processor, self.fileSize) = (memory, processor, fileSize)
+        package init(memory: Int? = nil, data: Int? = nil, processor: Int? = nil, fileSize: Int? = nil) {
+            (self.memory, self.data, self.processor, self.fileSize) = (memory, data, processor, fileSize)
         }
     }
 
@@ -95,8 +97,8 @@ package struct Guard: Sendable {
 
     private var kernelLimits: [Confinement.Limit] {
         let all: [(Int32, Int?)] = [
-            (Int32(RLIMIT_AS.rawValue), limits.memory), (Int32(RLIMIT_CPU.rawValue), limits.processor),
-            (Int32(RLIMIT_FSIZE.rawValue), limits.fileSize),
+            (Int32(RLIMIT_AS.rawValue), limits.memory), (Int32(RLIMIT_DATA.rawValue), limits.data),
+            (Int32(RLIMIT_CPU.rawValue), limits.processor), (Int32(RLIMIT_FSIZE.rawValue), limits.fileSize),
             // A core dump would write the process's memory to disk.
             (Int32(RLIMIT_CORE.rawValue), 0),
         ]

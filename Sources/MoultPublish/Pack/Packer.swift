@@ -284,8 +284,10 @@ package struct Packer {
         case .tar(.zstd): "tar.zst"
         case .tar(.xz): "tar.xz"
         case .tar(.gzip): "tar.gz"
+        case .tar(.bzip2): "tar.bz2"
         case .tar(.none): "tar"
         case .zip: "zip"
+        case .sevenZip: "7z"
         }
     }
 }

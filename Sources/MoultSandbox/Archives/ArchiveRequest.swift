@@ -27,8 +27,14 @@ struct ArchiveRequest: Sendable {
     static let partSize = 256 << 10
     static let parts = 8
 
+    /// The memory that a process may allocate for an archive of another program, because libarchive allocates what the archive asks
+    /// for. With the program itself and the shared memory, it needs at most 64 MB.
+    private static let allocated = 45 << 20
+
     /// Limits far above what honest archives need. A patch maps its base file up to twice, with the end rounded up.
     var limits: Guard.Limits {
+        var isForeign = false
+        if case .members = task { isForeign = true }
         let content =
             switch task {
             // A hostile manifest may declare any sizes.
@@ -37,7 +43,8 @@ struct ArchiveRequest: Sendable {
             case .patch(let size): size + baseSize
             }
         return Guard.Limits(
-            memory: Validator.memory.map { $0 / 2 + 3 * baseSize + memory }, processor: 60 + content / 500_000,
+            memory: Validator.memory.map { $0 / 2 + 3 * baseSize + memory },
+            data: isForeign ? Validator.memory.map { _ in Self.allocated } : nil, processor: 60 + content / 500_000,
             // The process writes only to memory and pipes, which this limit does not affect.
             fileSize: 0)
     }

@@ -47,23 +47,31 @@ enum ArchiveService {
         _ reader: consuming ArchiveReader, _ sizes: [String: Int], _ memory: UnsafeMutableRawBufferPointer,
         _ input: inout RequestInput
     ) throws {
-        var (sent, taken) = (0, 0)
+        var (sent, taken, filled) = (0, 0, 0)
+        func flush() throws {
+            guard filled > 0 else { return }
+            try ParentChannel.send(["bytes": .size(filled)])
+            (sent, filled) = (sent + 1, 0)
+        }
         try reader.read(members: sizes) { name, part in
             switch part {
             case .begin: try ParentChannel.send(["member": .string(name)])
-            case .end: try ParentChannel.send(["end": true])
-            case .bytes(let bytes):
-                for start in stride(from: 0, to: bytes.count, by: ArchiveRequest.partSize) {
-                    if sent - taken == ArchiveRequest.parts {
+            case .end:
+                try flush()
+                try ParentChannel.send(["end": true])
+            case .bytes(var rest):
+                while !rest.isEmpty {
+                    if filled == 0, sent - taken == ArchiveRequest.parts {
                         guard try input.next() != nil else { throw input.failed("is missing") }
                         taken += 1
                     }
-                    let piece = bytes[start..<min(bytes.count, start + ArchiveRequest.partSize)]
-                    let place = sent % ArchiveRequest.parts * ArchiveRequest.partSize
+                    let count = min(rest.count, ArchiveRequest.partSize - filled)
+                    let place = sent % ArchiveRequest.parts * ArchiveRequest.partSize + filled
                     UnsafeMutableRawBufferPointer(rebasing: memory[place...])
-                        .copyMemory(from: UnsafeRawBufferPointer(rebasing: piece))
-                    try ParentChannel.send(["bytes": .size(piece.count)])
-                    sent += 1
+                        .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+                    filled += count
+                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                    if filled == ArchiveRequest.partSize { try flush() }
                 }
             }
         }

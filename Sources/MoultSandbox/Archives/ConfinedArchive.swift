@@ -7,7 +7,7 @@ internal import MoultFiles
 ///
 /// This process checks the names and sizes as if the archive had taken over the sandboxed process, and callers do not use the
 /// content until its digest is verified. If no process can be started (`Validator.here`), or an older moult is installed
-/// alongside an app, this process reads the archive itself.
+/// alongside an app, this process reads bundles made by moult itself, and refuses every other archive.
 package struct ConfinedArchive: Sendable {
     private let path: String
     private let place: Validator
@@ -43,7 +43,7 @@ extension ConfinedArchive {
     package func read(
         named name: String, members: [String: Int], onMember: (String, ArchiveReader.Part) throws -> Void
     ) throws {
-        let kind = try ArchiveKind(fileName: name)
+        _ = try ArchiveKind(fileName: name)
         let file = try OpenFile(path)
         let process: ArchiveProcess? = try confinedOrHere { settings in
             let process = try ArchiveProcess(
@@ -56,10 +56,27 @@ extension ConfinedArchive {
         } here: {
             nil
         }
-        guard let process else {
-            return try ArchiveReader(Descriptor(path, .read), kind: kind).read(members: members, onMember: onMember)
-        }
+        guard let process else { return try readHere(file, members, onMember) }
         try receive(from: process, members, onMember)
+    }
+
+    /// Reads a bundle made by moult, member by member. libarchive reads all other archives, but never in the process of an app.
+    private func readHere(
+        _ file: OpenFile, _ members: [String: Int], _ onMember: (String, ArchiveReader.Part) throws -> Void
+    ) throws {
+        guard let (layout, frames) = try BundleLayout.find(in: file.descriptor) else {
+            throw MoultError(
+                .archiveProcess, what: "cannot unpack \(path)",
+                why:
+                    "`moult pack` did not make it, and other archives are read only by an installed moult, in a sandbox",
+                now:
+                    "Install the command of this version of moult, or use a release that `moult pack` made as .tar.zst."
+            )
+        }
+        try layout.check(declared: members, of: path)
+        try BundleReader(path, layout: layout, frames: frames) {
+            try FrameReader(Descriptor(path, .read), frames: frames)
+        }.readInOrder(onMember: onMember)
     }
 
     private func receive(

@@ -48,7 +48,7 @@ package enum Validator: Sendable, Equatable {
     package var guardDescription: String {
         switch self {
         case .process: "\(Guard.level)"
-        case .here(let why): "none; databases and archives are read without a sandbox: \(why)"
+        case .here(let why): "none; databases and bundles are read without a sandbox: \(why)"
         }
     }
 

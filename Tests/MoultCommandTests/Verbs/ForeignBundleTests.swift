@@ -46,6 +46,11 @@ import Testing
             testDescription: "zip behind a program",
             pack: "zip -q x.zip food.db && (printf '#!/bin/sh\\nexit\\n'; cat x.zip) > bundle.zip && zip -qA bundle.zip"
         ),
+        Way(testDescription: "bzip2", pack: "bsdtar -cjf bundle.tar.bz2 food.db"),
+        Way(
+            testDescription: "7z with directories", members: ["data/food.db", "data/more/word.db"],
+            pack: "7z a -bd bundle.7z data >/dev/null"),
+        Way(testDescription: "zip with bzip2", pack: "zip -q -Z bzip2 bundle.zip food.db"),
         Way(testDescription: "stored", pack: "zip -q0 bundle.zip food.db"),
     ]
 

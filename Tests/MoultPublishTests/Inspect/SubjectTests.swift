@@ -22,7 +22,7 @@ import Testing
     )
     private let user = ReleaseMaker.Source.user("user", "CREATE TABLE note (text);")
 
-    @Test(arguments: ReleaseMaker.Format.allCases) func `a release is unpacked from every format`(
+    @Test(arguments: [ReleaseMaker.Format.zst, .frames]) func `a release is unpacked from a bundle made by moult`(
         _ format: ReleaseMaker.Format
     ) throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food, user], format: format)
@@ -45,10 +45,10 @@ import Testing
     }
 
     @Test func `a bundle without its manifest is refused`() throws {
-        try maker.make("1.0.0", sequence: 1, [food])
+        try maker.make("1.0.0", sequence: 1, [food], format: .gz)
         try Files.remove(scratch.path("releases/test-1.0.0.json"))
         let error = #expect(throws: MoultError.self) {
-            try Subject.open(scratch.path("releases/test-1.0.0.tar.zst"))
+            try Subject.open(scratch.path("releases/test-1.0.0.tar.gz"))
         }
         #expect(error?.why?.hasPrefix("its manifest is not in the same directory") == true)
     }

@@ -8,7 +8,7 @@ import Testing
 
 /// A confined process reads archives, and the parent does not trust its messages.
 @Suite struct ConfinedArchiveTests {
-    @Test(arguments: ["a.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.zip"])
+    @Test(arguments: ["a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.tar.zst", "a.zip", "a.7z"])
     func `the confined process reads every kind of archive`(name: String) throws {
         let fixture = try ArchiveFixture(name)
         #expect(
@@ -51,10 +51,13 @@ import Testing
         #expect(files.allSatisfy { $0 == fixture.path || $0.hasPrefix("pipe:") })
     }
 
-    /// If the command next to an app is an older moult, the app reads the archive itself.
-    @Test func `without a program that reads archives, the app reads them itself`() throws {
-        let fixture = try ArchiveFixture()
-        #expect(try fixture.read(by: fixture.impostor("exit 64")).count == 2)
+    /// If no command is installed next to an app, or an older moult, the app reads only bundles made by moult.
+    @Test func `without a program that reads archives, the app refuses those of other programs`() throws {
+        for name in ["a.tar", "a.tar.zst", "a.zip"] {
+            let error = try ArchiveFixture(name).refusal(by: "exit 64")
+            #expect(error.code == .archiveProcess)
+            #expect(error.why?.hasPrefix("`moult pack` did not make it") == true, "\(error)")
+        }
     }
 
     static let ready = #"read -r question; echo '{"ready":true}'"#

@@ -10,11 +10,10 @@ struct LittleEndian {
         position = bytes.startIndex
     }
 
-    var remaining: Int { bytes.endIndex - position }
-    var isAtEnd: Bool { remaining == 0 }
+    var rest: ArraySlice<UInt8> { bytes[position...] }
 
     mutating func take(_ count: Int) throws -> ArraySlice<UInt8> {
-        guard count >= 0, count <= remaining else { throw ArchiveRefusal.damaged("a field is cut off") }
+        guard count >= 0, count <= rest.count else { throw ArchiveRefusal.damaged("a field is cut off") }
         defer { position += count }
         return bytes[position..<position + count]
     }
