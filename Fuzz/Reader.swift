@@ -46,7 +46,7 @@ enum Reader {
         },
         "archive": { bytes in
             let path = try File.put(bytes)
-            for name in ["a.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.zip"] {
+            for name in ["a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.tar.zst", "a.zip", "a.7z"] {
                 // Each kind of archive refuses most inputs, so all kinds read the same input.
                 try? archive(path, ArchiveKind(fileName: name))
             }

@@ -43,6 +43,7 @@ package struct ArchiveWriter {
                 switch kind {
                 case .tar(.gzip): try writeTar(DeflateEncoder(.gzip, level: level, output), source)
                 case .tar(.xz): try writeTar(XzEncoder(level: level, output), source)
+                // The initializer refuses other compressions, and 7z.
                 case .tar, .sevenZip: try writeTar(PlainEncoder(output), source)
                 case .zip: try writeZip(ZipWriter(modified: modified, level: level, output), source)
                 }
