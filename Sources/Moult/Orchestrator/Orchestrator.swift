@@ -143,7 +143,7 @@ package struct Orchestrator: Sendable {
     /// Records that a release on a server, or the store's own feed, could not be read. Does nothing for another path, which may be
     /// mistyped, or without a store.
     package static func recordFailure(of source: Address, _ error: any Error, in layout: StoreLayout) {
-        // Without readable settings there is no store to update.
+        // A store without readable settings cannot be updated at all.
         guard let settings = try? Settings.read(layout),
             source.withSecrets.contains("://") || settings.feed?.url.withSecrets == source.withSecrets
         else { return }
