@@ -38,7 +38,7 @@ enum FleetVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let fleet = try Fleet(in: call.values(sources))
         if let page = call.value(html) { try call.save(Array(FleetPage(fleet: fleet).html.utf8), asPage: page) }
-        call.output.print(FleetReport(fleet: fleet), evenIfQuiet: false)
+        call.output.print(FleetReport(fleet: fleet))
         switch fleet.worst {
         case nil, .note: return .done
         case .warning: return ExitCode(rawValue: 1)
@@ -77,27 +77,32 @@ struct Fleet {
     /// Worst first, then those with the most stores.
     private(set) var groups: [Group] = []
     private var names: [String: Int] = [:]
-    private var feeds: [String: [(member: Member, serial: Int64)]] = [:]
+    /// The serials of the feeds that stores have seen, by product.
+    private var feeds: [String: [(machine: String, store: String, serial: Int64)]] = [:]
 
     init(in paths: [String], at now: Timestamp = .now) throws {
         for path in paths {
             let isDirectory = try Files.factsThroughLinks(path)?.kind == .directory
-            for file in try isDirectory ? Files.list(path).sorted().map({ "\(path)/\($0)" }) : [path] {
-                try read(file, now)
+            guard isDirectory else {
+                try read(path, now)
+                continue
             }
+            // Directories in it are not read.
+            for file in try Files.list(path).sorted().map({ "\(path)/\($0)" })
+            where try Files.factsThroughLinks(file)?.kind == .file { try read(file, now) }
         }
-        for (product, stores) in feeds {
+        for (product, stores) in feeds.sorted(by: { $0.key < $1.key }) {
             guard let newest = stores.map(\.serial).max() else { continue }
-            for (member, serial) in stores where serial < newest {
+            for (machine, store, serial) in stores where serial < newest {
                 add(
                     "olderFeed", .warning, "Ask the feed on that machine: moult check",
                     Member(
-                        machine: member.machine, store: member.store,
+                        machine: machine, store: store,
                         what: "the feed of \(product) has serial \(serial), and other stores have seen \(newest)",
                         since: nil))
             }
         }
-        groups.sort { ($0.severity, $0.members.count) > ($1.severity, $1.members.count) }
+        groups.sort { ($0.severity, $0.members.count, $0.name) > ($1.severity, $1.members.count, $1.name) }
     }
 
     private mutating func add(_ name: String, _ severity: Finding.Severity, _ advice: String?, _ member: Member) {
@@ -119,7 +124,10 @@ struct Fleet {
         let lines = bytes.split(separator: UInt8(ascii: "\n")).filter { !$0.allSatisfy { $0 == 0x20 || $0 == 0x0D } }
         // A status that was printed on a terminal has several lines.
         let texts = lines.count > 1 && lines[0].count < 3 ? [bytes[...]] : lines
-        if texts.isEmpty { add("unreadable", .critical, Self.collect, unreadable("the file is empty")) }
+        if texts.isEmpty {
+            count += 1
+            add("unreadable", .critical, Self.collect, unreadable("the file is empty"))
+        }
         for text in texts {
             count += 1
             do {
@@ -165,7 +173,7 @@ struct Fleet {
             add("oldStatus", .warning, Self.collect, member("the status is from \(taken)", since: taken.description))
         }
         if let product = status["product"]?.string, let serial = status["known"]?["serial"]?.integer {
-            feeds[product, default: []].append((member(""), serial))
+            feeds[product, default: []].append((machine, store, serial))
         }
     }
 

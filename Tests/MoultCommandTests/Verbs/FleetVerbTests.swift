@@ -73,6 +73,13 @@ import Testing
         #expect(page.contains("<td>evil</td>"))
     }
 
+    @Test func `an empty file counts as a store, and a directory in the directory is not read`() throws {
+        try world.must("mkdir fleet/old; : > fleet/silent.json")
+        let ended = try world.run("moult fleet fleet")
+        #expect(ended.status == 2 && ended.out.hasSuffix("\n2 stores: 1 without a warning\n"), "\(ended)")
+        #expect(ended.out.contains("silent  fleet/silent.json"), "\(ended)")
+    }
+
     @Test func `a file that does not exist is an error`() throws {
         let ended = try world.run("moult fleet nowhere")
         #expect(ended.status == 64 && ended.err.contains("no file nowhere"), "\(ended)")
