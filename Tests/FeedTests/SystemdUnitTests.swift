@@ -83,6 +83,14 @@ struct SystemdUnitTests {
         try limited("grep -q 'CapEff:.*[1-9a-f]' /proc/self/status")
         try bench.must("moult init -q --product org.example.test")
         for number in 1...2 { try limited("moult apply -q rel/test-\(number).0.0.json") }
+        // The drop-in writes the metrics with the same capabilities.
+        let metrics = try #require(
+            Self.unit("metrics.conf").split(separator: "\n").first { $0.hasPrefix("ExecStopPost=-/usr/bin/") })
+        let command = String(metrics.dropFirst("ExecStopPost=-/usr/bin/".count))
+        try limited(
+            command.replacing("/var/lib/prometheus/node-exporter/", with: "").replacing("%i", with: "app")
+                .replacing("%f", with: "store"))
+        #expect(try bench.must("cat moult-app.prom").contains("moult_up{"))
         try limited("moult rollback -q")
         try limited("moult verify --deep -q")
         #expect(try bench.installed() == "1.0.0")
