@@ -130,9 +130,20 @@ import Testing
         #expect(ended.output.contains("nagios 1"), "\(ended)")
     }
 
+    /// A user with only read access learns why the own check failed, and changes nothing for others.
+    @Test func `an attempt of a user who may not write is recorded for that user`() throws {
+        try bench.must("chmod 755 .; mkdir -m 777 home; mv public gone")
+        let own = "HOME=$PWD/home setpriv --reuid 1 --clear-groups moult"
+        #expect(try bench.run("\(own) check -s store").status == 1)
+        let alarm = try bench.run("\(own) status --nagios -s store")
+        #expect(alarm.status == 1 && alarm.output.contains("E272 no feed at"), "\(alarm)")
+        #expect(try nagios().status == 0)
+    }
+
     @Test func `a store of which only the settings are left installs its release again`() throws {
         try bench.must("rm -r store/.moult")
         #expect(try bench.must("moult status -s store").contains("Install a release with: moult apply"))
+        #expect(try bench.run("moult check -s store").status == 2)
         try bench.must("moult apply -q -s store")
         #expect(try bench.installed() == "1.0.0")
         #expect(try bench.run("moult verify --deep -q -s store").status == 0)
@@ -164,6 +175,9 @@ import Testing
         #expect(alarm.status == 1 && alarm.output.contains("keys-1.json: the key list is missing"), "\(alarm)")
         try other.must("moult apply -q -s store")
         #expect(try other.run("moult status --nagios -s store").status == 0)
+        // For a user who may not read the lists, none of them is lost.
+        try other.must("chmod 755 . && chmod 700 store/.moult/keys")
+        #expect(try other.run("setpriv --reuid 1 --clear-groups moult status --nagios -s store").status == 0)
     }
 
     @Test func `a consumer that did not reload is reported until the operator has restarted it`() throws {

@@ -12,7 +12,7 @@ extension Doctor {
                 Finding(
                     .pointer, path: layout.hidden, "it is missing",
                     why: "no release is installed, because this directory has the read-only databases and all records",
-                    advice: installing)
+                    advice: .installing(settings))
             ]
         }
         do {
@@ -25,11 +25,6 @@ extension Doctor {
                     advice: Advice(moult: "recover"))
             ]
         }
-    }
-
-    /// The command that installs the current release again.
-    private var installing: Advice {
-        settings.feed == nil ? Advice(moult: "apply", "RELEASE") : Advice(moult: "apply")
     }
 
     /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target. Skips
@@ -177,7 +172,7 @@ extension Doctor {
                 return Finding(
                     .generation, path: layout.generation(name), error.why ?? error.what,
                     why: isCurrent ? "this generation is in service" : "the store cannot roll back to this generation",
-                    advice: isCurrent ? installing : Advice(moult: "clean"))
+                    advice: isCurrent ? .installing(settings) : Advice(moult: "clean"))
             }
         }
     }

@@ -78,20 +78,20 @@ package struct Status: Sendable {
         channel = settings.feed?.channel
         trustedKeys = settings.keys?.entries.map(\.key.base64) ?? []
         let installed = try store.installed
-        var (chain, revoked): (KeyChain?, RevokedRelease?)
+        var (chain, revoked, lost): (KeyChain?, RevokedRelease?, String?)
         do {
             chain = try Self.chain(settings, layout)
             revoked = try RevokedRelease.installed(in: store, keys: chain, feed: SavedFeed.read(layout))
+            if let mark = try installed.flatMap({ try store.sealIfSound(of: $0)?.keys }),
+                try mark.list > (chain?.serial ?? 0) && mark.pinned == settings.keys?.fingerprint
+            {
+                lost = "\(layout.keys)/\(KeyList.fileName(mark.list))"
+            }
         } catch {
             // A user who may not read these lists still gets the remaining facts.
             if !Files.isDenied(error) { throw error }
         }
-        let mark = try installed.flatMap { try store.sealIfSound(of: $0)?.keys }
-        lostKeyList =
-            try mark.flatMap { mark in
-                try mark.list > (chain?.serial ?? 0) && mark.pinned == settings.keys?.fingerprint
-                    ? "\(layout.keys)/\(KeyList.fileName(mark.list))" : nil
-            }
+        lostKeyList = lost
         keys = chain?.roles ?? settings.keys.map { KeyRoles(all: $0) }
         keyList = chain.map { KeyListFacts(name: KeyList.fileName($0.serial), expires: $0.roles.expires) }
         self.revoked = revoked

@@ -31,6 +31,8 @@ extension Orchestrator {
         let follower = try follower(request, store)
         let current = try follower.ask()
         do {
+            // A store of which only the settings are left has no directory of moult.
+            try Files.ensureDirectories(layout.downloads)
             // A process that is downloading saves the feed itself.
             if let lock = try FileLock.take("\(layout.downloads)/lock", .exclusive) {
                 try withExtendedLifetime(lock) { try follower.remember(current) }

@@ -9,8 +9,8 @@ extension StatusReport {
         .compact([
             "store": .string(status.root), "time": .string(Timestamp.now.description),
             "product": .string(status.product),
-            "severity": .optional(status.findings().worst?.rawValue),
-            "findings": .array(status.findings().map { $0.advising(completing).json }),
+            "severity": .optional(findings.worst?.rawValue),
+            "findings": .array(findings.map(\.json)),
             "app": .optional(status.app?.description), "follow": .string(status.follow.rawValue),
             "installed": .optional(status.current.map { Generation.version(of: $0.name) }),
             "generation": .optional(status.current?.name), "since": .optional(status.since?.description),

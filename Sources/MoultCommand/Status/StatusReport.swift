@@ -12,7 +12,7 @@ struct StatusReport: Report {
     let completing: (Advice) -> Advice
 
     /// The findings, with the store in their commands.
-    private var findings: [Finding] { status.findings().map { $0.advising(completing) } }
+    var findings: [Finding] { status.findings().map { $0.advising(completing) } }
 
     func write(to page: inout Page) {
         page.line("\(status.product + version, .heading)")

@@ -32,9 +32,7 @@ package struct Assessment {
     }
 
     /// How to install the release again, which repairs all files but those with rows of the app.
-    private var installing: Advice {
-        get throws { try store.settings.feed == nil ? Advice(moult: "apply", "RELEASE") : Advice(moult: "apply") }
-    }
+    private var installing: Advice { get throws { try .installing(store.settings) } }
 
     /// Examines a database without changing anything. With `reading`, a read-only file that may be a copy is read.
     package func state(of database: Database, _ depth: Depth, reading: Bool? = nil) throws -> DatabaseState {

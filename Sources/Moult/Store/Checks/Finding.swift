@@ -170,6 +170,11 @@ extension Advice {
     /// A command without words around it.
     package init(moult words: String...) { self = "\(moult: words)" }
 
+    /// How to install the release again.
+    static func installing(_ settings: Settings) -> Advice {
+        settings.feed == nil ? Advice(moult: "apply", "RELEASE") : Advice(moult: "apply")
+    }
+
     /// How to replace the file of a writable database with a new one; the rows that only the app had cannot be created again.
     static func resetting(_ database: Database, isMissing: Bool = false) -> Advice {
         let reset = Advice.Command(resetCommand(for: database))

@@ -51,8 +51,9 @@ package struct Attempt: Sendable, Equatable {
         // A check does not show that an update would succeed.
         if command == "check", error == nil, before?.failure != nil, before?.command != "check" { return }
         var new = Attempt(
-            time: .now, command: command, milliseconds: took.microseconds / 1000,
-            installed: (try? StoreSnapshot(layout).installedVersion)?.description, lastSuccess: before?.lastSuccess)
+            time: .now, command: command, milliseconds: took.microseconds / 1000, lastSuccess: before?.lastSuccess)
+        // A damaged store has findings of its own.
+        new.installed = (try? StoreSnapshot(layout).installedVersion)?.description
         new.notReloaded = notReloaded ?? before?.notReloaded ?? []
         if let error {
             let error = error as? MoultError
