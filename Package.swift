@@ -276,6 +276,8 @@ if isTestBuild {
         target.swiftSettings = [
             .unsafeFlags(
                 ["-disable-batch-mode", "-whole-module-optimization", "-num-threads", "2"] + (isOptimized ? ["-O"] : [])
+                    // Nothing imports a module of tests, so it is not compiled once more for its interface alone.
+                    + (target.type == .test ? ["-no-emit-module-separately-wmo"] : [])
             )
         ]
     }

@@ -37,8 +37,6 @@ class State:
         self.installed = None       # the index of a release
         self.before = []            # (from, to) of each change of the installed release, the newest last
         self.generations = []       # indexes of releases that are kept
-        self.highest = -1           # the newest release that was ever installed
-        self.perhaps = -1           # the same, if an interrupted update counts
         self.copied = False         # whether the store was copied
         self.holds = {}             # the versions on hold
         self.files = {}             # path: File
@@ -55,7 +53,6 @@ class State:
         made.installed, made.before, made.generations = self.installed, list(self.before), list(self.generations)
         made.holds, made.files, made.sets = dict(self.holds), dict(self.files), dict(self.sets)
         made.copied = self.copied
-        made.highest, made.perhaps = self.highest, self.perhaps
         made.opened = dict(self.opened)
         return made
 
@@ -132,9 +129,6 @@ class Oracle:
                 return same
             if state.installed is not None and index < state.installed and not op.get("downgrade"):
                 return same
-            if index != state.installed and not op.get("downgrade"):
-                if index < state.highest or index < state.perhaps and choose("an interrupted release counts", True, False):
-                    return same
             return self.switch(state, index, op, choose)
 
         return explore(predict)
@@ -256,9 +250,6 @@ class Switch:
         if self.state.installed != self.index:
             self.after.before.append((self.state.installed, self.index))
             self.after.installed = self.index
-            self.after.perhaps = max(self.after.perhaps, self.after.highest)
-            # After a downgrade that the operator allowed, later sequences are compared with that of the older release.
-            self.after.highest = self.index if self.op.get("downgrade") else max(self.after.highest, self.index)
             if self.index not in self.after.generations:
                 self.after.generations.append(self.index)
             if self.purpose == "rollback" and version:
@@ -268,7 +259,6 @@ class Switch:
             found = Outcome({DONE, REFUSED} | ({BUSY} if self.state.opened else set()), None, loose=self.loose)
             found.leads_to = self.index
             found.purpose = self.purpose
-            found.highest = self.after.highest
             return found
         found = Outcome({DONE}, self.after, self.kept, self.rejected, rows=self.rows)
         found.migrated = {kept.database for kept in self.kept if "migrated" in kept.reasons}

@@ -726,8 +726,6 @@ class World:
                     outcome.state = outcome.state.copy()
                     outcome.state.holds = {}
         unchanged = self.state.copy()
-        if inner["op"] == "apply":
-            unchanged.perhaps = max(unchanged.perhaps, inner["to"])
         if inner["op"] == "rollback":
             unchanged.holds = {}
         both = [Outcome({ending}, unchanged)]
@@ -1290,11 +1288,6 @@ class World:
             self.removed(kept)
         # The oracle does not predict which old releases are removed.
         state.generations = there.generations
-        if state.installed is not None:
-            if hasattr(outcome, "highest") and not self.struck:
-                state.highest = outcome.highest
-            elif outcome.loose or self.struck:
-                state.highest = max(state.highest, state.installed)
 
     def is_collected(self, kept, outcome, name):
         """Returns whether the rows of a missing set may be in an older set of the database: only the newest sets stay separate."""

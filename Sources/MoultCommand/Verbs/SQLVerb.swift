@@ -19,8 +19,9 @@ enum SQLVerb {
         discussion: [
             """
             The first user database is main, and the others are attached under their names: SELECT count(*) FROM \
-            food.food. The connection holds a lease, so all statements see the same release. With --quiet, only rows \
-            are printed.
+            food.food. The connection holds a lease, so all statements see the same release. The databases are opened as \
+            an app opens them: SQLite first undoes a transaction that a killed program left. With --quiet, only rows are \
+            printed.
             """
         ],
         arguments: [sql], options: [noHeader, csv, write, group],
