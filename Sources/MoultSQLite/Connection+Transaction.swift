@@ -27,6 +27,17 @@ extension Connection {
             now: "Try again when that process has ended its transaction.", cause: error)
     }
 
+    /// Runs a body that only reads in the current transaction, or otherwise in one of its own, so that all statements see the same
+    /// state.
+    package func reading<R>(_ body: () throws -> R) throws -> R {
+        if try isInTransaction { return try body() }
+        try execute("BEGIN")
+        let result = Result { try body() }
+        // Nothing was changed, and SQLite does not commit after it has read a damaged page.
+        if isOpen, try isInTransaction { try execute("ROLLBACK") }
+        return try result.get()
+    }
+
     /// Runs the body in a transaction. It is committed when the body returns, and rolled back when the body or the commit
     /// throws.
     package func transaction<R>(_ kind: TransactionKind, _ body: () throws -> R) throws -> R {

@@ -45,10 +45,13 @@ package enum Fitness: Sendable {
             let found = try NonInvasiveReader.into(path, deadline: deadline) {
                 connection -> (fault: String?, damage: String?, notChecked: [String]) in
                 try connection.requireSize()
-                let fault = try connection.transaction(.deferred) { try judge(connection) }
-                guard isWhole || pages == .quick else { return (fault, nil, []) }
-                let soundness = try connection.soundness(full: isWhole)
-                return (fault, soundness.damage.first, soundness.notChecked)
+                // One transaction: SQLite looks for sidecars, and locks the file, at the start of each.
+                return try connection.reading {
+                    let fault = try judge(connection)
+                    guard isWhole || pages == .quick else { return (fault, nil, []) }
+                    let soundness = try connection.soundness(full: isWhole)
+                    return (fault, soundness.damage.first, soundness.notChecked)
+                }
             }
             if let damage = found.damage {
                 return .unfit([damage, found.fault].compactMap(\.self).joined(separator: "; "), isDamaged: true)

@@ -21,7 +21,8 @@ struct RowForecast {
         let origin = isOwn ? try origin() : nil
         let rules = rules(origin)
         try refuseForeignRejects(live)
-        if let origin { try refuseRenamed(rules, in: live, shippedBy: origin) }
+        let pristine = try origin.flatMap(shippedContent)
+        if let pristine { try refuseRenamed(rules, in: live, pristine) }
         var fates = RowFates()
         var selected: [SQLName: [String?]] = [:]
         let size = try Files.factsThroughLinks(place)?.size ?? 0
@@ -51,10 +52,11 @@ struct RowForecast {
                 fates.add(rule.table) { $0.carried += count }
             }
         }
-        if let origin {
-            for (table, rows) in try left(live, place, origin.database, origin.generation, selected) {
-                fates.add(table) { $0.kept += rows }
+        if let pristine {
+            if size <= Self.largest {
+                for (table, rows) in try left(live, pristine, selected) { fates.add(table) { $0.kept += rows } }
             }
+            try pristine.close()
         }
         return fates.all
     }
@@ -66,15 +68,16 @@ struct RowForecast {
         throw MoultError.foreignRejects(live.path, lacking: column)
     }
 
-    private func refuseRenamed(
-        _ rules: [Preservation.Rule], in live: Connection, shippedBy origin: ReleasedDatabase
-    ) throws {
+    /// Opens the released file that the content comes from, if it is still there.
+    private func shippedContent(of origin: ReleasedDatabase) throws -> Connection? {
         let shipped = context.store.path(ofMember: origin.database.member, in: origin.generation)
-        guard !mayLeaveDamaged, try Files.facts(shipped) != nil else { return }
-        let pristine = try Connection(path: shipped, access: .immutable)
+        return try Files.facts(shipped) == nil ? nil : Connection(path: shipped, access: .immutable)
+    }
+
+    private func refuseRenamed(_ rules: [Preservation.Rule], in live: Connection, _ pristine: Connection) throws {
+        if mayLeaveDamaged { return }
         let tables = rules.filter { !$0.isForeign }.map(\.table)
         let found = try RenamedTables.first(of: tables, in: live, shipped: pristine, ignoring: ReleaseMarker.tables)
-        try pristine.close()
         if let found { throw MoultError.renamed(database, live.path, found.old, to: found.new, found.rows) }
     }
 
@@ -138,13 +141,8 @@ struct RowForecast {
 
     /// Returns the number of the app's rows that no rule selects, by table.
     private func left(
-        _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selected: [SQLName: [String?]]
+        _ live: Connection, _ pristine: Connection, _ selected: [SQLName: [String?]]
     ) throws -> [(String, Int)] {
-        let shipped = context.store.path(ofMember: before.member, in: generation)
-        guard let facts = try Files.factsThroughLinks(place), facts.size <= Self.largest,
-            try Files.facts(shipped) != nil
-        else { return [] }
-        let pristine = try Connection(path: shipped, access: .immutable)
         let content: AppContent
         do {
             content = try AppContent(of: live, against: pristine, selected: selected, ignoring: ReleaseMarker.tables)
@@ -152,7 +150,6 @@ struct RowForecast {
             // The rows that can be read are counted when the release is applied, and the whole file is kept.
             return []
         }
-        try pristine.close()
         return content.rows.merging(content.tables, uniquingKeysWith: +).sorted { $0.key < $1.key }
             .filter { $0.value > 0 }.map { ($0.key.text, $0.value) }
     }

@@ -50,9 +50,14 @@ struct SharedContent {
     private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
         // When SQLite first opens an empty file, it deletes a `-wal` beside it, which may have rows.
         if try Files.facts(place)?.size == 0, try Sidecars.of(place).isEmpty { return Facts() }
-        do { return try NonInvasiveReader.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error
-            as MoultError
-        {
+        do {
+            return try NonInvasiveReader.into(place) { connection in
+                func facts() throws -> Facts { try self.facts(connection, place, isOwn: isOwn, reason) }
+                // In rollback mode, apps cannot commit during a transaction, so a large file is read in several.
+                guard try connection.fileSize() <= PlanContext.largestCounted else { return try facts() }
+                return try connection.reading(facts)
+            }
+        } catch let error as MoultError {
             if error.isAboutAccess || [.preserve, .occupied].contains(error.code) { throw error }
             // The whole file is kept, and the rows that can be read are counted when the release is applied.
             if reason == .foreign, error.code == .databaseCorrupt { return Facts() }

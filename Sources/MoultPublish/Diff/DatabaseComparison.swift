@@ -31,8 +31,8 @@ package struct DatabaseComparison {
         diff = try LockFreeReader.into(old, deadline: deadline(old)) { oldConnection, oldWay in
             try LockFreeReader.into(new, deadline: deadline(new)) { newConnection, newWay in
                 var diff = diff
-                try oldConnection.transaction(.deferred) {
-                    try newConnection.transaction(.deferred) {
+                try oldConnection.reading {
+                    try newConnection.reading {
                         let sides = Sides(
                             old: oldConnection, new: newConnection, areWhole: oldWay.isWhole && newWay.isWhole)
                         try requireSound(oldConnection, isAlone: old == subjects.old, subjects.old)

@@ -235,9 +235,4 @@ extension Connection {
             return try Sidecars.of(String(cString: name)).wal.map { $0.facts.size == 0 } ?? true
         }
     }
-
-    /// Runs the body in the current transaction, or otherwise in a read transaction.
-    func reading<R>(_ body: () throws -> R) throws -> R {
-        try isInTransaction ? body() : transaction(.deferred, body)
-    }
 }

@@ -51,7 +51,7 @@ package struct RowTransfer {
             }
         }
         // All passes must see the same rows.
-        return try old.isInTransaction ? read() : old.transaction(.deferred, read)
+        return try old.reading(read)
     }
 
     private var doing: String { "carry over the rows of \(rules.map(\.table).joined(separator: ", "))" }

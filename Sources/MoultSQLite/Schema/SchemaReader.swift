@@ -5,9 +5,8 @@ extension SchemaShape {
     /// Reads the shape of one of the connection's databases. Tables with an ignored name are left out with everything that
     /// belongs to them.
     package init(of connection: Connection, schema: String = "main", ignoring: Set<String> = []) throws {
-        let read = { try SchemaReader(connection, schema, ignoring).shape() }
         // All queries must see the same state of the database.
-        self = try connection.isInTransaction ? read() : connection.transaction(.deferred, read)
+        self = try connection.reading { try SchemaReader(connection, schema, ignoring).shape() }
     }
 
     /// Returns the shape without moult's own tables. A comparison of a database with a release's file reads both with this
