@@ -35,6 +35,7 @@ $(call needs,proof,several hours,$(PROOF))
 $(call needs,crowd,15 minutes,$(PROOF))
 $(call needs,ledger,15 minutes,$(PROOF))
 $(call needs,histories,1 hour,$(PROOF))
+$(call needs,comparisons,10 minutes,$(PROOF))
 $(call needs,known,15 minutes,$(PROOF))
 $(call needs,broken,10 minutes,$(ALL))
 $(call needs,drills,8 minutes,$(ALL))
@@ -142,6 +143,7 @@ sample: sample-packages release
 		--flow "rows left behind" --flow "migration that changes values, WAL" --flow "first install over a file, shared"
 	scripts/ledger/run .build/release/moult --stories 60 --save .build/ledger
 	scripts/histories/run .build/release/moult --histories 10
+	scripts/comparisons/run .build/release/moult --pairs 120
 	scripts/broken/run .build/release/moult --page docs/proof.md
 
 # Runs the tests of the modules that read untrusted bytes with the address sanitizer.
@@ -250,6 +252,11 @@ histories: histories-packages release
 	MOULT_HISTORIES=$(HISTORIES) MOULT_CASES=all scripts/test --only FeedTests.FeedModelTests --limit 20000 \
 		.build/histories/release/moultPackageTests.xctest
 	scripts/histories/run .build/release/moult --histories $(KILLED)
+
+# Compares what moult says about the rows of random pairs of databases with a comparison in Python.
+PAIRS ?= 3000
+comparisons: comparisons-packages release
+	scripts/comparisons/run .build/release/moult --pairs $(PAIRS) --seed $(SEED)
 
 # Searches for each known failure, and fails if one is gone: see scripts/harness/known-failures. Then installs 50 releases in each
 # journal mode beside apps that set WAL mode when they connect, and fails if an acknowledged row is lost.

@@ -12,7 +12,7 @@ import Testing
 
     /// A shared update carries the old row over, or keeps it in quarantine.
     enum Operation: String, CaseIterable {
-        case takeOver, firstReference, firstShared, reset, carried, leftBehind, live
+        case takeOver, firstReference, firstShared, reset, carried, leftBehind
     }
 
     /// What happens between the crash and the recovery.
@@ -35,7 +35,6 @@ import Testing
         updates = try [
             .carried: Self.pair(in: scratch.path("4"), [.init("preserve", rule)]),
             .leftBehind: Self.pair(in: scratch.path("5"), []),
-            .live: Self.pair(in: scratch.path("6"), [.init("replace", "live")]),
         ]
     }
 

@@ -22,7 +22,7 @@ import Testing
                     .reference("food", "CREATE TABLE food AS SELECT \(number) AS release;"),
                     .shared(
                         "items", "CREATE TABLE item(release); INSERT INTO item VALUES(\(number));",
-                        more: [.init("replace", "live"), .init("preserve", [])]),
+                        more: [.init("preserve", [])]),
                     .cache("thumbs", "CREATE TABLE thumb(x\(number))"),
                 ])
         }

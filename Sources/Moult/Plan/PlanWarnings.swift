@@ -101,19 +101,3 @@ enum PlanWarnings {
         }
     }
 }
-
-/// Features of format 1 that this version does not support. They are rejected by name, never ignored.
-enum UnsupportedFeatures {
-    static func refuse(_ manifest: Manifest) throws {
-        for database in manifest.databases {
-            if !database.marker { throw withoutMarker("databases.\(database.name).marker") }
-        }
-    }
-
-    private static func withoutMarker(_ place: String) -> MoultError {
-        MoultError(
-            .notBuilt, .refused, what: "\(place) is false, which this version of moult does not support",
-            why: "this is version \(moultVersion)",
-            now: "Remove \"marker\": false from the draft, and publish the release again.")
-    }
-}

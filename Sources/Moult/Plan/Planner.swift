@@ -275,7 +275,6 @@ package struct Planner {
         _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil,
         table: RestoredTable? = nil, _ manifest: Manifest, _ incoming: Incoming, generation: String, _ policy: Policy
     ) throws -> PreparedPlan {
-        try UnsupportedFeatures.refuse(manifest)
         let id = Self.newID()
         if purpose == .update { try PathLimit(layout).check(manifest, generation: generation, transaction: id) }
         if purpose != .reset { try steps.check(manifest) }

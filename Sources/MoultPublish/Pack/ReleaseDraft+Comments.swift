@@ -46,7 +46,6 @@ extension ReleaseDraft {
         "member": "The name of the file in the bundle.",
         "preserve": "The app's rows that survive a release.",
         "verify": "How thoroughly each store checks the file.",
-        "replace": "How an update replaces the file: by exchange, or live while programs have it open.",
     ]
 
     private static let ofKind = [

@@ -154,18 +154,31 @@ package struct AppContent: Equatable, Sendable {
         if conditions.contains(nil) { return true }
         let search = try RowSearch(live, in: pristine, pairs: RowSearch.pairs(layout, pristine.layout))
         let isSelected = try SelectedRows(conditions, live)
+        // The app has set a column that the original table lacks.
+        let map = try ColumnMap(layout, pristine.layout, renamed: [:])
+        let own = map.dropped.isEmpty ? [] : [try map.losesValue(layout)]
+        let hasOwnValue = try SelectedRows(own, live)
         let moved = try kept == nil ? [] : Self.rowsThatMayHaveMoved(pristine, live)
         let kept = KeptRows.canKeep(layout) ? kept : nil
         var (count, isKept) = (0, true)
         try search.forEachUnmatched { row, _, _ in
-            if try isSelected.contains(row) { return }
+            if try isSelected.contains(row) || hasOwnValue.contains(row) { return }
             count += 1
             if let kept { try kept.add(row, of: layout) } else { isKept = false }
             // Among the kept rows alone, a shipped row would pass for one of the app.
             if !moved.isEmpty, try moved.contains(KeyDigest(of: row, layout.values)) { isKept = false }
         }
+        if !own.isEmpty {
+            count += try Self.count(live, own)
+            if !conditions.isEmpty { count -= try Self.count(live, own, and: Selection.anyOf(conditions)) }
+        }
         if count > 0 { rows[SQLName(layout.name)] = count }
         return isKept
+    }
+
+    private static func count(_ side: RowSearch.Side, _ conditions: [String], and other: String? = nil) throws -> Int {
+        let rows = side.layout.rows
+        return Int(try side.connection.int(rows.countSQL + rows.whereSQL(conditions, and: other)))
     }
 
     /// Returns the digests of the original rows that are not at their place any more: without a declared rowid, VACUUM may have

@@ -67,11 +67,11 @@ enum SearchIndexes {
 }
 
 extension Connection {
-    /// Returns the tables of each full-text index that stores no text (`content=''`), by the name of the index. Only these tables
-    /// show whether two such indexes are equal.
+    /// Returns the tables of each full-text index that stores no text itself (`content=''` or `content='docs'`), by the name of the
+    /// index. Only these tables show whether two such indexes are equal: SQLite reads the text from the other table.
     package func partsOfIndexesWithoutText() throws -> [SQLName: [String]] {
         let sql = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0"
-        let indexes = try query(sql).filter { SearchIndexes.option(ofIndexMadeBy: $0[1].textOrEmpty) == "" }
+        let indexes = try query(sql).filter { SearchIndexes.option(ofIndexMadeBy: $0[1].textOrEmpty) != nil }
         if indexes.isEmpty { return [:] }
         let shadows = try query("PRAGMA main.table_list")
             .filter { $0[0] == .text("main") && $0[2] == .text("shadow") }.map { $0[1].textOrEmpty }

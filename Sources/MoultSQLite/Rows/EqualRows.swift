@@ -11,8 +11,8 @@ final class EqualRows {
     private let identity: [Int32]
     /// The columns of an old row for each unique key of the new table; empty if the row does not have all of them.
     private let keys: [[Int32]]
-    /// The rowids by a digest of the mapped columns; nil until first needed.
-    private var rowIDs: [KeyDigest: [Int64]]?
+    /// The rows by a digest of the mapped columns; nil until first needed.
+    private var index: DigestIndex?
 
     init(
         _ map: ColumnMap, _ old: TableLayout, _ oldConnection: Connection, in rows: StoredRows, _ connection: Connection
@@ -32,12 +32,12 @@ final class EqualRows {
     /// compare the content. Returns nil if no such row is left, or if a key identifies the old row.
     func next(_ row: borrowing Statement) throws -> Int64? {
         if isIdentified(row) { return nil }
-        if rowIDs == nil { rowIDs = try index() }
+        if index == nil { index = try readAll() }
         let digest = try old.withRow(keyIn: row, identity) { [old, map] in
             try KeyDigest(of: $0, map.pairs.map { old.first + Int32($0.old) })
         }
         guard let digest else { return nil }
-        return rowIDs?[digest]?.popLast()
+        return index?.take(digest)
     }
 
     /// Returns whether a key of the new table identifies the old row.
@@ -50,21 +50,55 @@ final class EqualRows {
         return false
     }
 
-    private func index() throws -> [KeyDigest: [Int64]] {
+    private func readAll() throws -> DigestIndex {
         let layout = rows.layout
         let columns = layout.identity + map.pairs.map { layout.columnsSQL[$0.new] }
-        var all: [KeyDigest: [Int64]] = [:]
+        var all: [DigestIndex.Entry] = []
         // A key with an expression or a generated column may be NULL for any row.
         let keyless = layout.uniqueKeys.filter { !$0.isEmpty }.map { key in
             "(\(key.map { "\(layout.columnsSQL[$0]) IS NULL" }.joined(separator: " OR ")))"
         }
         let condition = keyless.isEmpty ? "" : " WHERE \(keyless.joined(separator: " AND "))"
-        let sql = "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rows.sql)\(condition) ORDER BY 1 DESC"
+        let sql = "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rows.sql)\(condition)"
         try connection.withStatement(sql) { row in
             while try row.step() {
-                all[try KeyDigest(of: row, 1..<Int32(columns.count)), default: []].append(row.int64(0))
+                all.append(.init(digest: try KeyDigest(of: row, 1..<Int32(columns.count)), rowID: row.int64(0)))
             }
         }
-        return all
+        return DigestIndex(all)
+    }
+}
+
+/// The rowids of many rows by their digests: a sorted list, because a dictionary takes several times the memory.
+private struct DigestIndex {
+    struct Entry: Comparable {
+        let digest: KeyDigest
+        let rowID: Int64
+
+        static func < (one: Entry, two: Entry) -> Bool {
+            one.digest == two.digest ? one.rowID < two.rowID : one.digest < two.digest
+        }
+    }
+
+    private let entries: [Entry]
+    /// The number of entries that were taken of those with one digest, by the place of the first.
+    private var taken: [Int: Int] = [:]
+
+    init(_ entries: consuming [Entry]) {
+        entries.sort()
+        self.entries = entries
+    }
+
+    /// Returns the lowest rowid with this digest that was not taken yet; nil if none is left.
+    mutating func take(_ digest: KeyDigest) -> Int64? {
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].digest < digest { low = middle + 1 } else { high = middle }
+        }
+        let place = low + taken[low, default: 0]
+        guard place < entries.count, entries[place].digest == digest else { return nil }
+        taken[low, default: 0] += 1
+        return entries[place].rowID
     }
 }

@@ -34,15 +34,24 @@ enum ModuleTables {
 
     /// Returns whether a table is a part of its owner, judging by the SQL of both; nil if the owner's module is not in `parts`.
     static func isPart(_ table: String, madeBy sql: String, ofTableMadeBy virtual: String) -> Bool? {
-        let tokens = sqlTokens(virtual)
-        guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.count,
-            let parts = parts[asciiLowercased(tokens[using + 1].text)], let end = split(table)?.end
-        else { return nil }
+        guard let parts = module(ofTableMadeBy: virtual).flatMap({ parts[$0] }), let end = split(table)?.end else {
+            return nil
+        }
         guard let columns = parts.first(where: { SQLName($0.key) == end })?.value else { return false }
         // The text of an index with this option is in another table.
         if end == SQLName("content"), SearchIndexes.content(ofIndexMadeBy: virtual) != nil { return false }
         let names = columnNames(sql)
         return names.starts(with: columns) && names.dropFirst(columns.count).allSatisfy(isNumbered)
+    }
+
+    /// Returns whether a table is an R-tree whose module is a part of SQLite.
+    static func isTree(madeBy sql: String) -> Bool { ["rtree", "rtree_i32"].contains(module(ofTableMadeBy: sql)) }
+
+    /// Returns the module of a virtual table in lower case; nil if the SQL does not create one.
+    private static func module(ofTableMadeBy sql: String) -> String? {
+        let tokens = sqlTokens(sql)
+        guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.count else { return nil }
+        return asciiLowercased(tokens[using + 1].text)
     }
 
     private static func split(_ table: String) -> (owner: String, end: SQLName)? {

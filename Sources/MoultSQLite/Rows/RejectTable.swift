@@ -70,6 +70,12 @@ final class RejectWriter {
     private let table: RejectTable
     private let connection: Connection
     private var isThere: Bool
+    /// Writes a record; prepared for the first one.
+    private var insertion: Insertion?
+    private final class Insertion {
+        let statement: Statement
+        init(_ statement: consuming Statement) { self.statement = statement }
+    }
     /// The number of equal records in the new database that are not yet matched with a record of the old one.
     private var unclaimed: [KeyDigest: Int] = [:]
     /// The digests of all records, computed without the label column.
@@ -120,8 +126,11 @@ final class RejectWriter {
     func write(_ row: String, of source: String, because reason: String) throws -> Bool {
         if table.isRepeatable, try takeRecord(row, source) { return false }
         try create()
-        let values: [Value] = [.text(table.label), .text(source), .text(reason), .text(row)]
-        _ = try connection.query(table.insertSQL, values)
+        let insertion = try insertion ?? Insertion(connection.statement(table.insertSQL))
+        self.insertion = insertion
+        defer { insertion.statement.reset() }
+        try insertion.statement.bind([.text(table.label), .text(source), .text(reason), .text(row)])
+        try insertion.statement.run()
         return true
     }
 

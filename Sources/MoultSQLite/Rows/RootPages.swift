@@ -4,7 +4,6 @@ import MoultBasics
 /// once.
 package struct RootPages {
     private let pages: [SQLName: Int64]
-    private let path: String
 
     package init(of connection: Connection) throws {
         var pages: [SQLName: Int64] = [:]
@@ -12,16 +11,9 @@ package struct RootPages {
         for row in try connection.query(sql) {
             if case .text(let name) = row[0], case .integer(let page) = row[1] { pages[SQLName(name)] = page }
         }
-        (self.pages, path) = (pages, connection.path)
+        self.pages = pages
     }
 
     /// The root page of a table, by its name in the schema; nil for a virtual table.
     package subscript(table: String) -> Int64? { pages[SQLName(table)] }
-
-    func page(of table: String) throws -> Int64 {
-        guard let page = self[table] else {
-            throw MoultError(.databaseRequest, what: "cannot read table \(table) of \(path)", why: "it has no pages")
-        }
-        return page
-    }
 }

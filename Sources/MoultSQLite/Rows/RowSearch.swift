@@ -31,7 +31,13 @@ final class RowSearch {
         fileprivate var lookUpSQL: String { selectSQL.replacing(layout.rows.sql, with: layout.sql) }
 
         fileprivate var rootPage: Int64 {
-            get throws { try (roots ?? RootPages(of: connection)).page(of: layout.name) }
+            get throws {
+                // A virtual table has no pages of its own.
+                guard let page = try (roots ?? RootPages(of: connection))[layout.name] else {
+                    throw RecordCursor.Unreadable()
+                }
+                return page
+            }
         }
     }
 

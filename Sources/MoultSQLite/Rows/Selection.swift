@@ -11,9 +11,14 @@ enum Selection {
         if !conditions.isEmpty, all.count == conditions.count {
             // Each condition is on its own line, so that a comment at its end does not extend further.
             // The unary plus keeps SQLite from using an index.
-            parts.append((mayLookUp ? "(" : "+(") + all.map { "(\n\($0)\n)" }.joined(separator: " OR ") + ")")
+            parts.append((mayLookUp ? "" : "+") + anyOf(all))
         }
         return parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
+    }
+
+    /// Returns an expression that is true if one of the conditions is.
+    static func anyOf(_ conditions: [String?]) -> String {
+        "(" + conditions.map { "(\n\($0 ?? "1")\n)" }.joined(separator: " OR ") + ")"
     }
 
     /// Returns why a text, when put in parentheses, is not a single expression; nil if it is one.

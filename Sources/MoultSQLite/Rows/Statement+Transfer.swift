@@ -2,7 +2,7 @@ import CSQLite
 
 /// A row's identity as a short digest. Every process seeds the hash at random, and the digest has 128 bits, so an attacker
 /// cannot construct two keys with the same digest.
-struct KeyDigest: Hashable {
+struct KeyDigest: Hashable, Comparable {
     private let first: Int
     private let second: Int
 
@@ -20,6 +20,11 @@ struct KeyDigest: Hashable {
     let rowID: Int?
 
     init(rowID: Int64) { (first, second, self.rowID) = (0, 0, Int(rowID)) }
+
+    /// In an arbitrary order.
+    static func < (one: KeyDigest, two: KeyDigest) -> Bool {
+        (one.first, one.second, one.rowID ?? 0) < (two.first, two.second, two.rowID ?? 0)
+    }
 }
 
 /// A copy of a value that outlives the row it was read from.

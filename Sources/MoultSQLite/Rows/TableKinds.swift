@@ -21,6 +21,8 @@ struct TableKinds {
     let undecodable: [Undecodable]
     /// Full-text indexes whose text is in another table.
     private let derived: Set<SQLName>
+    /// R-trees, whose rows only SQLite can read: several of them share a row of the table in which they are stored.
+    let trees: Set<SQLName>
 
     init(of connection: Connection, ignoring: Set<String>) throws {
         let ignored = Set(ignoring.map { SQLName($0) })
@@ -43,6 +45,9 @@ struct TableKinds {
         }
         (self.all, self.undecodable) = (all, undecodable)
         derived = Set(try SearchIndexes.all(in: connection).map { SQLName($0.name) })
+        trees = Set(
+            try connection.query("SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0")
+                .filter { ModuleTables.isTree(madeBy: $0[1].textOrEmpty) }.map { SQLName($0[0].textOrEmpty) })
     }
 
     var ordinary: [SQLName] { names("table") }
@@ -139,21 +144,25 @@ extension RowSearch {
         one.columns.indices.compactMap { place in two.place(of: one.columns[place].name).map { (place, $0) } }
     }
 
-    /// Returns the number of rows in a virtual table's own tables that have no equal row in the other database.
+    /// Returns the number of rows of a virtual table that have no equal row in the other database.
     static func countUnmatched(
         virtual table: SQLName, _ kinds: TableKinds, _ connection: Connection, in other: Connection
     ) throws -> Int {
-        var count = 0
-        for shadow in kinds.shadows(of: table) {
-            let layout = try TableLayout.listed(shadow, in: connection, type: "shadow")
-            guard let otherLayout = try TableLayout.of(shadow, in: other, type: "shadow") else {
-                count += Int(try connection.int("\(layout.rows.countSQL)"))
-                continue
-            }
-            let search = try RowSearch(
-                Side(layout, connection), in: Side(otherLayout, other), pairs: pairs(layout, otherLayout))
-            count += try search.countUnmatched()
+        if kinds.trees.contains(table) { return try countUnmatched(table, "virtual", connection, in: other) }
+        return try kinds.shadows(of: table).reduce(0) {
+            try $0 + countUnmatched($1, "shadow", connection, in: other)
         }
-        return count
+    }
+
+    private static func countUnmatched(
+        _ table: SQLName, _ type: String, _ connection: Connection, in other: Connection
+    ) throws -> Int {
+        let layout = try TableLayout.listed(table, in: connection, type: type)
+        guard let otherLayout = try TableLayout.of(table, in: other, type: type) else {
+            return Int(try connection.int("\(layout.rows.countSQL)"))
+        }
+        return try RowSearch(
+            Side(layout, connection), in: Side(otherLayout, other), pairs: pairs(layout, otherLayout)
+        ).countUnmatched()
     }
 }

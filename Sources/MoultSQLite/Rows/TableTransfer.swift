@@ -187,13 +187,15 @@ final class TableTransfer {
     private func resolve(
         _ row: borrowing Statement, _ number: Int, _ reason: String, anyRowID: Bool
     ) throws -> Bool {
-        try connection.execute("SAVEPOINT moult_row")
         var losers: [String] = []
         var reason = reason
+        // Returns the rows that were removed for this one.
+        func undo() throws {
+            if !losers.isEmpty { try connection.execute("ROLLBACK TO moult_row; RELEASE moult_row") }
+        }
         while true {
             switch try inspectConflict(row, number, isFirst: losers.isEmpty, anyRowID: anyRowID) {
             case .identical:
-                try undo()
                 return true
             case .carried:
                 try undo()
@@ -260,7 +262,9 @@ final class TableTransfer {
                 why: "SQLite reports a conflict, and no row with the same key was found")
         }
         switch found {
-        case .displaced: try rows.delete(key)
+        case .displaced:
+            if isFirst { try connection.execute("SAVEPOINT moult_row") }
+            try rows.delete(key)
         case .stays where rule.onConflict == .fail:
             throw MoultError(
                 .rowConflict, .refused, what: "cannot carry over a row of table \(rule.table)",
@@ -269,8 +273,6 @@ final class TableTransfer {
         }
         return found
     }
-
-    private func undo() throws { try connection.execute("ROLLBACK TO moult_row; RELEASE moult_row") }
 
     /// Writes the row to the reject table; throws if the rule requires that.
     private func reject(_ row: borrowing Statement, _ reason: String, mayBlock: Bool = true) throws {

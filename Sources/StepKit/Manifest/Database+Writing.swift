@@ -25,7 +25,6 @@ extension Database {
             "unpreserved": unpreserved == .refuse ? nil : .string(unpreserved.rawValue),
             "migrations": .unlessEmpty(migrations.map(\.json)),
             "schema": schemaOwner == .release ? nil : .string(schemaOwner.rawValue),
-            "marker": marker ? nil : false,
             "compatible": compatible?.json,
         ])
     }

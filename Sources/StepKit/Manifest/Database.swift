@@ -136,8 +136,6 @@ public struct Database: Sendable, Equatable {
     public var migrations: [Migration]
     /// Who changes the schema of a user database.
     public var schemaOwner: SchemaOwner
-    /// Whether a row in the database records the release of its content.
-    public var marker: Bool
     /// The conditions for keeping a cache; nil if only the schema matters.
     public var compatible: Compatible?
     /// The source of the database in a draft; nil in a sealed manifest.

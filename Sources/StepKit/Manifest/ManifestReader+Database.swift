@@ -27,10 +27,10 @@ extension ManifestReader {
             unpreserved: try fields.word("unpreserved", Database.Unpreserved.self) ?? .refuse,
             migrations: try migrations(fields),
             schemaOwner: try fields.word("schema", Database.SchemaOwner.self) ?? .release,
-            marker: try fields.optionalBool("marker") ?? true,
             compatible: try compatible(fields),
             source: form == .draft ? try draftSource(fields) : nil)
-        _ = try fields.word("replace", IgnoredReplacement.self)
+        // Manifests sealed by earlier versions have these.
+        if form == .sealed { for name in ["replace", "marker"] { _ = fields.json(name) } }
         try refuseForeign(to: kind, fields)
         try done(fields)
         return database
@@ -53,8 +53,7 @@ extension ManifestReader {
     /// Throws if the database has a field that belongs to a different kind.
     private func refuseForeign(to kind: Database.Kind, _ fields: Fields) throws {
         let owners: KeyValuePairs<String, Set<Database.Kind>> = [
-            "place": [.reference], "preserve": [.shared], "unpreserved": [.shared], "replace": [.shared],
-            "marker": [.shared],
+            "place": [.reference], "preserve": [.shared], "unpreserved": [.shared],
             "migrations": [.user], "schema": [.user], "compatible": [.cache],
         ]
         for (name, kinds) in owners where fields.json(name) != nil && !kinds.contains(kind) {
@@ -191,6 +190,3 @@ extension ManifestReader {
         return source
     }
 }
-
-/// The values of a field that once chose how content is replaced. It has no effect: content is always replaced in place.
-private enum IgnoredReplacement: String, CaseIterable { case live, exchange }

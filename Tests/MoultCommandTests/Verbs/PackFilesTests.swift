@@ -141,7 +141,7 @@ import Testing
             """
             { "manifest": 1, "product": "org.example.food", "version": "3.4.5", "sequence": 40,
               "databases": { "food": { "kind": "shared", "source": "food.db", "path": "data.sqlite", "verify": "full",
-                "preserve": [{ "table": "t", "where": "x = 'mine'" }], "replace": "live" } },
+                "preserve": [{ "table": "t", "where": "x = 'mine'" }] } },
               "checks": [{ "on": "food", "sql": "SELECT count(*) FROM t", "expect": ">= 1" }],
               "requires": { "app": ">=2" } }
             """)
@@ -151,7 +151,7 @@ import Testing
         let (old, new) = (try manifest("food-3.4.5"), try manifest("food-3.5.0"))
         #expect(new["sequence"] == 41)
         for name in ["checks", "requires", "product"] { #expect(new[name] == old[name]) }
-        for name in ["kind", "path", "verify", "preserve", "replace"] {
+        for name in ["kind", "path", "verify", "preserve"] {
             #expect(new["databases"]?["food"]?[name] == old["databases"]?["food"]?[name])
         }
         // Packing the draft gives the same release.

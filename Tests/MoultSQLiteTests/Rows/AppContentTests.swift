@@ -51,6 +51,33 @@ import Testing
         #expect(try content("UPDATE plain SET x = 2.0 WHERE x = 2").rows == ["plain": 1])
     }
 
+    @Test func `a row counts if the app has set a column that it has added`() throws {
+        let content = try content(
+            """
+            ALTER TABLE item ADD COLUMN note TEXT DEFAULT 5; ALTER TABLE item ADD COLUMN seen;
+            UPDATE item SET note = 'x' WHERE id = 1; UPDATE item SET name = 'B', seen = 1 WHERE id = 2;
+            INSERT INTO item(id, own, note) VALUES(7, 1, 'mine'), (8, 0, 'mine');
+            ALTER TABLE word ADD COLUMN note; UPDATE word SET n = 5 WHERE text = 'y';
+            """, selected: ["item": ["own = 1"]])
+        #expect(content.rows == ["item": 3, "word": 1])
+        #expect(content.columns == ["item": ["note", "seen"], "word": ["note"]])
+    }
+
+    /// SQLite stores many rows of an R-tree in one row of a table.
+    @Test func `each row of an R-tree counts once`() throws {
+        let schema =
+            "CREATE VIRTUAL TABLE area USING rtree(id, a, b, +name); INSERT INTO area VALUES(1, 0, 1, 'x'), (2, 5, 6, 'y');"
+        let content = try content(
+            "UPDATE area SET a = -1; INSERT INTO area VALUES(3, 1, 2, 'z'), (4, 1, 2, 'z'); DELETE FROM area WHERE id = 2;",
+            schema: schema)
+        #expect(content.rows == ["area": 3])
+        #expect(try self.content("UPDATE area SET name = 'w' WHERE id = 2", schema: schema).rows == ["area": 1])
+        #expect(try self.content("DELETE FROM area WHERE id = 2", schema: schema).isEmpty)
+        #expect(try self.content("", schema: "").isEmpty)
+        let added = try self.content(schema, schema: "CREATE TABLE t(x);")
+        #expect(added.tables == ["area": 2])
+    }
+
     @Test func `objects created by the app are listed`() throws {
         let content = try content(
             """

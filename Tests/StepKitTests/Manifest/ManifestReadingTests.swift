@@ -27,7 +27,6 @@ import Testing
         #expect(food.member == "food-2.db" && food.path == "food.db" && food.attach.alias == "shipped")
         #expect(food.identity.applicationID == -1 && food.identity.userVersion == 2)
         let pantry = try #require(manifest.database("pantry"))
-        #expect(!pantry.marker)
         #expect(pantry.preserve.first?.columns == ["desc": "note", "group": "kind"])
         #expect(pantry.preserve.first?.onConflict == .fail && pantry.preserve.first?.onReject == .table)
         #expect(manifest.database("user")?.migrations.map(\.number) == [2, 10])
@@ -44,7 +43,7 @@ import Testing
         #expect(manifest.sequence == 0 && manifest.bundle == nil && manifest.created == nil)
         #expect(food.member == "food.db" && food.path == "food.db" && food.attach.alias == "food")
         #expect(food.size == 0 && food.sha256 == "" && food.source == nil)
-        #expect(food.verify == nil && food.marker && food.compatible == nil)
+        #expect(food.verify == nil && food.compatible == nil)
         #expect(food.identity == Database.Identity())
     }
 

@@ -47,7 +47,7 @@ import Testing
             .set("/requires", [:]), .set("/patches", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),
             .set("/critical", []), .set("/databases/food/path", "food-2.db"),
             .set("/databases/food/attach", ["as": "food"]), .set("/databases/food/place", "generation"),
-            .set("/databases/food/identity", [:]), .set("/databases/pantry/marker", true),
+            .set("/databases/food/identity", [:]),
             .set("/databases/pantry/preserve", [["table": "food", "onConflict": "keep-user", "onReject": "block"]]),
             .set("/databases/user/migrations", []),
         ]

@@ -50,7 +50,7 @@ enum SampleDocuments {
                   "columns": { "desc": "note", "group": "kind" }
                 }
               ],
-              "unpreserved": "keep", "replace": "live", "marker": false
+              "unpreserved": "keep"
             },
             "user": {
               "kind": "user", "member": "user.db", "size": 8192, "sha256": "\(digest)",
@@ -117,7 +117,7 @@ enum SampleDocuments {
                   "columns": { "desc": "note", "group": "kind" },
                 },
               ],
-              "unpreserved": "keep", "replace": "live", "marker": false,
+              "unpreserved": "keep",
             },
             "user": {
               "kind": "user",

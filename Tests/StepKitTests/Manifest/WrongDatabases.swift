@@ -51,13 +51,9 @@ let wrongDraftDatabases: [WrongManifest] = [
         .draft, .set("/databases/maps/place", "inplace"),
         says: "databases.maps.place must be one of \"generation\", \"in-place\", but is \"inplace\"."
             + " Did you mean \"in-place\"?"),
+    // A field of earlier versions, which a sealed manifest may still have
     .init(
-        .draft, .set("/databases/pantry/replace", "swap"),
-        says: "databases.pantry.replace must be one of \"live\", \"exchange\", but is \"swap\""),
-    .init(
-        .draft, .set("/databases/pantry/marker", "no"),
-        says: "databases.pantry.marker must be true or false, but is a string"
-    ),
+        .draft, .set("/databases/pantry/replace", "live"), says: "databases.pantry.replace is not a known field"),
 
     .init(
         .draft, .remove("/databases/pantry/preserve"),
@@ -144,12 +140,6 @@ let wrongDraftDatabases: [WrongManifest] = [
     .init(
         .draft, .set("/databases/food/preserve", []),
         says: "databases.food.preserve is only for databases of kind shared, and this one is \"reference\""),
-    .init(
-        .draft, .set("/databases/food/replace", "live"),
-        says: "databases.food.replace is only for databases of kind shared, and this one is \"reference\""),
-    .init(
-        .draft, .set("/databases/thumbs/marker", true),
-        says: "databases.thumbs.marker is only for databases of kind shared, and this one is \"cache\""),
     .init(
         .draft, .set("/databases/pantry/migrations", []),
         says: "databases.pantry.migrations is only for databases of kind user, and this one is \"shared\""),

@@ -253,7 +253,6 @@ package struct Assessment {
     }
 
     private func markerFault(_ connection: Connection, _ database: Database) throws -> String? {
-        guard database.marker else { return nil }
         guard try connection.int(ReleaseMarker.isThere) == 1 else {
             return "it has no table \(ReleaseMarker.table), so its content is not from a release"
         }
