@@ -13,4 +13,6 @@ static inline CURLcode moult_curl_set_open_socket(CURL *h, curl_socket_t (*v)(vo
     return curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, v);
 }
 static inline CURLcode moult_curl_get_string(CURL *h, CURLINFO i, char **v) { return curl_easy_getinfo(h, i, v); }
+static inline CURLcode moult_curl_get_long(CURL *h, CURLINFO i, long *v) { return curl_easy_getinfo(h, i, v); }
+static inline CURLSHcode moult_curl_share(CURLSH *s, curl_lock_data v) { return curl_share_setopt(s, CURLSHOPT_SHARE, v); }
 static inline CURLcode moult_curl_get_offset(CURL *h, CURLINFO i, curl_off_t *v) { return curl_easy_getinfo(h, i, v); }

@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// Writes a response as it arrives: the head as one line of JSON, then the body.
+/// Writes a response as it arrives: the head as one line of JSON, then each part of the body after a line with its size.
 final class Answer {
     private(set) var status = 0
     private var etag: String?
@@ -29,8 +29,8 @@ final class Answer {
     static let largestHeader = 1 << 16
     /// libcurl does not limit the total size of all header lines.
     var isHeaderTooLarge: Bool { headerSize > Self.largestHeader }
-    /// errno of the write that failed.
-    private(set) var failure: Int32 = 0
+    /// Whether the parent has closed the pipe.
+    private(set) var isCut = false
 
     init(to url: String, _ reach: Reach) { (self.url, self.reach) = (url, reach) }
 
@@ -75,7 +75,7 @@ final class Answer {
             isEnough = passed > 1 << 16
             return !isEnough
         }
-        return writeHead() && write(bytes)
+        return writeHead() && write(["bytes": .size(bytes.count)], bytes)
     }
 
     func writeHead() -> Bool {
@@ -89,7 +89,7 @@ final class Answer {
             "challenges": challenges.isEmpty ? nil : .array(challenges.map { .string($0) }), "sent": .optional(sent),
             "isLocal": reach.isLocal ? true : nil,
         ])
-        return head.message.withUnsafeBytes(write)
+        return write(head)
     }
 
     /// The error code of a registry. No other text from the server is passed on.
@@ -110,11 +110,9 @@ final class Answer {
         return (offset, numbers.count == 3 ? numbers[2] : nil)
     }
 
-    private func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        do { try ParentChannel.send(bytes) } catch {
-            failure = error.code
-            return false
-        }
-        return true
+    private func write(_ message: JSON, _ bytes: UnsafeRawBufferPointer? = nil) -> Bool {
+        // If this fails, the parent has ended.
+        isCut = (try? ParentChannel.send(message, then: bytes)) == nil
+        return !isCut
     }
 }

@@ -3,45 +3,50 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Gets one response with libcurl, following redirects.
-enum Fetch {
-    /// Returns the exit status: 0 if a response arrived, whatever its status; 1 if none arrived; 2 for other errors, such as an
-    /// invalid request. The reason for a failure goes to stderr.
+/// Serves the requests of one command with libcurl, one after the other, and keeps the connections to the servers open.
+struct Fetch {
+    private let connections: Connections
+
+    private init() throws { connections = try Connections() }
+
+    /// Answers the requests of the parent, until it closes the input: with a response, whatever its status, or with the reason why
+    /// none arrived. Returns the exit status: 1 for other errors, such as an invalid request, whose reason goes to stderr.
     static func run() -> Int32 {
         signal(SIGPIPE, SIG_IGN)
         do {
-            let request = try Request.read()
             try FetchGuard.confine()
             guard curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK else { throw Failure("libcurl cannot start") }
-            try follow(request)
+            let fetch = try Fetch()
+            var parent = ParentChannel(longest: Request.largest)
+            while let request = try parent.next() { try fetch.answer(Request(request)) }
             return 0
-        } catch let failure as Failure {
-            say(["why": .string(failure.why), "kind": .string(failure.kind.rawValue)])
-            return 1
         } catch {
-            say(["why": .string("\(error)"), "kind": "other"])
-            return 2
+            let line = "\((error as? Failure)?.why ?? "\(error)")\n"
+            // If this fails, the parent has ended.
+            _ = write(STDERR_FILENO, line, line.utf8.count)
+            return 1
         }
     }
 
-    private static func say(_ json: JSON) {
-        let line = json.line + "\n"
-        // If this fails, the parent has ended.
-        _ = write(STDERR_FILENO, line, line.utf8.count)
+    private func answer(_ request: Request) throws {
+        do { try follow(request) } catch let failure as Failure {
+            return try ParentChannel.send(["why": .string(failure.why), "kind": .string(failure.kind.rawValue)])
+        }
+        try ParentChannel.send(["end": true])
     }
 
     private static let maxRedirects = 5
 
     /// Sends the request and follows redirects, each with a new transfer, because libcurl would look up passwords for the other
     /// host.
-    private static func follow(_ request: Request) throws {
+    private func follow(_ request: Request) throws {
         guard let first = Origin(request.url), let authority = Origin(request.authority) else {
             throw Failure("libcurl cannot parse the URL")
         }
         let end = ContinuousClock.now + .seconds(request.deadline)
         let reach = Reach(isPublicOnly: request.isPublicOnly)
         var url = request.url
-        for _ in 0...maxRedirects {
+        for _ in 0...Self.maxRedirects {
             guard let next = try transfer(url, first, authority, request, reach, until: end) else { return }
             guard request.method.isRead else { throw Failure("the server redirects an upload", .redirect) }
             guard let origin = Origin(next) else { throw Failure("libcurl cannot parse the redirect", .redirect) }
@@ -52,16 +57,17 @@ enum Fetch {
             if origin.hasPassword { throw Failure("the redirect contains a password", .redirect) }
             url = next
         }
-        throw Failure("the server redirects more than \(maxRedirects) times", .redirect)
+        throw Failure("the server redirects more than \(Self.maxRedirects) times", .redirect)
     }
 
     /// Writes the response, or returns the URL that it redirects to.
-    private static func transfer(
+    private func transfer(
         _ url: String, _ first: Origin, _ authority: Origin, _ request: Request, _ reach: Reach,
         until end: ContinuousClock.Instant
     ) throws -> String? {
         guard let origin = Origin(url) else { throw Failure("libcurl cannot parse the URL") }
         let curl = try Handle()
+        try curl.set(CURLOPT_SHARE, pointer: connections.pool(reach).share)
         let answer = Answer(to: url, reach)
         let body = Body(request)
         // The Authorization header is not sent after a redirect to another host.
@@ -70,8 +76,8 @@ enum Fetch {
         var message = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))
         let result = try message.withUnsafeMutableBufferPointer { buffer in
             try curl.set(CURLOPT_ERRORBUFFER, pointer: buffer.baseAddress)
-            try prepare(curl, url, request, headers, answer)
-            try send(curl, request, body)
+            try Self.prepare(curl, url, request, headers, answer)
+            try Self.send(curl, request, body)
             try reach.prepare(curl, origin)
             // Passwords come from `~/.netrc`. They are sent only over TLS, and only to the host of the original URL.
             let isTrusted = request.usesNetrc && first.scheme == "https" && origin == first
@@ -89,7 +95,7 @@ enum Fetch {
             if answer.writeHead() { return nil }
         }
         if let failure = reach.failure { throw failure }
-        if answer.failure != 0 { throw Failure("the parent closed the pipe") }
+        if answer.isCut { throw Failure("the parent closed the pipe") }
         if let failure = body?.failure, failure != 0 {
             throw Failure("cannot read the file to upload: \(Errno(failure))")
         }
@@ -102,13 +108,15 @@ enum Fetch {
         let proxy = isProxys ? Proxy.variable(for: origin.scheme).map { " (the variable \($0) names a proxy)" } : nil
         throw Failure(
             why + (proxy ?? ""),
-            result == CURLE_OPERATION_TIMEDOUT ? .slow : transient.contains(result) ? .transient : .other)
+            result == CURLE_OPERATION_TIMEDOUT ? .slow : Self.transient.contains(result) ? .transient : .other)
     }
 
     /// Failures that may be temporary.
     private static let transient: [CURLcode] = [
         CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_PARTIAL_FILE,
-        CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM,
+        CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
+        // The server has closed a kept connection while a body was sent.
+        CURLE_SEND_FAIL_REWIND, CURLE_HTTP2, CURLE_HTTP2_STREAM,
         CURLE_AGAIN,
     ]
 

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Drops the rights of this program after it has read its request. It can resolve server names and talk to servers, and
+/// Drops the rights of this program before it reads a request. It can resolve server names and talk to servers, and
 /// read the files that the C library and OpenSSL need for that. It cannot write files or start programs.
 enum FetchGuard {
     #if SANITIZED

@@ -38,6 +38,15 @@ struct Handle: ~Copyable {
         return url.map { String(cString: $0) }
     }
 
+    /// Returns the address at the other end of the connection, and its port.
+    static func peer(of curl: UnsafeMutableRawPointer) -> (host: String, port: Int)? {
+        var (text, port) = (UnsafeMutablePointer<CChar>?.none, 0)
+        guard moult_curl_get_string(curl, CURLINFO_PRIMARY_IP, &text) == CURLE_OK, let text,
+            moult_curl_get_long(curl, CURLINFO_PRIMARY_PORT, &port) == CURLE_OK
+        else { return nil }
+        return (String(cString: text), port)
+    }
+
     /// Returns the seconds that the server asks clients to wait, given as a number or as a date.
     func retryAfter() throws -> Int? {
         var seconds: curl_off_t = 0
@@ -48,6 +57,33 @@ struct Handle: ~Copyable {
     private func check(_ code: CURLcode) throws {
         if code != CURLE_OK { throw Failure(String(cString: curl_easy_strerror(code))) }
     }
+}
+
+/// Connections that transfers leave open for later ones. Each transfer still has a handle of its own, so that no option and no
+/// password of one transfer reaches another.
+final class ConnectionPool {
+    let share: UnsafeMutableRawPointer
+
+    init() throws {
+        guard let share = curl_share_init() else { throw Failure("libcurl cannot start") }
+        self.share = share
+        guard moult_curl_share(share, CURL_LOCK_DATA_CONNECT) == CURLSHE_OK else {
+            throw Failure("libcurl cannot start")
+        }
+    }
+
+    deinit { curl_share_cleanup(share) }
+}
+
+/// The pools of connections. `Reach` checks an address only when a connection opens, so transfers that may not connect to local
+/// addresses use a pool of their own, in which every connection passed that check.
+struct Connections {
+    private let all: ConnectionPool
+    private let publicOnly: ConnectionPool
+
+    init() throws { (all, publicOnly) = (try ConnectionPool(), try ConnectionPool()) }
+
+    func pool(_ reach: Reach) -> ConnectionPool { reach.allowsLocal ? all : publicOnly }
 }
 
 /// The headers that the request adds to libcurl's own.

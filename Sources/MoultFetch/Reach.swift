@@ -10,11 +10,11 @@ internal import MoultLibc
 /// connect, so a name cannot lead to another address after the check.
 final class Reach {
     /// Whether local addresses are allowed: so far, all servers had such an address.
-    private var allowsLocal: Bool
+    private(set) var allowsLocal: Bool
     /// Whether the host of the current URL is this machine, or is written as a local address.
     private var isWrittenLocal = false
-    /// Whether the current transfer has tried an address that is not local, or a proxy.
-    private var hasLeft = false
+    /// The current transfer.
+    private var curl: UnsafeMutableRawPointer?
     /// The local address that the current transfer was not allowed to use.
     private var refused: HostAddress?
 
@@ -22,7 +22,12 @@ final class Reach {
     init(isPublicOnly: Bool) { allowsLocal = !isPublicOnly }
 
     /// Whether the server of the current transfer has a local address.
-    var isLocal: Bool { isWrittenLocal || !hasLeft }
+    var isLocal: Bool {
+        if isWrittenLocal { return true }
+        // The address of a proxy says nothing about that of the server.
+        guard let curl, let (host, port) = Handle.peer(of: curl), !Proxy.ports.contains(port) else { return false }
+        return HostAddress(host)?.isLocal ?? false
+    }
 
     /// The reason why the current transfer failed, if it was not allowed to connect.
     var failure: Failure? { refused.map { Self.refusal($0.description) } }
@@ -30,7 +35,8 @@ final class Reach {
     /// Prepares a transfer to this URL. Throws if a local address in it is not allowed: a proxy would connect to it.
     func prepare(_ curl: borrowing Handle, _ origin: Origin) throws {
         let isThisMachine = origin.host == "localhost" || origin.host.hasByteSuffix(".localhost")
-        (isWrittenLocal, hasLeft, refused) = (HostAddress(origin.host)?.isLocal ?? isThisMachine, false, nil)
+        (isWrittenLocal, refused) = (HostAddress(origin.host)?.isLocal ?? isThisMachine, nil)
+        self.curl = curl.curl
         if isWrittenLocal, !allowsLocal { throw Self.refusal(origin.host) }
         try curl.set(CURLOPT_OPENSOCKETDATA, pointer: Unmanaged.passUnretained(self).toOpaque())
         try curl.setOpenSocket { reach, _, address in
@@ -42,13 +48,9 @@ final class Reach {
     private func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         let (host, port) = Self.parts(of: address)
         // The user has chosen the proxy, whatever its address is.
-        if let host, host.isLocal, !Proxy.ports.contains(port) {
-            guard allowsLocal else {
-                refused = host
-                return CURL_SOCKET_BAD
-            }
-        } else {
-            hasLeft = true
+        if let host, host.isLocal, !Proxy.ports.contains(port), !allowsLocal {
+            refused = host
+            return CURL_SOCKET_BAD
         }
         return socket(address.pointee.family, address.pointee.socktype, address.pointee.protocol)
     }

@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// A request, read as one JSON object from stdin.
+/// A request, one JSON object.
 struct Request {
     enum Method: String, CaseIterable {
         case get = "GET"
@@ -50,29 +50,30 @@ struct Request {
     let bandwidth: Int
 
     static let fileNumber: Int32 = 3
-    private static let largest = 1 << 22
+    static let largest = 1 << 22
 
-    static func read() throws -> Request {
-        var parent = ParentChannel(longest: largest)
-        guard let json = try parent.next() else { throw MoultError(.json, what: "the request is missing") }
+    init(_ json: JSON) throws {
         let fields = try Fields(json) { place, why, now in
             MoultError(.json, what: "the request: \(place) \(why)", now: now)
         }
-        let url = try fields.string("url")
+        url = try fields.string("url")
+        method = try fields.word("method", Method.self) ?? .get
+        accept = try fields.optionalString("accept")
+        contentType = try fields.optionalString("contentType")
+        text = try fields.optionalString("text")
         let bodyOffset = try fields.optionalCount("bodyOffset") ?? 0
-        return Request(
-            url: url, method: try fields.word("method", Method.self) ?? .get,
-            accept: try fields.optionalString("accept"), contentType: try fields.optionalString("contentType"),
-            text: try fields.optionalString("text"),
-            file: try fields.optionalCount("bodySize").map { bodyOffset..<bodyOffset + $0 },
-            authorization: try fields.optionalString("authorization"),
-            authority: try fields.optionalString("authority") ?? url,
-            isPublicOnly: try fields.optionalBool("isPublicOnly") ?? false,
-            usesNetrc: try fields.optionalBool("usesNetrc") ?? true, offset: try fields.count("offset"),
-            ifRange: try fields.optionalString("ifRange"), ifNoneMatch: try fields.optionalString("ifNoneMatch"),
-            isFresh: try fields.optionalBool("isFresh") ?? false,
-            patience: try fields.count("patience"), minimumRate: try fields.count("minimumRate"),
-            deadline: try fields.count("deadline"),
-            bandwidth: try fields.count("bandwidth"))
+        file = try fields.optionalCount("bodySize").map { bodyOffset..<bodyOffset + $0 }
+        authorization = try fields.optionalString("authorization")
+        authority = try fields.optionalString("authority") ?? url
+        isPublicOnly = try fields.optionalBool("isPublicOnly") ?? false
+        usesNetrc = try fields.optionalBool("usesNetrc") ?? true
+        offset = try fields.count("offset")
+        ifRange = try fields.optionalString("ifRange")
+        ifNoneMatch = try fields.optionalString("ifNoneMatch")
+        isFresh = try fields.optionalBool("isFresh") ?? false
+        patience = try fields.count("patience")
+        minimumRate = try fields.count("minimumRate")
+        deadline = try fields.count("deadline")
+        bandwidth = try fields.count("bandwidth")
     }
 }

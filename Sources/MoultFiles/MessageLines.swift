@@ -46,10 +46,14 @@ package struct MessageLines {
         }
     }
 
-    /// Removes and returns all remaining bytes: an unfinished last line, or data that follows the messages.
-    package mutating func rest() -> [UInt8] {
-        defer { (bytes, start, searched) = ([], 0, 0) }
-        return Array(bytes[start...])
+    /// Removes and returns all remaining bytes: an unfinished last line.
+    package mutating func rest() -> [UInt8] { take(bytes.count) }
+
+    /// Removes and returns at most this number of bytes, which follow a message.
+    package mutating func take(_ count: Int) -> [UInt8] {
+        let end = min(bytes.count, start + count)
+        defer { (start, searched) = (end, end) }
+        return Array(bytes[start..<end])
     }
 }
 
@@ -87,9 +91,11 @@ package struct ParentChannel {
         }
     }
 
-    package static func send(_ message: JSON) throws { try message.message.withUnsafeBytes { try send($0) } }
+    /// Sends a message, and bytes that belong to it.
+    package static func send(_ message: JSON, then bytes: UnsafeRawBufferPointer? = nil) throws {
+        try (message.message + (bytes.map { Array($0) } ?? [])).withUnsafeBytes { try send($0) }
+    }
 
-    /// Sends bytes that follow a message.
     package static func send(_ bytes: UnsafeRawBufferPointer) throws(Errno) {
         var rest = bytes
         while !rest.isEmpty {

@@ -52,12 +52,11 @@ extension Transport {
 
     /// Returns the head of a file. A server may answer only GET, as for a signed URL: then that request ends when the head has arrived.
     private func head(of url: Address, until: ContinuousClock.Instant) throws -> WebHead {
-        let head = try WebRequest(url: url, method: .head)
-            .perform(retryPolicy, until: until, IgnoredBody(), stopIfAsked)
+        let head = try send(WebRequest(url: url, method: .head), until: until, IgnoredBody())
         if [200, 404, 410].contains(head.status) { return head }
-        do { return try WebRequest(url: url).perform(retryPolicy, until: until, HeadSink(), stopIfAsked) } catch let
-            arrived as HeadSink.Arrived
-        { return arrived.head }
+        do { return try send(WebRequest(url: url), until: until, HeadSink()) } catch let arrived as HeadSink.Arrived {
+            return arrived.head
+        }
     }
 
     private static func requireFile(_ file: String, size: Int) throws {
@@ -88,8 +87,8 @@ extension Transport {
     ) throws -> (head: WebHead, refusal: () throws -> any Error) {
         switch location {
         case .web(let url):
-            let head = try WebRequest(url: url, offset: sink.received, ifRange: try tag.of(url))
-                .perform(retryPolicy, until: until, ObservingSink(sink) { try tag.note($0.tag, of: url) }, stopIfAsked)
+            let request = WebRequest(url: url, offset: sink.received, ifRange: try tag.of(url))
+            let head = try send(request, until: until, ObservingSink(sink) { try tag.note($0.tag, of: url) })
             return (head, { head.refusal(url) })
         case .registry(let file):
             guard let sha256 = file.sha256 else { break }

@@ -29,15 +29,23 @@ package struct Transport: Sendable {
 
     let retryPolicy: RetryPolicy
     private var budget: NetworkBudget
-    let registries = RegistrySession()
+    let registries: RegistrySession
+    private let helper: HelperProcess
     /// Called often; throws to stop the transfer.
     let stopIfAsked: @Sendable () throws -> Void
 
+    /// `earlier`: another transport of the same command, whose connections and tokens this one uses.
     package init(
         _ retryPolicy: RetryPolicy = RetryPolicy(), budget: NetworkBudget = NetworkBudget(seconds: 3600),
-        stopIfAsked: @escaping @Sendable () throws -> Void = {}
+        after earlier: Transport? = nil, stopIfAsked: @escaping @Sendable () throws -> Void = {}
     ) {
         (self.retryPolicy, self.budget, self.stopIfAsked) = (retryPolicy, budget, stopIfAsked)
+        (registries, helper) = (earlier?.registries ?? RegistrySession(), earlier?.helper ?? HelperProcess())
+    }
+
+    /// Sends one request, and returns the head of the response.
+    func send(_ request: WebRequest, until: ContinuousClock.Instant, _ sink: any ResponseSink) throws -> WebHead {
+        try request.perform(by: helper, retryPolicy, until: until, sink, stopIfAsked)
     }
 
     /// Returns the same transport with the time budget for one server, if this many servers can still be tried.
@@ -66,8 +74,7 @@ package struct Transport: Sendable {
         case .web(let url):
             return try retrying(seconds: min(retryPolicy.fileDeadline, RetryPolicy.smallFileDeadline)) { until in
                 let sink = MemorySink(limit: limit, named: "\(url)")
-                let head = try WebRequest(url: url, ifNoneMatch: tag, isFresh: true)
-                    .perform(retryPolicy, until: until, sink, stopIfAsked)
+                let head = try send(WebRequest(url: url, ifNoneMatch: tag, isFresh: true), until: until, sink)
                 switch head.status {
                 case 200: return .bytes(try sink.whole(head, url), tag: head.tag)
                 case 304:

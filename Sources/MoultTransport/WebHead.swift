@@ -25,8 +25,8 @@ struct WebHead: Equatable {
     /// The range of an upload that the registry has received, such as `0-399`.
     let sent: String?
 
-    init(parsing line: [UInt8], source: String) throws {
-        let fields = try Fields(JSON(parsing: line, source: source)) { place, why, _ in
+    init(_ json: JSON, source: String) throws {
+        let fields = try Fields(json) { place, why, _ in
             MoultError(.helper, what: "\(source) sent an invalid reply", why: "\(place) \(why)")
         }
         status = try fields.integer("status")

@@ -1,5 +1,4 @@
 internal import MoultBasics
-internal import MoultFiles
 
 /// A request to a web server, sent by the helper program.
 struct WebRequest {
@@ -31,46 +30,21 @@ struct WebRequest {
 
     /// Sends the request, passes the response to `sink` as it arrives, and returns its head.
     func perform(
-        _ retryPolicy: Transport.RetryPolicy, until: ContinuousClock.Instant, _ sink: any ResponseSink,
-        _ stopIfAsked: () throws -> Void
+        by helper: HelperProcess, _ retryPolicy: Transport.RetryPolicy, until: ContinuousClock.Instant,
+        _ sink: any ResponseSink, _ stopIfAsked: () throws -> Void
     ) throws -> WebHead {
-        // The URL is not passed as an argument, because every user can see the arguments of a program.
-        var command = try Subprocess.Command([Helper.path()])
-        command.endsWithParent = true
-        var file: Descriptor?
-        if case .file(let path, _) = body { file = try Descriptor(path, .read) }
-        if let number = file?.number { command.files = [number] }
-        // Keeps the descriptor open until the helper has inherited it.
-        defer { file = nil }
-        let child = try Subprocess(command, input: .bytes(json(retryPolicy, until).message))
-        var head: WebHead?
-        var lines = MessageLines(longest: 1 << 16)
-        func requireTime() throws {
+        let outcome = try helper.perform(json(retryPolicy, until), uploading: file, sink) {
             try stopIfAsked()
             if ContinuousClock.now >= until { throw late }
         }
-        do {
-            // The helper enforces the time limits itself; `requireTime` stops a helper that hangs. The patience is long,
-            // because the helper sends nothing while it follows redirects.
-            while let block = try child.read(patience: 86_400, stop: requireTime) {
-                var body = block
-                if head == nil {
-                    lines.add(block)
-                    guard let line = try lines.next() else { continue }
-                    let found = try WebHead(parsing: line, source: Helper.name)
-                    try sink.begin(found)
-                    (head, body) = (found, lines.rest())
-                }
-                if !body.isEmpty { try body.withUnsafeBytes { try sink.take($0) } }
-            }
-        } catch is MessageLines.TooLong {
-            child.kill()
-            throw Helper.invalidReply("the first line is too long")
-        } catch {
-            child.kill()
-            throw error
+        switch outcome {
+        case .response(let head): return head
+        case .failure(let why, let kind): throw failure(url.redacted(why), kind, until)
+        case .crash(let complaint):
+            // Perhaps because of the server's data, perhaps because of a signal to the whole process group. Another attempt shows
+            // which.
+            throw unreachable("\(Helper.name) failed: \(url.redacted(complaint))")
         }
-        return try ended(child.finish(), head, until)
     }
 
     private func json(_ retryPolicy: Transport.RetryPolicy, _ until: ContinuousClock.Instant) -> JSON {
@@ -98,6 +72,7 @@ struct WebRequest {
     }
 
     private var text: String? { if case .text(let text, _) = body { text } else { nil } }
+    private var file: String? { if case .file(let path, _) = body { path } else { nil } }
     private var part: Range<Int>? { if case .file(_, let part) = body { part } else { nil } }
 
     /// The error for a request that took longer than the time limit.
@@ -109,37 +84,20 @@ struct WebRequest {
             isSlow: true)
     }
 
-    private func ended(_ end: Subprocess.Result, _ head: WebHead?, _ until: ContinuousClock.Instant) throws -> WebHead {
-        if end.succeeded {
-            guard let head else { throw Helper.invalidReply("the reply is empty") }
-            return head
-        }
-        let last = end.errors.split(separator: UInt8(ascii: "\n")).last.map { Array($0) } ?? []
-        // If the last line is not JSON, the helper crashed.
-        guard end.ending == .exited(1), let said = try? JSON(parsing: last, source: Helper.name),
-            let why = said["why"]?.string.map({ url.redacted($0) })
-        else {
-            // The helper crashed, perhaps because of the server's data, perhaps because of a signal to the whole process group.
-            // Another attempt shows which.
-            throw MoultError(
-                .unreachable, .busy, what: failed,
-                why: "\(Helper.name) failed: \(url.redacted(end.complaint))", now: "Try again later.")
-        }
-        switch said["kind"]?.string {
+    private func failure(_ why: String, _ kind: String?, _ until: ContinuousClock.Instant) -> any Error {
+        switch kind {
         case "scheme":
-            throw MoultError(
+            MoultError(
                 .badAnswer, .refused, what: "\(url) redirects to another scheme", why: why,
                 now: "If you trust the target, use its address directly.")
         case "redirect":
-            throw MoultError(
+            MoultError(
                 .badAnswer, .refused, what: "\(url) redirects to an address that moult refuses", why: why,
                 now: "If you trust the target, use its address directly.")
-        case "slow":
-            throw ContinuousClock.now >= until ? late : Retryable(unreachable(why), isSlow: true)
-        case "transient": throw unreachable(why)
+        case "slow": ContinuousClock.now >= until ? late : Retryable(unreachable(why), isSlow: true)
+        case "transient": unreachable(why)
         default:
-            throw MoultError(
-                .notThere, what: failed, why: why, now: "Check the address and the network.")
+            MoultError(.notThere, what: failed, why: why, now: "Check the address and the network.")
         }
     }
 

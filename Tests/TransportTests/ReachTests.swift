@@ -70,6 +70,38 @@ import Testing
             ), "\(found)")
     }
 
+    /// An address is checked when a connection opens, and connections stay open for later requests.
+    @Test func `a request that may not reach local addresses does not use the connection of one that may`() throws {
+        try scratch.write("hosts", "127.0.0.1 localhost inner.example\n")
+        try scratch.write(
+            "run.py",
+            #"""
+            import http.server, json, subprocess, threading
+            class Handler(http.server.BaseHTTPRequestHandler):
+                protocol_version = "HTTP/1.1"
+                def log_message(self, *_): pass
+                def do_GET(self):
+                    body = str(self.client_address[1]).encode()
+                    self.send_response(200)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+            server = http.server.ThreadingHTTPServer(("127.0.0.1", 8080), Handler)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            request = {"url": "http://inner.example:8080/x", "offset": 0, "patience": 5, "minimumRate": 0, "deadline": 20, "bandwidth": 0}
+            requests = [request, request, request | {"isPublicOnly": True}]
+            lines = "".join(json.dumps(r) + "\n" for r in requests)
+            print(subprocess.run(["moult-fetch"], input=lines, text=True, stdout=subprocess.PIPE).stdout)
+            """#)
+        let output = try scratch.must(
+            "unshare -nm sh -ec 'mount --bind hosts /etc/hosts; ip link set lo up; exec python3 run.py'")
+        let ports = output.split(separator: "\n").compactMap {
+            $0.hasSuffix(#"{"end":true}"#) ? $0.prefix { $0 != "{" } : nil
+        }
+        #expect(ports.count == 2 && ports.first == ports.last, "\(output)")
+        #expect(output.contains(#"{"why":"127.0.0.1 is an address of this machine"#), "\(output)")
+    }
+
     private static let script = #"""
         import http.server, socket, subprocess, sys, threading, urllib.parse
         reached = []

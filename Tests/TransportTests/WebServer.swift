@@ -10,6 +10,7 @@ final class WebServer {
     private let scratch: Scratch
     private let program: Background
     private let isSecure: Bool
+    private var marks = 0
 
     /// Starts nginx. With a certificate, given as a path without its extension, nginx uses only TLS. `elsewhere` is the
     /// target of `/elsewhere`.
@@ -21,7 +22,8 @@ final class WebServer {
             daemon off; master_process off; pid \(scratch.path("pid")); error_log \(scratch.path("errors"));
             events {}
             http {
-              access_log off; client_body_temp_path \(scratch.path("body")); proxy_temp_path \(scratch.path("proxy"));
+              log_format own '$connection\\t$uri'; access_log \(scratch.path("log")) own;
+              client_body_temp_path \(scratch.path("body")); proxy_temp_path \(scratch.path("proxy"));
               fastcgi_temp_path \(scratch.path("f")); uwsgi_temp_path \(scratch.path("u")); scgi_temp_path \(scratch.path("s"));
               server {
                 listen 127.0.0.1:\(port)\(isSecure ? " ssl" : ""); root \(directory);
@@ -45,6 +47,20 @@ final class WebServer {
     }
 
     deinit { program.signal(SIGTERM) }
+
+    struct Request: Equatable { let connection: String, path: String }
+
+    /// Returns the requests so far, in order, without those of this function: nginx may write its log after the client has the
+    /// response, so this function sends a request and waits for that one.
+    func requests() throws -> [Request] {
+        marks += 1
+        try Shell.must(["curl", "-s", url("mark-\(marks)")])
+        var found: [Request] = []
+        repeat {
+            found = try scratch.requestLog().map { Request(connection: $0[0], path: $0[1]) }
+        } while found.last?.path != "/mark-\(marks)"
+        return found.filter { !$0.path.hasPrefix("/mark-") }
+    }
 
     func url(_ name: String) -> String { "\(isSecure ? "https" : "http")://127.0.0.1:\(port)/\(name)" }
 }

@@ -37,11 +37,12 @@ struct FeedFollower {
         (retryPolicy.patience, retryPolicy.minimumRate) = (limits.patience, limits.minimumRate)
         (retryPolicy.fileDeadline, retryPolicy.bandwidth) = (limits.fileDeadline, limits.bandwidth)
         transport = Transport(
-            retryPolicy, budget: NetworkBudget(seconds: limits.deadline), stopIfAsked: { try watcher.stopIfAsked() })
+            retryPolicy, budget: NetworkBudget(seconds: limits.deadline), after: request.content?.transport,
+            stopIfAsked: { try watcher.stopIfAsked() })
         reader = FeedReader(
             layout: layout, settings: settings, places: places, transport: transport,
             allowUnsigned: request.allowUnsigned, isConfigured: request.place == nil,
-            allowOlder: request.allowDowngrade)
+            allowOlder: request.allowDowngrade, content: request.content)
     }
 
     /// Relative paths in the settings are relative to the store, not to the working directory.
@@ -157,10 +158,8 @@ struct FeedFollower {
             release.manifest, origin, current.place, version: release.version, patches: Set(patches)
         ) { bytes, place in
             let own = try verifyOwnSignatures(bytes, at: place, current)
-            let manifest = try Manifest(parsing: bytes, as: .sealed, source: place.description)
-            try release.requireSame(as: manifest, place)
-            if let own { return (own, own.isSigned) }
-            return (current.provenance, try isSignedItself(manifest, bytes, at: place, by: current.keys))
+            try release.requireSame(as: Manifest(parsing: bytes, as: .sealed, source: place.description), place)
+            return own ?? current.provenance
         }
         if try RevokedRelease.installed(in: planner.store, keys: current.keys, feed: current.feed) != nil {
             incoming.reasonToLeave = "is signed only by keys that are no longer trusted"
@@ -180,7 +179,7 @@ struct FeedFollower {
         let release = try Manifest(parsing: bytes, as: .sealed, source: place.description)
         return Planner.Incoming(
             bytes: bytes, name: place.description, path: nil, provenance: provenance,
-            isSignedItself: provenance.isSigned,
+            isSignedByReleaseKeys: provenance.isSigned,
             origin: Plan.Origin(
                 place: place.address, serial: nil, manifest: place.name, size: bytes.count,
                 sha256: try SHA256.digest(of: bytes).hex, then: [], notes: []),
@@ -194,22 +193,6 @@ struct FeedFollower {
     ) throws -> Provenance? {
         guard let keys = current.keys, keys.roles.isSplit else { return nil }
         return try reader.provenance(ofManifest: bytes, at: place, by: keys)
-    }
-
-    /// Returns whether an already accepted manifest is also signed by release keys, so that the publisher's proofs count.
-    /// Signatures are fetched only if the manifest contains such proofs.
-    private func isSignedItself(
-        _ manifest: Manifest, _ bytes: [UInt8], at place: Location, by keys: KeyChain?
-    ) throws -> Bool {
-        guard let keys, manifest.databases.contains(where: { $0.proved != nil }) else { return false }
-        do {
-            try keys.requireCurrent()
-            return try reader.provenance(ofManifest: bytes, at: place, by: keys).isSigned
-        } catch let error as MoultError {
-            if error.code == .interrupted { throw error }
-            // If the proofs do not count, this machine checks the files itself, as it does for a release without proofs.
-            return false
-        }
     }
 
     /// Returns the release of a saved plan, with the same checks as an update without a plan: keys may have been revoked since
@@ -232,7 +215,7 @@ struct FeedFollower {
 
     private func incoming(
         _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, version: Version?, patches: Set<String>,
-        verify: ([UInt8], Location) throws -> (Provenance, isSignedItself: Bool)
+        verify: ([UInt8], Location) throws -> Provenance
     ) throws -> Planner.Incoming {
         var faults: [MoultError] = []
         let places = [feed] + places.filter { $0 != feed }
@@ -242,14 +225,14 @@ struct FeedFollower {
                     file.name, sha256: file.sha256, ofVersion: version.map { "\($0)" })
                 let bytes = try self.bytes(of: manifest, file, transport.share(of: places.count - index))
                 var path: String?
-                let (provenance, isSignedItself) = try verify(bytes, manifest)
+                let provenance = try verify(bytes, manifest)
                 // If the directory lacks the bundle, the files are downloaded from any of the locations, as from servers.
                 if case .file(let name) = manifest, try places.count == 1 || Self.hasBundle(bytes, beside: name) {
                     path = name
                 }
                 return Planner.Incoming(
                     bytes: bytes, name: manifest.description, path: path, provenance: provenance,
-                    isSignedItself: isSignedItself, origin: origin, patches: patches)
+                    isSignedByReleaseKeys: provenance.isSigned, origin: origin, patches: patches)
             } catch let error as MoultError {
                 if error.code == .interrupted { throw error }
                 faults.append(error)

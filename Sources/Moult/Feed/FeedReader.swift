@@ -18,6 +18,8 @@ struct FeedReader {
     let isConfigured: Bool
     /// Whether a feed older than the last one that the store has seen is accepted.
     let allowOlder: Bool
+    /// The feed, if this command has read it already.
+    var content: ReleaseSource.Content?
     var now = Timestamp.now
     /// The longest time that the clocks of a publisher and a store may differ, in seconds.
     private static let clockDifference = 86_400
@@ -58,7 +60,8 @@ struct FeedReader {
         var seen = try ReplayGuard.read(layout)
         let kept = try keptFeed(seen, of: place)
         var chain = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
-        guard var (bytes, tag) = try read(place, unless: kept == nil ? nil : seen.tag) else {
+        guard var (bytes, tag) = try content(of: place, seen) ?? read(place, unless: kept == nil ? nil : seen.tag)
+        else {
             try chain?.requireCurrent(at: now)
             let provenance = try verify(kept ?? [], named: savedFeed, chain) {
                 try Files.read($0, limit: Provenance.largestSignature)
@@ -83,6 +86,14 @@ struct FeedReader {
         return Current(
             feed: feed, place: place, provenance: provenance, keys: chain, seen: seen,
             files: files + [(Feed.fileName, bytes)])
+    }
+
+    /// Returns what this command has read from a location already; nil if the store has seen a newer feed since.
+    private func content(of place: Location, _ seen: ReplayGuard) -> (bytes: [UInt8], tag: String?)? {
+        guard let content, content.transport != nil, content.address == place.address else { return nil }
+        // If the content cannot be parsed, the error of the check that follows says why.
+        let feed = try? Feed(parsing: content.bytes, source: place.description)
+        return feed.map { $0.serial < seen.serial } ?? false ? nil : (content.bytes, content.tag)
     }
 
     /// Returns the feed's bytes and the server's tag for them; nil if the tag is unchanged.
@@ -291,6 +302,7 @@ enum Clock {
 package struct FeedRequest: Sendable {
     /// A feed other than the one in the settings.
     package var place: Address?
+    private(set) var content: ReleaseSource.Content?
     package var follow: Policy.Follow?
     package var allowDowngrade: Bool
     package var allowUnsigned: Bool
@@ -307,10 +319,10 @@ package struct FeedRequest: Sendable {
         (self.allowDowngrade, self.allowUnsigned) = (allowDowngrade, allowUnsigned)
     }
 
-    /// Returns the same request for another location.
-    package func at(_ place: Address) -> FeedRequest {
+    /// Returns the same request for another location, whose content was read to find out what it is.
+    package func at(_ content: ReleaseSource.Content) -> FeedRequest {
         var request = self
-        request.place = place
+        (request.place, request.content) = (content.address, content)
         return request
     }
 }

@@ -16,6 +16,10 @@ package enum ReleaseSource: Sendable {
     package struct Content: Sendable {
         package let address: Address
         let bytes: [UInt8]
+        /// The server's tag for this content.
+        var tag: String?
+        /// The transport that got it, for the requests that follow; nil for a file.
+        var transport: Transport?
     }
 
     package init(_ name: String, stop: @escaping @Sendable () throws -> Void = {}) throws {
@@ -25,13 +29,13 @@ package enum ReleaseSource: Sendable {
             self = try Self.local(contains("://", in: Array(name.utf8)) ? path : name)
         case let location:
             let address = location.address
-            guard case .bytes(let bytes, _) = try Transport(stopIfAsked: stop).read(location, limit: Feed.largest)
-            else {
+            let transport = Transport(stopIfAsked: stop)
+            guard case .bytes(let bytes, let tag) = try transport.read(location, limit: Feed.largest) else {
                 throw MoultError(
                     .notThere, what: "no release at \(address)", why: "the server has no such file",
                     now: "Specify the manifest of a release, or a feed.")
             }
-            let content = Content(address: address, bytes: bytes)
+            let content = Content(address: address, bytes: bytes, tag: tag, transport: transport)
             self = content.isFeed ? .feed(content) : .webManifest(content)
         }
     }

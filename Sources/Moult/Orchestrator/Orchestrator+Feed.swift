@@ -176,7 +176,7 @@ extension Orchestrator {
     ) throws -> Result {
         try tracing("apply", \.self) {
             let store = snapshot()
-            let follower = try follower(request.at(manifest.address), store)
+            let follower = try follower(request.at(manifest), store)
             let downloads = Downloads(layout)
             let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
             defer { withExtendedLifetime(lock) {} }
@@ -190,7 +190,7 @@ extension Orchestrator {
     /// Returns the plan of the update that `update(from:_:)` would make; changes nothing.
     package func plan(from manifest: ReleaseSource.Content, _ request: FeedRequest) throws -> Plan {
         let store = snapshot()
-        let follower = try follower(request.at(manifest.address), store)
+        let follower = try follower(request.at(manifest), store)
         let incoming = try follower.incoming(manifest, readsOnly: true)
         return try refusingDamage { try finding(follower, store, incoming) }
     }

@@ -50,9 +50,8 @@ package struct Planner {
         /// The path of the manifest; nil if only its content is available.
         package let path: String?
         let provenance: Provenance
-        /// Whether the manifest itself is signed, and not only listed in a signed feed: then the publisher's proofs in it
-        /// count.
-        let isSignedItself: Bool
+        /// Whether release keys have signed the manifest, or a feed with its digest: then the publisher's proofs in it count.
+        let isSignedByReleaseKeys: Bool
         /// Where the release was found; nil for a manifest on this machine.
         var origin: Plan.Origin?
         /// The patches that the feed still offers.
@@ -61,11 +60,11 @@ package struct Planner {
         package var reasonToLeave: String?
 
         package init(
-            bytes: [UInt8], name: String, path: String?, provenance: Provenance, isSignedItself: Bool,
+            bytes: [UInt8], name: String, path: String?, provenance: Provenance, isSignedByReleaseKeys: Bool,
             origin: Plan.Origin? = nil, patches: Set<String> = []
         ) {
             (self.bytes, self.name, self.path, self.provenance) = (bytes, name, path, provenance)
-            self.isSignedItself = isSignedItself
+            self.isSignedByReleaseKeys = isSignedByReleaseKeys
             (self.origin, self.patches) = (origin, patches)
         }
     }
@@ -79,7 +78,7 @@ package struct Planner {
         return try update(
             Incoming(
                 bytes: bytes, name: release.path, path: path, provenance: provenance,
-                isSignedItself: provenance.isSigned || request.hasProofs), request)
+                isSignedByReleaseKeys: provenance.isSigned || request.hasProofs), request)
     }
 
     /// Returns the keys in effect, which differ from the pinned ones if the publisher has replaced those; nil if the store
@@ -190,7 +189,7 @@ package struct Planner {
     private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
         Incoming(
             bytes: generation.bytes, name: generation.name, path: nil,
-            provenance: settings.keys == nil ? .unsigned : .kept, isSignedItself: false)
+            provenance: settings.keys == nil ? .unsigned : .kept, isSignedByReleaseKeys: false)
     }
 
     /// Plans a rollback. `force` allows a release on hold, if it is the `wanted` one.
@@ -294,7 +293,7 @@ package struct Planner {
             resources: incoming.path.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
             store: view)
         (context.restoring, context.restoringTable) = (restoring, table)
-        if incoming.isSignedItself, manifest.databases.contains(where: { $0.proved != nil }) {
+        if incoming.isSignedByReleaseKeys, manifest.databases.contains(where: { $0.proved != nil }) {
             context.trustsProofs = true
             context.reused = try ReusableFiles(in: store, without: avoided).members(of: manifest)
         }

@@ -115,7 +115,7 @@ enum ApplyVerb {
 
     private static func install(_ call: Call, _ name: String, _ source: ReleaseSource) throws {
         switch source {
-        case .feed(let feed): try follow(call, feed.address)
+        case .feed(let feed): try follow(call, feed)
         case .webManifest(let manifest):
             try update(call) { orchestrator, announce in
                 try orchestrator.update(from: manifest, call.feedRequest(), wait: call.wait, announce: announce)
@@ -160,7 +160,7 @@ enum ApplyVerb {
     }
 
     /// Installs from the feed that is given as the release, by an option, or in the settings.
-    private static func follow(_ call: Call, _ feed: Address?) throws {
+    private static func follow(_ call: Call, _ feed: ReleaseSource.Content?) throws {
         Interruption.watch()
         let display = UpdateDisplay(call, store: try call.store(), asksForConfirmation: try call.asksForConfirmation())
         let request = try call.feedRequest()

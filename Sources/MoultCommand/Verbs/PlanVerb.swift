@@ -40,7 +40,7 @@ enum PlanVerb {
         guard let name = call.value(release) else { return try follow(call, call.feedRequest(), []) }
         let orchestrator = try call.orchestrator()
         switch try call.reading(name, { try call.source(name) }) {
-        case .feed(let feed): return try follow(call, call.feedRequest().at(feed.address), ["\(feed.address)"])
+        case .feed(let feed): return try follow(call, call.feedRequest().at(feed), ["\(feed.address)"])
         case .webManifest(let manifest):
             return try show(
                 orchestrator.plan(from: manifest, call.feedRequest()), ["\(manifest.address)"] + call.feedWords, call)

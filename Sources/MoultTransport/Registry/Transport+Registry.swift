@@ -13,14 +13,14 @@ extension Transport {
         var request = request
         request.authority = purpose.repository.root
         request.authorization = registries.authorization(for: purpose)
-        let head = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
+        let head = try send(request, until: until, sink)
         // The status is also 401 if a token has expired.
         guard head.status == 401, let challenge = Challenge.first(of: head.challenges),
             let authorization = try authorization(challenge, by: head, purpose, until),
             authorization != request.authorization
         else { return head }
         request.authorization = authorization
-        let again = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
+        let again = try send(request, until: until, sink)
         registries.keep(again.status == 401 ? nil : authorization, for: purpose)
         return again
     }
@@ -67,7 +67,7 @@ extension Transport {
         if case .password(let name, let password) = known { request.authorization = Self.basic(name, password) }
         request.purpose = "cannot get a token for \(purpose.repository)"
         let sink = MemorySink(limit: 1 << 16, named: "the token for \(purpose.repository)")
-        let head = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
+        let head = try send(request, until: until, sink)
         guard head.status == 200 else { throw try refusal(head, purpose, failed: request.purpose ?? "") }
         let source = "the reply of the token service of \(purpose.repository)"
         let answer = try Fields(JSON(parsing: sink.whole(head, request.url), source: source)) { place, why, _ in

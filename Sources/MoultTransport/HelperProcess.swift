@@ -1,0 +1,100 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import Synchronization
+
+/// The helper process of a command, which keeps the connections to the servers open between requests. The first request starts
+/// it; the request after one that it did not complete starts a new one.
+///
+/// `@unchecked`: the properties are used only within the lock, and one request follows the other.
+final class HelperProcess: @unchecked Sendable {
+    /// The end of a request.
+    enum Outcome {
+        case response(WebHead)
+        case failure(why: String, kind: String?)
+        /// The helper has ended.
+        case crash(String)
+    }
+
+    private let lock = Mutex(())
+    private var child: Subprocess?
+    /// The file that the child can upload.
+    private var file: String?
+
+    /// Sends a request, and passes the response to `sink` as it arrives. If this throws, the helper ends.
+    func perform(
+        _ request: JSON, uploading file: String?, _ sink: any ResponseSink, stop: () throws -> Void
+    ) throws -> Outcome {
+        try lock.withLock { _ in
+            let child = try running(uploading: file)
+            // Until the end of the response, the child cannot serve another request.
+            self.child = nil
+            child.send(request)
+            let outcome = try Self.read(child, sink, stop)
+            if case .crash = outcome { return outcome }
+            self.child = child
+            return outcome
+        }
+    }
+
+    /// Returns the child if it can serve this request, or else starts one.
+    private func running(uploading file: String?) throws -> Subprocess {
+        if let child, file == nil || file == self.file, try Self.isIdle(child) { return child }
+        // The URL is not passed as an argument, because every user can see the arguments of a program.
+        var command = try Subprocess.Command([Helper.path()])
+        command.endsWithParent = true
+        var descriptor: Descriptor?
+        if let file { descriptor = try Descriptor(file, .read) }
+        if let number = descriptor?.number { command.files = [number] }
+        // Keeps the descriptor open until the helper has inherited it.
+        defer { descriptor = nil }
+        self.file = file
+        return try Subprocess(command, input: .pipe)
+    }
+
+    private static func isIdle(_ child: Subprocess) throws -> Bool {
+        while let event = try child.next(until: .now) {
+            guard case .errors = event else { return false }
+        }
+        return true
+    }
+
+    private static func read(_ child: Subprocess, _ sink: any ResponseSink, _ stop: () throws -> Void) throws -> Outcome
+    {
+        var lines = MessageLines(longest: 1 << 16)
+        var head: WebHead?
+        /// The bytes of the body that follow the last message.
+        var left = 0
+        // The helper enforces the time limits itself; `stop` stops a helper that hangs. The patience is long, because the helper
+        // sends nothing while it follows redirects.
+        while let block = try child.read(patience: 86_400, stop: stop) {
+            lines.add(block)
+            while true {
+                if left > 0 {
+                    let part = lines.take(left)
+                    if part.isEmpty { break }
+                    left -= part.count
+                    try part.withUnsafeBytes { try sink.take($0) }
+                    continue
+                }
+                guard let line = try next(&lines) else { break }
+                let message = try JSON(parsing: line, source: Helper.name)
+                if let why = message["why"]?.string { return .failure(why: why, kind: message["kind"]?.string) }
+                guard let known = head else {
+                    head = try WebHead(message, source: Helper.name)
+                    try head.map { try sink.begin($0) }
+                    continue
+                }
+                if message["end"] != nil { return .response(known) }
+                guard let count = message["bytes"]?.integer, (1...1 << 20).contains(count) else {
+                    throw Helper.invalidReply("a message is not part of a response")
+                }
+                left = Int(count)
+            }
+        }
+        return .crash(try child.finish().complaint)
+    }
+
+    private static func next(_ lines: inout MessageLines) throws -> [UInt8]? {
+        do { return try lines.next() } catch { throw Helper.invalidReply("a line is too long") }
+    }
+}
