@@ -15,7 +15,9 @@ package struct OpenFileTable: Sendable {
     /// The number of processes of other users that could not be inspected.
     package let unseen: Int
 
-    package static func read(where isWanted: (_ path: String, FileFacts) -> Bool) throws -> OpenFileTable {
+    /// `isWanted` gets a function for the path: with thousands of processes, asking the kernel for each path would take longer than
+    /// everything else.
+    package static func read(where isWanted: (FileFacts, _ path: () -> String) -> Bool) throws -> OpenFileTable {
         let own = getpid()
         var entries: [Entry] = []
         var unseen = 0
@@ -27,11 +29,10 @@ package struct OpenFileTable: Sendable {
             }
             var known: Set<FileNumber> = []
             for name in names {
-                guard let path = descriptors.path(name), path.isAbsolutePath, let facts = descriptors.facts(name),
-                    isWanted(path, facts)
+                guard let facts = descriptors.facts(name), isWanted(facts, { descriptors.path(name) ?? "" }),
+                    known.insert(FileNumber(facts)).inserted, let path = descriptors.path(name), path.isAbsolutePath
                 else { continue }
-                let isNew = known.insert(FileNumber(facts)).inserted
-                if isNew { entries.append(Entry(pid: pid, path: path, facts: facts)) }
+                entries.append(Entry(pid: pid, path: path, facts: facts))
             }
         }
         return OpenFileTable(entries: entries, unseen: unseen)

@@ -25,6 +25,45 @@ import Testing
         try Holders(of: StoreSnapshot(shop.layout)).holders.first { $0.process.pid == program.pid }?.uses ?? []
     }
 
+    /// Processes of a server, each with a lease on the store and its database open.
+    private static let server = """
+        import fcntl, glob, os, signal, struct, subprocess, sys
+        store, count = sys.argv[1], int(sys.argv[2])
+        ready, done = os.pipe()
+        for _ in range(count):
+            if os.fork() == 0:
+                for standard in range(3): os.dup2(os.open("/dev/null", os.O_RDWR), standard)
+                os.closerange(done + 1, 20)
+                lease = os.open(glob.glob(store + "/.moult/leases/*")[0], os.O_RDONLY)
+                os.open(store + "/food.db", os.O_RDONLY)
+                # struct flock: a read lock on the whole file, of this descriptor.
+                fcntl.fcntl(lease, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
+                os.write(done, b"x")
+                signal.pause()
+        while count: count -= len(os.read(ready, count))
+        print(subprocess.run(["strace", "-f", "-c", "-o", "calls", *sys.argv[3:]], stdout=subprocess.PIPE, text=True).stdout.count("server.py"))
+        """
+
+    /// The time grows with the number of system calls for each process, so this is what must stay small.
+    @Test(
+        .tags(.thorough), .enabled(if: geteuid() == 0, "process namespaces need root"),
+        arguments: ["who", "status --json"])
+    func `few system calls are made for each process that uses the store`(_ verb: String) throws {
+        try shop.scratch.write("server.py", Self.server)
+        func calls(_ count: Int, _ kind: String) throws -> Int {
+            let found = try shop.scratch.must(
+                """
+                unshare -pfm --mount-proc python3 server.py \(shop.root) \(count) moult \(verb) --store \(shop.root)
+                awk '/\(kind)$/ { sum += $4 } END { print sum }' calls
+                """
+            ).split(separator: "\n").map { Int($0) }
+            #expect(found.first == count)
+            return try #require(found.last ?? nil)
+        }
+        #expect(try (calls(120, "total") - calls(20, "total")) / 100 <= 29)
+        #expect(try (calls(120, "readlinkat") - calls(20, "readlinkat")) / 100 <= 2)
+    }
+
     @Test func `an unused store has no holders`() throws {
         #expect(try Holders(of: StoreSnapshot(shop.layout)).holders == [])
     }

@@ -32,7 +32,7 @@ import Testing
 
     /// Returns the entries of files in the scratch directory.
     private func entries() throws -> [OpenFileTable.Entry] {
-        try OpenFileTable.read { path, _ in path.hasPrefix(scratch.path) }.entries
+        try OpenFileTable.read { _, path in path().hasPrefix(scratch.path) }.entries
     }
 
     @Test func `a file is listed once for each process that has it open`() throws {
@@ -55,7 +55,7 @@ import Testing
         let other = try scratch.write("other", "y")
         let program = try holder(path, other)
         let facts = try #require(try Files.facts(other))
-        let found = try OpenFileTable.read { $1.isSameFile(facts) }.entries
+        let found = try OpenFileTable.read { file, _ in file.isSameFile(facts) }.entries
         #expect(found.map(\.pid) == [program.pid])
         #expect(found.map(\.path) == [other])
     }

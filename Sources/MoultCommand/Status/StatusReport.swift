@@ -124,10 +124,17 @@ struct StatusReport: Report {
         return StyledText(finding.path == state.path ? finding.what : finding.description)
     }
 
+    private static let mostHolders = 5
+
     private var generations: Table {
         var table = Table(.left, .right, .left, indent: 2)
         for generation in status.generations.reversed() {
-            let holders = generation.holders.map(\.description).joined(separator: ", ")
+            // A server may have thousands of processes; `moult who` lists them.
+            let count = generation.holders.count
+            let holders =
+                generation.holders.prefix(Self.mostHolders).map(\.description).joined(separator: ", ")
+                + (count > Self.mostHolders
+                    ? " and \(counted(count - Self.mostHolders, "more process", "more processes"))" : "")
             table.row(
                 "\(generation.name)", "\(ByteCount(generation.size))",
                 (generation.isCurrent ? "in service" : "kept") + (holders.isEmpty ? "" : "; read by \(holders)"))

@@ -41,8 +41,11 @@ package struct Holders: Sendable {
         let layout = store.layout
         var subjects: [Subject] = try Self.databases(store) + Self.leases(layout)
         let byNumber = Dictionary(subjects.map { (FileNumber($0.facts), $0) }) { first, _ in first }
-        let table = try OpenFileTable.read { path, facts in
-            byNumber[FileNumber(facts)] != nil || Self.isGone(path, layout)
+        // A deleted file of the store is on one of these file systems.
+        let devices = Set((subjects.map(\.facts) + [try Files.facts(layout.root)].compactMap(\.self)).map(\.device))
+        let table = try OpenFileTable.read { facts, path in
+            byNumber[FileNumber(facts)] != nil
+                || facts.kind == .file && devices.contains(facts.device) && Self.isGone(path(), layout)
         }
         var held = HeldLocks(locks)
         var uses: [Int32: [Use]] = [:]
@@ -153,15 +156,6 @@ package struct Holders: Sendable {
             known[number] = held
             return held
         }
-    }
-
-    /// The bytes that SQLite locks (os_unix.c and wal.c, "Shared-Memory Lock Bytes"); part of its file format.
-    private enum SQLiteLocks {
-        /// PENDING and RESERVED: a process writes or is about to.
-        static let writing = 0x4000_0000...0x4000_0001
-        static let shared = 0x4000_0002...0x4000_01ff
-        /// The readers' marks, and the writer's lock.
-        static let memory = (123...127, 120...120)
     }
 
     private static func databases(_ store: StoreSnapshot) throws -> [Subject] {
