@@ -16,9 +16,13 @@ final class HelperProcess: @unchecked Sendable {
     }
 
     private let lock = Mutex(())
+    private let count = Atomic(0)
     private var child: Subprocess?
     /// The file that the child can upload.
     private var file: String?
+
+    /// The bytes of all bodies so far.
+    var received: Int { count.load(ordering: .relaxed) }
 
     /// Sends a request, and passes the response to `sink` as it arrives. If this throws, the helper ends.
     func perform(
@@ -29,7 +33,7 @@ final class HelperProcess: @unchecked Sendable {
             // Until the end of the response, the child cannot serve another request.
             self.child = nil
             child.send(request)
-            let outcome = try Self.read(child, sink, stop)
+            let outcome = try read(child, sink, stop)
             if case .crash = outcome { return outcome }
             self.child = child
             return outcome
@@ -58,8 +62,7 @@ final class HelperProcess: @unchecked Sendable {
         return true
     }
 
-    private static func read(_ child: Subprocess, _ sink: any ResponseSink, _ stop: () throws -> Void) throws -> Outcome
-    {
+    private func read(_ child: Subprocess, _ sink: any ResponseSink, _ stop: () throws -> Void) throws -> Outcome {
         var lines = MessageLines(longest: 1 << 16)
         var head: WebHead?
         /// The bytes of the body that follow the last message.
@@ -73,10 +76,11 @@ final class HelperProcess: @unchecked Sendable {
                     let part = lines.take(left)
                     if part.isEmpty { break }
                     left -= part.count
+                    count.add(part.count, ordering: .relaxed)
                     try part.withUnsafeBytes { try sink.take($0) }
                     continue
                 }
-                guard let line = try next(&lines) else { break }
+                guard let line = try Self.next(&lines) else { break }
                 let message = try JSON(parsing: line, source: Helper.name)
                 if let why = message["why"]?.string { return .failure(why: why, kind: message["kind"]?.string) }
                 guard let known = head else {
@@ -85,10 +89,10 @@ final class HelperProcess: @unchecked Sendable {
                     continue
                 }
                 if message["end"] != nil { return .response(known) }
-                guard let count = message["bytes"]?.integer, (1...1 << 20).contains(count) else {
+                guard let size = message["bytes"]?.integer, (1...1 << 20).contains(size) else {
                     throw Helper.invalidReply("a message is not part of a response")
                 }
-                left = Int(count)
+                left = Int(size)
             }
         }
         return .crash(try child.finish().complaint)

@@ -43,6 +43,9 @@ package struct Transport: Sendable {
         (registries, helper) = (earlier?.registries ?? RegistrySession(), earlier?.helper ?? HelperProcess())
     }
 
+    /// The bytes that this transport and the earlier ones of the command have received as content.
+    package var received: Int { helper.received }
+
     /// Sends one request, and returns the head of the response.
     func send(_ request: WebRequest, until: ContinuousClock.Instant, _ sink: any ResponseSink) throws -> WebHead {
         try request.perform(by: helper, retryPolicy, until: until, sink, stopIfAsked)

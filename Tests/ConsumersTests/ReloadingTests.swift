@@ -26,6 +26,31 @@ import Testing
         #expect(try shop.store.lease().version == "2.0.0")
     }
 
+    @Test func `the history has the time of the reload`() throws {
+        try shop.set(consumers: shop.consumer("api", reload: "sleep 0.3"))
+        #expect(try shop.apply(shop.release(2)).status == 0)
+        let entry = try #require(try History.read(shop.layout).entries.last)
+        #expect(entry.outcome == .done && entry.milliseconds ?? 0 >= 300)
+        #expect(entry.parts.first { $0.name == "reload" }?.microseconds ?? 0 >= 300_000)
+    }
+
+    @Test func `after a kill during the reload, recovery calls the consumers again and records the update once`() throws
+    {
+        let (ready, go) = (shop.scratch.path("ready"), shop.scratch.path("go"))
+        try shop.set(
+            consumers: shop.consumer("api", reload: "touch \(ready); until [ -e \(go) ]; do sleep 0.05; done"))
+        let update = try Program([BuiltMoult.path(), "apply", "--store", shop.root, shop.release(2)])
+        while try Files.facts(ready) == nil { usleep(1000) }
+        update.signal(SIGKILL)
+        update.wait()
+        try Files.writeNew([], to: go)
+        let before = try shop.said.count { $0.hasPrefix("api reload") }
+        #expect(try BuiltMoult.run("recover", "--store", shop.root).status == 0)
+        #expect(try shop.said.count { $0.hasPrefix("api reload") } == before + 1)
+        #expect(try History.read(shop.layout).entries.map(\.outcome) == [.done, .finished])
+        #expect(try shop.store.lease().version == "2.0.0")
+    }
+
     @Test func `a release is rolled back if a consumer with roll-back fails to reload it`() throws {
         try shop.set(
             consumers: shop.consumer("api", reload: Self.picky, ["onReloadFailure": "roll-back"]), shop.consumer("web"))

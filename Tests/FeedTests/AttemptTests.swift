@@ -45,6 +45,28 @@ import Testing
             """)
     }
 
+    @Test func `the record has the place of this machine in the rollout of the newest release`() throws {
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish -q public rel/test-2.0.0.json --rollout 1 -k k.key")
+        // As in docs/feeds.md, in another language.
+        let position = try bench.must(
+            """
+            export MOULT_MACHINE_ID=machine-7
+            moult check -q -s store || [ $? = 2 ]
+            python3 -c "import hashlib
+            number = int.from_bytes(hashlib.sha256(b'org.example.test\\n2.0.0\\nmachine-7').digest()[:4], 'big')
+            print((number * 10000 >> 32) / 100)"
+            """
+        ).dropLast()
+        let record = try #require(try attempt())
+        #expect(record["rollout"]?["version"]?.string == "2.0.0")
+        #expect(record["rollout"]?["position"].map { $0.line } == String(position), "\(record)")
+        #expect(record["bytes"]?.integer == 0)
+        let metrics = try bench.must("moult status --prometheus -s store")
+        #expect(metrics.contains("moult_rollout_position_ratio{"))
+        #expect(metrics.contains("moult_last_attempt_received_bytes{"))
+    }
+
     @Test func `a failed attempt is reported everywhere until one succeeds`() throws {
         #expect(try nagios().status == 0)
         try bench.must("mv public gone")

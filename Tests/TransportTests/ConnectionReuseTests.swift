@@ -49,6 +49,9 @@ import Testing
     @Test func `a first install takes five requests, an update as many, and a poll one`() throws {
         try scratch.must("moult init --product org.example.test --key a.pub --feed \(server.url("feed.json")) -q")
         try expect("moult apply -q", Self.files(of: "1.0.0"))
+        let sizes = try Self.files(of: "1.0.0").compactMap { try Files.facts(scratch.path("public\($0)"))?.size }
+        let status = try JSON(parsing: Array(scratch.must("moult status --json").utf8), source: "status")
+        #expect(status["attempt"]?["bytes"]?.integer == Int64(sizes.reduce(0, +)))
         try expect("moult check -q", ["/feed.json"])
         try expect("moult apply -q", ["/feed.json"])
         try publish("2.0.0")

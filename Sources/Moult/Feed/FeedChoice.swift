@@ -31,6 +31,8 @@ package struct FeedChoice: Sendable {
         package var skipped: [Skipped] = []
         /// A note on the staged rollout of the last release in `way`.
         package var note: String?
+        /// The newest release of the store's channel, and when this machine gets it.
+        package var rollout: Rollout?
         /// Why the publisher withdrew the installed release.
         package var withdrawn: String?
         /// The installed release, if only revoked keys have signed it.
@@ -77,6 +79,9 @@ package struct FeedChoice: Sendable {
 
     private func chooseAvailable() throws -> Result {
         var result = Result()
+        result.rollout = try feed.releases.filter { isOurs($0) && $0.withdrawn == nil }
+            .max { $0.version.precedes($1.version) }
+            .map { Rollout($0.version, position: try machine.rolloutPosition(for: $0.version, of: feed.product)) }
         result.revoked = revoked
         result.withdrawn = withdrawn
         let wanted = feed.releases.filter { release in

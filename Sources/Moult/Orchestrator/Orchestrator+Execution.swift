@@ -93,13 +93,15 @@ extension Orchestrator {
         do {
             try Removable.keepDisplaced(by: plan, transaction)
             result.kept = try QuarantineShelf(layout: layout, settings: prepared.store.settings).sets(of: plan.id)
-            try record(plan, stopwatch, failure: nil, result)
         } catch { unrecorded = error }
         // The update is complete without this record, which only saves a check later.
         warning { try remember(plan) }
         cleanSteps(.done, prepared, transaction)
+        if !plan.calls.isEmpty { stopwatch.begin(.apply, "reload") }
         let failures = calls.reload(.installed, all: true)
         result.notReloaded = failures.map(\.consumer.name)
+        // Only now, so that the history has the time of the reload. After a crash in it, recovery calls the consumers again.
+        if unrecorded == nil { do { try record(plan, stopwatch, failure: nil, result) } catch { unrecorded = error } }
         if let unrecorded { throw Self.unrecorded(plan, unrecorded) }
         warning { try transaction.remove() }
         if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, stopwatch, because: failure) }

@@ -23,7 +23,7 @@ extension Orchestrator {
     /// Looks for a newer release. If this user may write to the store, saves the verified feed and new key lists, and nothing
     /// else. With `plans`, also plans the update, to find out whether it would be refused.
     package func check(_ request: FeedRequest, plans: Bool = false) throws -> FeedStatus {
-        try tracing("check", { _ in nil }) { try checkOnce(request, plans: plans) }
+        try tracing("check", { _ in nil }) { try $0.checkOnce(request, plans: plans) }
     }
 
     private func checkOnce(_ request: FeedRequest, plans: Bool) throws -> FeedStatus {
@@ -42,6 +42,7 @@ extension Orchestrator {
             if !Files.isDenied(error) { throw error }
         }
         let choice = try follower.choose(from: current, store)
+        traffic.note(choice.rollout)
         var status = try feedStatus(current, choice, store)
         if plans { status.obstacle = try obstacle(to: choice, current, follower, store) }
         return status
@@ -99,7 +100,7 @@ extension Orchestrator {
     package func follow(
         _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> (status: FeedStatus, result: Result) {
-        try tracing("apply", \.result) { try followOnce(request, wait, announce) }
+        try tracing("apply", \.result) { try $0.followOnce(request, wait, announce) }
     }
 
     private func followOnce(
@@ -115,6 +116,7 @@ extension Orchestrator {
         try follower.remember(current)
         var store = asked
         var choice = try follower.choose(from: current, store)
+        traffic.note(choice.rollout)
         let first = try feedStatus(current, choice, store)
         var result = Result(generation: try store.installedName)
         if !choice.hasNext, try isUnfinished() {
@@ -174,9 +176,9 @@ extension Orchestrator {
         from manifest: ReleaseSource.Content, _ request: FeedRequest, wait: Int = 0,
         announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        try tracing("apply", \.self) {
+        try tracing("apply", \.self) { command in
             let store = snapshot()
-            let follower = try follower(request.at(manifest), store)
+            let follower = try command.follower(request.at(manifest), store)
             let downloads = Downloads(layout)
             let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
             defer { withExtendedLifetime(lock) {} }
@@ -257,7 +259,9 @@ extension Orchestrator {
     }
 
     func follower(_ request: FeedRequest, _ store: StoreSnapshot) throws -> FeedFollower {
-        try FeedFollower(planner: planner(store), request: request, watcher: watcher)
+        let follower = try FeedFollower(planner: planner(store), request: request, watcher: watcher)
+        traffic.begin(follower.transport)
+        return follower
     }
 
     private func feedStatus(

@@ -11,6 +11,8 @@ package struct Orchestrator: Sendable {
     private let ownSteps: StepSet
     package internal(set) var watcher: Watcher
     package let consumers: ConsumerOptions
+    /// What the command in `tracing` learns from its feed.
+    var traffic = Traffic()
 
     package init(
         root: String, steps: StepSet, watcher: Watcher = Watcher(), consumers: ConsumerOptions = ConsumerOptions()
@@ -119,7 +121,7 @@ package struct Orchestrator: Sendable {
             try rememberIfIdle(store)
             return Result(generation: try store.installedName)
         }
-        return try tracing("apply", \.self) {
+        return try tracing("apply", \.self) { _ in
             try avoidingUnfitPatches(store) { planner in
                 do {
                     return try locked(wait, after: store) { store, recovered in
@@ -151,15 +153,21 @@ package struct Orchestrator: Sendable {
     }
 
     /// Runs a command that asks a feed or begins an update, and records how it ended.
-    func tracing<R>(_ command: String, _ result: (R) -> Result?, _ body: () throws -> R) throws -> R {
+    func tracing<R>(_ command: String, _ result: (R) -> Result?, _ body: (Orchestrator) throws -> R) throws -> R {
         let begun = ContinuousClock.now
+        var orchestrator = self
+        orchestrator.traffic = Traffic()
+        func record(_ error: (any Error)?, _ notReloaded: [String]?) {
+            Attempt.record(
+                command, error, took: .now - begun, notReloaded: notReloaded, bytes: orchestrator.traffic.bytes,
+                rollout: orchestrator.traffic.rollout, in: layout)
+        }
         do {
-            let ended = try body()
-            let made = result(ended).flatMap { $0.plan == nil ? nil : $0.notReloaded }
-            Attempt.record(command, nil, took: .now - begun, notReloaded: made, in: layout)
+            let ended = try body(orchestrator)
+            record(nil, result(ended).flatMap { $0.plan == nil ? nil : $0.notReloaded })
             return ended
         } catch {
-            Attempt.record(command, error, took: .now - begun, notReloaded: nil, in: layout)
+            record(error, nil)
             throw error
         }
     }
@@ -169,7 +177,7 @@ package struct Orchestrator: Sendable {
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent(), wait: Int = 0,
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        try tracing("rollback", \.self) {
+        try tracing("rollback", \.self) { _ in
             try locked(wait) { store, recovered in
                 // If recovery has just finished the same rollback, nothing is left to do: another one would go back one more
                 // release.
@@ -188,8 +196,10 @@ package struct Orchestrator: Sendable {
 
     /// Applies a saved plan exactly as it was saved, and only once.
     package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
-        try tracing("apply", \.self) {
-            try avoidingUnfitPatches(snapshot()) { planner in try apply(saved, by: planner, wait: wait, announce) }
+        try tracing("apply", \.self) { command in
+            try avoidingUnfitPatches(snapshot()) { planner in
+                try command.apply(saved, by: planner, wait: wait, announce)
+            }
         }
     }
 

@@ -189,6 +189,12 @@ struct Metrics {
                 "last_attempt_duration_seconds", "How long the last attempt took.",
                 [.init(value: Self.seconds(attempt.milliseconds))]),
             Metric(
+                "last_attempt_received_bytes", "The bytes that the last attempt received from servers.", attempt.bytes),
+            Metric(
+                "rollout_position_ratio",
+                "The share of machines that get the newest release of the feed before this one.",
+                attempt.rollout.map { [.init(labels: [("version", $0.version)], value: "\($0.position / 100)")] } ?? []),
+            Metric(
                 "failing_since_timestamp_seconds", "When the first of the failed attempts was.",
                 attempt.failingSince?.seconds),
             Metric("failed_attempts", "The number of failed attempts since the last success.", attempt.failures),

@@ -18,6 +18,10 @@ package struct Attempt: Sendable, Equatable {
     /// The verb: `apply`, `rollback` or `check`.
     package private(set) var command: String
     package private(set) var milliseconds: Int
+    /// The bytes that it received from servers.
+    package private(set) var bytes = 0
+    /// The newest release of the feed, and when this machine gets it.
+    package private(set) var rollout: Rollout?
     /// The release that is installed now.
     package private(set) var installed: String?
     /// Why the attempt failed; nil if it did not.
@@ -43,7 +47,9 @@ package struct Attempt: Sendable, Equatable {
 
     /// Records how a command ended: in the store, or else, if that cannot be written, in the state directory of this user.
     static func record(
-        _ command: String, _ error: (any Error)?, took: Duration, notReloaded: [String]?, in layout: StoreLayout
+        _ command: String, _ error: (any Error)?, took: Duration, notReloaded: [String]?, bytes: Int = 0,
+        rollout: Rollout? = nil,
+        in layout: StoreLayout
     ) {
         // The history has a rollback that failed, and the operator who asked for it has the message.
         if let error = error as? MoultError, command == "rollback" || Self.isNoAttempt(error) { return }
@@ -52,6 +58,7 @@ package struct Attempt: Sendable, Equatable {
         if command == "check", error == nil, before?.failure != nil, before?.command != "check" { return }
         var new = Attempt(
             time: .now, command: command, milliseconds: took.microseconds / 1000, lastSuccess: before?.lastSuccess)
+        (new.bytes, new.rollout) = (bytes, rollout ?? before?.rollout)
         // A damaged store has findings of its own.
         new.installed = (try? StoreSnapshot(layout).installedVersion)?.description
         new.notReloaded = notReloaded ?? before?.notReloaded ?? []
@@ -113,6 +120,7 @@ extension Attempt {
     package var json: JSON {
         .compact([
             "time": .string(time.description), "command": .string(command), "milliseconds": .size(milliseconds),
+            "bytes": .size(bytes), "rollout": rollout?.json,
             "installed": .optional(installed), "code": .optional(failure?.code), "what": .optional(failure?.what),
             "why": .optional(failure?.why), "advice": .optional(failure?.advice),
             "lastSuccess": .optional(lastSuccess?.description), "failingSince": .optional(failingSince?.description),
@@ -125,6 +133,8 @@ extension Attempt {
         func time(_ name: String) -> Timestamp? { json[name]?.string.flatMap { Timestamp($0) } }
         guard let ended = time("time"), let command = json["command"]?.string else { return nil }
         self.init(time: ended, command: command, milliseconds: Int(json["milliseconds"]?.integer ?? 0))
+        bytes = Int(json["bytes"]?.integer ?? 0)
+        rollout = json["rollout"].flatMap { Rollout($0) }
         installed = json["installed"]?.string
         if let code = json["code"]?.string, let what = json["what"]?.string {
             failure = Failure(code: code, what: what, why: json["why"]?.string, advice: json["advice"]?.string)
