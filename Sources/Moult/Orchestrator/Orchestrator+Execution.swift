@@ -17,36 +17,63 @@ extension Orchestrator {
     }
 
     /// Plans and runs the update. Waits for programs that have a database locked, and retries if a program uses a database at
-    /// the wrong moment, until the time limit in the settings.
+    /// the wrong moment, until the time limit in the settings. With `forceAfter`, then ends the processes that still have one
+    /// locked, and tries once more.
     func execute(
         in store: StoreSnapshot, recovered: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
         _ announce: (Plan) throws -> Void, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan
     ) throws -> Result {
-        let deadline = ContinuousClock.now + .seconds(try store.settings.waitForApps)
-        var (store, isAnnounced) = (store, false)
+        var wait = Wait(seconds: try store.settings.waitForApps, isLast: consumers.forceAfter == nil)
+        if let limit = consumers.forceAfter { wait.seconds = min(limit, wait.seconds) }
+        var (store, announced) = (store, Plan?.none)
         while true {
             do {
-                return try attempt(in: store, recovered: recovered, stopwatch: stopwatch, until: deadline, prepare) {
-                    plan in
-                    if !isAnnounced { try announce(plan) }
-                    isAnnounced = true
+                return try attempt(in: store, recovered: recovered, stopwatch: stopwatch, wait, prepare) { plan in
+                    if announced == nil { try announce(plan) }
+                    announced = plan
                 }
             } catch is StoreChanged {
                 try watcher.stopIfAsked()
-                store = snapshot()
+            } catch let error as MoultError where Self.isInUse(error) {
+                let blockers = Blockers(places: try Self.writtenPlaces(announced, store))
+                if wait.isLast {
+                    throw blockers.named(
+                        in: error, offersForce: consumers.forceAfter == nil && announced?.purpose != .reset)
+                }
+                try blockers.end(because: error, watcher)
+                wait = Wait(seconds: try store.settings.waitForApps, isLast: true)
             }
+            store = snapshot()
         }
+    }
+
+    /// How long an update waits for other processes.
+    private struct Wait {
+        var seconds: Int
+        /// Whether the update then fails, because the processes are not ended.
+        let isLast: Bool
+        let start = ContinuousClock.now
+        var isOver: Bool { ContinuousClock.now >= start + .seconds(seconds) }
+    }
+
+    /// Returns the databases that an update writes to, or all that it may write to if it could not be planned.
+    private static func writtenPlaces(_ plan: Plan?, _ store: StoreSnapshot) throws -> [String] {
+        if let plan {
+            return plan.effects.map(\.change.traits).filter { $0.handling == .written }.flatMap(\.paths).map(
+                store.layout.file)
+        }
+        return try store.installed?.manifest.databases.filter { !$0.kind.isSealed }.map(store.place) ?? []
     }
 
     /// A program used a database at the wrong moment. Nothing has changed, and the update can be retried.
     private struct StoreChanged: Error {}
 
     private func attempt(
-        in store: StoreSnapshot, recovered: [CrashRecovery.Result], stopwatch: Stopwatch,
-        until deadline: ContinuousClock.Instant, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan,
+        in store: StoreSnapshot, recovered: [CrashRecovery.Result], stopwatch: Stopwatch, _ wait: Wait,
+        _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan,
         _ announce: (Plan) throws -> Void
     ) throws -> Result {
-        let prepared = try waitingForApps(store) { try prepare(store) }
+        let prepared = try waitingForApps(store, atMost: wait.seconds) { try prepare(store) }
         let plan = prepared.plan
         guard plan.changesStore else {
             return Result(recovered: recovered, generation: plan.to.generation)
@@ -54,7 +81,7 @@ extension Orchestrator {
         try announce(plan)
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
         var transaction = Transaction(layout: layout, id: plan.id)
-        transaction.patience = try prepared.store.settings.waitForApps
+        transaction.patience = wait.seconds
         // Files that existed before do not belong to this update and must not be removed.
         guard Transaction.isID(plan.id), try Files.facts(transaction.directory) == nil else {
             throw MoultError(
@@ -78,10 +105,10 @@ extension Orchestrator {
             }
             let reported = abandon(transaction, calls, error, because: reason)
             // An update with consumers is not retried, because they are called only once.
-            if plan.calls.isEmpty, Self.isInUse(reported), ContinuousClock.now < deadline,
-                try Files.facts(transaction.directory) == nil
-            {
-                throw StoreChanged()
+            if Self.isInUse(reported), try Files.facts(transaction.directory) == nil {
+                if plan.calls.isEmpty, !wait.isOver { throw StoreChanged() }
+                // The next attempt follows at once.
+                if !wait.isLast { throw reported }
             }
             // A patch that does not fit is not a failure: the update is retried without it.
             if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
@@ -124,9 +151,9 @@ extension Orchestrator {
 
     /// Plans again while a program has a database locked against readers, for as long as the settings allow.
     func waitingForApps(
-        _ store: StoreSnapshot, _ plan: () throws -> Planner.PreparedPlan
+        _ store: StoreSnapshot, atMost limit: Int? = nil, _ plan: () throws -> Planner.PreparedPlan
     ) throws -> Planner.PreparedPlan {
-        var backoff = Backoff(.seconds(try store.settings.waitForApps))
+        var backoff = Backoff(.seconds(try limit ?? store.settings.waitForApps))
         while true {
             do { return try watcher.stoppingStatements(plan) } catch let error as MoultError {
                 guard error.code == .databaseBusy, backoff.pause() else { throw error }
@@ -186,7 +213,7 @@ extension Orchestrator {
 
     private static func isInUse(_ error: any Error) -> Bool {
         guard let error = error as? MoultError, error.outcome == .busy else { return false }
-        return error.code == .inUse || error.cause.map(isInUse) ?? false
+        return [.inUse, .databaseBusy].contains(error.code) || error.cause.map(isInUse) ?? false
     }
 
     private static func undecided(_ reason: any Error, _ second: any Error) -> MoultError {

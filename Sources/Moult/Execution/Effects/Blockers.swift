@@ -1,0 +1,82 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultLibc
+
+/// The processes whose locks keep an update from databases, found in the kernel's table. They are named in messages, and
+/// `--force-after` ends them; whether a database is free is decided by SQLite.
+struct Blockers {
+    let places: [String]
+
+    /// The time that a process gets to exit after SIGTERM.
+    private static let grace = Duration.seconds(2)
+    /// For how long a process must hold its lock to count: others only pass by.
+    private static let observation = Duration.seconds(1)
+
+    /// Returns the error with the names of the processes, and with the option that ends them if the command has it.
+    func named(in error: MoultError, offersForce: Bool) -> MoultError {
+        var error = error
+        // If the table cannot be read, the error stays as it is.
+        let found = ((try? pids()) ?? []).sorted().map { ProcessFacts(pid: $0).description }
+        if !found.isEmpty {
+            error.why = "\(found.joined(separator: ", ")) \(found.count == 1 ? "has" : "have") locked it"
+        }
+        if offersForce, let now = error.now {
+            let force: Advice = " To let moult end the processes that block the update: --force-after SECONDS"
+            error.now = now + "\(commandLine: force, app: "")"
+        }
+        return error
+    }
+
+    /// Ends the processes: TERM, and KILL two seconds later. Throws if there are none to be seen.
+    func end(because error: MoultError, _ watcher: Watcher) throws {
+        var wanted = try pids()
+        var backoff = Backoff(Self.observation, longest: 50)
+        while !wanted.isEmpty, backoff.pause() {
+            try watcher.stopIfAsked()
+            wanted.formIntersection(try pids())
+        }
+        if wanted.isEmpty {
+            var error = error
+            let hidden = "moult cannot find the process that has locked it, which may run in another PID namespace"
+            error.why = [error.why, hidden].compactMap(\.self).joined(separator: "; ")
+            throw error
+        }
+        for signal in [SIGTERM, SIGKILL] {
+            for pid in wanted.sorted() {
+                guard let process = try SignalTarget.find(pid: pid), try pids().contains(pid) else { continue }
+                let name = signal == SIGTERM ? "TERM" : "KILL"
+                let facts = ProcessFacts(pid: pid)
+                watcher.tell(.warning("\(facts.description) blocks the update; moult sends SIG\(name) to this process"))
+                // The next attempt of the update shows whether the database is free.
+                _ = try? process.send(signal)
+            }
+            var backoff = Backoff(Self.grace, longest: 50)
+            repeat { wanted.formIntersection(try pids()) } while !wanted.isEmpty && backoff.pause()
+            if wanted.isEmpty { return }
+        }
+    }
+
+    /// Returns the other processes that hold a lock which keeps a writer out.
+    private func pids() throws -> Set<Int32> {
+        let locks = try KernelLocks.read()
+        var found: Set<Int32> = []
+        for place in places {
+            let memory = try held(on: "\(place)-shm", locks)
+            // In WAL mode, readers lock the file as long as they have it open, but block no writer.
+            let isWAL = Set(memory.map(\.pid))
+            found.formUnion(
+                memory.filter { $0.isExclusive && $0.bytes.overlaps(SQLiteLocks.memoryWriting) }.map(\.pid))
+            found.formUnion(
+                try held(on: place, locks).filter {
+                    !isWAL.contains($0.pid)
+                        && ($0.bytes.overlaps(SQLiteLocks.shared) || $0.bytes.overlaps(SQLiteLocks.writing))
+                }.map(\.pid))
+        }
+        return found.filter { $0 > 0 && $0 != ProcessFacts.ownPID }
+    }
+
+    private func held(on path: String, _ locks: KernelLocks) throws -> [KernelLocks.Lock] {
+        guard let facts = try Files.factsThroughLinks(path) else { return [] }
+        return try locks.held(on: facts, at: path).filter { $0.kind == .record }
+    }
+}
