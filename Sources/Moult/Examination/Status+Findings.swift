@@ -40,6 +40,12 @@ extension Status {
                     .unwritable, .warning, path: root, "no update can be installed: \(obstacle)",
                     advice: "Make room, or make the file system writable."))
         }
+        if let quarantineExcess {
+            all.append(
+                Finding(
+                    .quarantine, .warning, "the quarantine is over its budget: \(quarantineExcess)",
+                    why: "an update that would keep more is refused", advice: QuarantineBudget.advice))
+        }
         for (kind, fault) in [(Finding.Kind.history, historyFault), (.quarantine, quarantineFault)] {
             guard let fault else { continue }
             all.append(Finding(kind, .warning, "\(fault.what): \(fault.why ?? "")", advice: fault.now))

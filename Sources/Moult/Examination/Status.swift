@@ -58,6 +58,8 @@ package struct Status: Sendable {
     /// The sets in quarantine with rows of the app that updates did not carry over, oldest first. They stay until the operator
     /// removes them. Empty if this user may not read the quarantine.
     package let uncarried: [QuarantineShelf.Set]
+    /// What about the quarantine is over its budget; nil if nothing is.
+    let quarantineExcess: String?
     /// Why the quarantine cannot be read; nil if it can, or if this user may not read it.
     let quarantineFault: MoultError?
     package let consumers: [Consumer]
@@ -123,10 +125,12 @@ package struct Status: Sendable {
         obstacle = try settings.feed == nil ? nil : Self.obstacle(layout)
         (last, failure, historyFault) = try Self.outcomes(layout)
         do {
-            uncarried = try QuarantineShelf(layout: layout, settings: settings).sets().filter(\.hasUncarriedRows)
+            let sets = try QuarantineShelf(layout: layout, settings: settings).sets()
+            (uncarried, quarantineExcess) = (sets.filter(\.hasUncarriedRows), settings.quarantine.excess(of: sets))
             quarantineFault = nil
         } catch let error as MoultError {
-            (uncarried, quarantineFault) = ([], Files.isDenied(error) ? nil : error)
+            (uncarried, quarantineExcess) = ([], nil)
+            quarantineFault = Files.isDenied(error) ? nil : error
         }
         (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
         laggards = generations.filter { !$0.isCurrent }.flatMap { kept in

@@ -62,6 +62,10 @@ package struct Execution {
                 // Examines and locks every writable database, carries rows over, keeps what would be lost, and copies all pages
                 // but the last.
                 try writable.hold(stop: watcher.stopIfAsked)
+                if plan.purpose == .update {
+                    try QuarantineShelf(layout: transaction.layout, settings: prepared.store.settings).requireBudget(
+                        for: plan.id)
+                }
                 try watcher.stopIfAsked()
             }
             try decide(writable)

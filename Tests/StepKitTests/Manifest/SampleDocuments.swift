@@ -152,6 +152,7 @@ enum SampleDocuments {
           "minimumAge": 0,
           "cacheRoot": "/var/cache/dailyvalue",
           "quarantineLimit": 0,
+          "quarantine": {"size": 1000000, "count": 10, "age": 86400},
           "consumers": [
             {
               "name": "api", "databases": ["pantry", "user"], "timeout": 20, "onReloadFailure": "roll-back",

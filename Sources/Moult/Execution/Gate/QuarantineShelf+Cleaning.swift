@@ -20,17 +20,30 @@ extension QuarantineShelf {
         for root in roots { try Removable.sweep(quarantine: root, except: unfinished) }
     }
 
-    /// Removes broken caches, oldest first, until the rest is within the operator's limit.
+    /// Removes broken caches, oldest first, until the rest is within the operator's limit and budget.
     func enforceLimit() throws -> Report {
         var report = Report()
-        let caches = try sets().filter(\.isCache)
+        var left = try sets()
+        let caches = left.filter(\.isCache)
         var size = caches.reduce(0) { $0 + $1.size }
-        for set in caches where size > settings.quarantineLimit {
+        for set in caches where size > settings.quarantineLimit || settings.quarantine.excess(of: left) != nil {
             try Removable(set, isNamed: false)?.removeSet()
             size -= set.size
+            left.removeAll { $0.directory == set.directory }
             report.removed.append(set)
         }
         return report
+    }
+
+    /// Throws if an update would keep more than the budget allows, before its decision: its sets are in the quarantine already. Caches
+    /// do not count, because they are removed at the end.
+    func requireBudget(for transaction: String) throws {
+        guard try sets(of: transaction).contains(where: { !$0.isCache }),
+            let excess = try settings.quarantine.excess(of: sets().filter { !$0.isCache })
+        else { return }
+        throw MoultError(
+            .quarantine, .refused, what: "the update would keep more in quarantine than its budget allows", why: excess,
+            now: "Nothing was changed. " + QuarantineBudget.advice)
     }
 
     /// Removes sets that are older than a number of days, but sets with user data only with `includingUserData`, and a file from

@@ -57,7 +57,7 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
         case history
         /// The record of holds cannot be read.
         case holds
-        /// The quarantine cannot be read.
+        /// The quarantine cannot be read, or is over its budget.
         case quarantine
         /// The last attempts to update failed.
         case failure

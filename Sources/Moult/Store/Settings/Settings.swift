@@ -23,6 +23,7 @@ package struct Settings: Sendable, Equatable {
     package var cacheRoot: String?
     /// The maximum size of damaged caches in quarantine, in bytes; this limit does not apply to user data.
     package var quarantineLimit = 1 << 30
+    package var quarantine = QuarantineBudget()
     /// The feed that is used if no release is given.
     package var feed: FeedSettings?
     /// The consumers that are notified before and after databases change, in the order in which they reload.
@@ -104,6 +105,7 @@ package struct Settings: Sendable, Equatable {
             hold = try Hold(part, isRecord: false)
             try part.refuseUnknown()
         }
+        quarantine = try QuarantineBudget(fields.optionalObject("quarantine"))
         feed = try fields.optionalObject("feed").map { try FeedSettings($0) }
         if let part = try fields.optionalObject("keys") {
             keys = try TrustedKeys(part)
