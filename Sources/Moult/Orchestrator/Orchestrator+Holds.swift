@@ -59,9 +59,13 @@ extension Orchestrator {
     /// Removes the unreadable lines from the history, and adds a line with the present holds, which the lost lines may have
     /// contained. Requires the lock.
     func repairHistory(_ moved: String?) throws {
-        guard let damaged = try moved ?? History.dropDamagedLines(layout) else { return }
-        watcher.tell(
-            .warning("\(layout.history) was damaged and was repaired; the damaged file was kept as \(damaged)"))
+        let damaged =
+            try [moved ?? History.dropDamagedLines(layout)].compactMap(\.self) + History.moveDamagedParts(layout)
+        if damaged.isEmpty { return }
+        for file in damaged {
+            watcher.tell(
+                .warning("\(layout.history) was damaged and was repaired; the damaged file was kept as \(file)"))
+        }
         try appendHistory("repair", ["history"], reason: nil, holds().all)
     }
 

@@ -28,6 +28,8 @@ package struct StoreLayout: Sendable, Equatable {
     /// The directory of the files on which readers hold their leases.
     package var leases: String { "\(hidden)/leases" }
     package var history: String { "\(hidden)/history.jsonl" }
+    /// The directory of the closed parts of the history.
+    package var olderHistory: String { "\(hidden)/history" }
     package var lock: String { "\(hidden)/lock" }
     /// The record of the last attempt to update.
     package var attempt: String { "\(hidden)/attempt.json" }
@@ -44,7 +46,8 @@ package struct StoreLayout: Sendable, Equatable {
     /// Everything that moult puts into its directory.
     package var own: [String] {
         [
-            current, announced, generations, transactions, downloads, feed, keys, quarantine, leases, history, lock,
+            current, announced, generations, transactions, downloads, feed, keys, quarantine, leases, history,
+            olderHistory, lock,
             links, checks,
             holds, trustedSteps, attempt,
         ]

@@ -111,7 +111,7 @@ private func compress(
 }
 
 /// zstd's compression context with its settings.
-private final class FrameCompressor {
+final class FrameCompressor {
     private let context: OpaquePointer
 
     init(level: Int) throws {

@@ -18,12 +18,21 @@ extension History {
     /// Returns a description of the damage to the history; nil if every line can be read.
     package static func fault(_ layout: StoreLayout) throws -> String? {
         do {
-            let reader = try HistoryReader(layout)
-            while try reader.next() != nil {}
-            return reader.torn == 0 ? nil : "\(counted(reader.torn, "line")) cannot be read"
+            let torn = try tornLines(layout)
+            let lines = torn == 0 ? nil : "\(counted(torn, "line")) cannot be read"
+            let parts = try parts(layout).filter { !$0.isReadable }.map { "\(try $0.place) cannot be read" }
+            let faults = [lines].compactMap(\.self) + parts
+            return faults.isEmpty ? nil : faults.joined(separator: "; ")
         } catch let error as MoultError where error.code == .store {
             return error.why
         }
+    }
+
+    /// Returns the number of unreadable lines in the part of the history that is not closed. A closed part has none.
+    static func tornLines(_ layout: StoreLayout) throws -> Int {
+        let reader = try HistoryReader(layout, withOlder: false)
+        while try reader.next() != nil {}
+        return reader.torn
     }
 
     /// Moves away anything at the path of the history that is not a file. Needs the store's lock. Returns the new path;
@@ -38,7 +47,7 @@ extension History {
     /// Writes a new history with the lines that can be read, and keeps the damaged file. Needs the store's lock.
     /// Returns the path of the damaged file; nil if every line can be read.
     static func dropDamagedLines(_ layout: StoreLayout) throws -> String? {
-        if try fault(layout) == nil { return nil }
+        if try tornLines(layout) == 0 { return nil }
         let moved = try movedPath(layout)
         let new = "\(layout.history).new"
         try Files.remove(new)

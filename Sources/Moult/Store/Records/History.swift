@@ -106,6 +106,8 @@ package enum History {
         // In a store that was copied with `cp -al`, the original shares the file.
         try Files.detach(layout.history)
         try dropTornLine(layout)
+        // An entry must not be lost because the part before it cannot be closed; the next entry tries again.
+        do { try rotate(layout) } catch {}
         let file = try Descriptor(layout.history, .append, mode: 0o644)
         try file.write(Array((entry.json.line + "\n").utf8))
         if entry.holds != nil { try file.sync() }

@@ -3,10 +3,11 @@ internal import MoultFiles
 internal import MoultLibc
 
 /// Reads a history from the end, block by block: after years of updates it is long, and the interesting entries are
-/// nearly always among the last lines.
+/// nearly always among the last lines. The closed parts follow, newest first.
 package final class HistoryReader {
-    private let path: String
+    private var path: String
     private let file: Descriptor?
+    private var older: [History.Segment]
     /// The part of the file before this position has not been read yet.
     private var position = 0
     /// The text that was read but not yet returned. Unless the whole file was read, its first line may be incomplete.
@@ -22,11 +23,30 @@ package final class HistoryReader {
     /// The limit for one line: commands must not read for hours if a file is damaged.
     private static let maxSkipped = 1 << 26
 
-    package init(_ layout: StoreLayout) throws {
+    /// `withOlder`: whether the closed parts are read, too.
+    package init(_ layout: StoreLayout, withOlder: Bool = true) throws {
         path = layout.history
-        file = try Descriptor.ifThere(layout.history, .record)
-        if let kind = try file?.facts().kind, kind != .file { throw History.notAFile(layout.history) }
-        if file != nil { position = try file?.facts().size ?? 0 }
+        var opened = try Self.open(layout)
+        // If another process closes the history in this moment, it is opened again, so that no entry is read twice.
+        while withOlder, try opened.facts?.isSameFile(Files.facts(layout.history)) == false {
+            opened = try Self.open(layout)
+        }
+        file = opened.file.take()
+        older = withOlder ? opened.older : []
+        position = opened.facts?.size ?? 0
+    }
+
+    private struct Opened: ~Copyable {
+        var file: Descriptor?
+        let facts: FileFacts?
+        let older: [History.Segment]
+    }
+
+    private static func open(_ layout: StoreLayout) throws -> Opened {
+        let file = try Descriptor.ifThere(layout.history, .record)
+        let facts = try file?.facts()
+        if let kind = facts?.kind, kind != .file { throw History.notAFile(layout.history) }
+        return Opened(file: file, facts: facts, older: try History.parts(layout))
     }
 
     /// Returns the next older entry; nil at the beginning of the file.
@@ -110,7 +130,10 @@ package final class HistoryReader {
             }
             if position == 0 {
                 if skipped > 0 { (skipped, torn, block) = (0, torn + 1, []) }
-                if block.isEmpty { return nil }
+                if block.isEmpty {
+                    guard try openOlder() else { return nil }
+                    continue
+                }
                 defer { block = [] }
                 return block
             }
@@ -120,6 +143,15 @@ package final class HistoryReader {
             }
             try readBefore()
         }
+    }
+
+    /// Goes on with the next older part; returns false at the end. A part that cannot be read counts as one line.
+    private func openOlder() throws -> Bool {
+        if older.isEmpty { return false }
+        let part = older.removeFirst()
+        path = try part.place
+        do { block = try part.read()[...] } catch is MoultError { torn += 1 }
+        return true
     }
 
     /// The position of the last line feed in the block, after which a complete line begins; nil if the block has no line feed.

@@ -1,0 +1,124 @@
+import Moult
+import MoultBasics
+import MoultFiles
+import MoultLibc
+import StepKit
+import TestSupport
+import Testing
+
+/// A long history is closed and compressed; all entries stay readable.
+@Suite struct HistoryRotationTests {
+    private let scratch: Scratch
+    private let layout: StoreLayout
+
+    init() throws {
+        scratch = try Scratch()
+        layout = try StoreLayout(root: scratch.directory("store"))
+        try Orchestrator.create(at: layout.root, Settings(product: "org.example.test"))
+    }
+
+    private static func entry(_ number: Int, holds: [Hold]? = nil) -> History.Entry {
+        History.Entry(
+            time: Timestamp(seconds: 1_000_000 + number), transaction: "t\(number)", action: "update", from: nil,
+            to: "1.0.0+\(number)", outcome: .done, reason: String(repeating: "because \(number) ", count: 40),
+            holds: holds)
+    }
+
+    /// Writes entries as if no part had ever been closed.
+    private func write(_ numbers: Range<Int>, holds: [Hold]? = nil) throws {
+        let lines = numbers.map { Self.entry($0, holds: holds).json.line + "\n" }.joined()
+        try Files.replace(layout.history, with: Array(lines.utf8))
+    }
+
+    private func names() throws -> [String] { try Files.list("\(layout.hidden)/history").sorted() }
+
+    private func transactions() throws -> [String] {
+        let (entries, torn) = try History.read(layout)
+        #expect(torn == 0)
+        return entries.map(\.transaction)
+    }
+
+    @Test func `the history stays small, and all of it can be read`() throws {
+        for number in 0..<3_000 { try History.append(Self.entry(number), to: layout) }
+        #expect(try names().count >= 2 && names().allSatisfy { $0.hasSuffix(".jsonl.zst") })
+        #expect(try Files.facts(layout.history)?.size ?? 0 < 600_000)
+        #expect(try transactions() == (0..<3_000).map { "t\($0)" })
+        // Other programs can read the closed parts.
+        let packed = "\(layout.hidden)/history/1.jsonl.zst"
+        #expect(try Shell.must(["zstd", "-dcq", packed]).hasPrefix(Self.entry(0).json.line + "\n"))
+        #expect(try Files.facts(packed)?.size ?? 0 < 100_000)
+        let shown = try BuiltMoult.run("history", "--number", "5000", "--json", "--store", layout.root)
+        #expect(shown.output.split(separator: "t").count > 3_000 && shown.output.contains("\"t0\""), "\(shown.errors)")
+        #expect(try BuiltMoult.run("doctor", "--store", layout.root).output.contains("history") == false)
+    }
+
+    @Test func `holds are rebuilt from a closed part`() throws {
+        let hold = Hold(release: "2.0.0", reason: "bad", since: .now)
+        try History.append(Self.entry(0, holds: [hold]), to: layout)
+        for number in 1..<2_000 { try History.append(Self.entry(number), to: layout) }
+        #expect(try names().contains("1.jsonl.zst"))
+        try Files.replace(layout.holds, with: Array("{".utf8))
+        #expect(try BuiltMoult.run("recover", "--store", layout.root).status == 0)
+        let status = try BuiltMoult.run("status", "--store", layout.root).output
+        #expect(status.contains("2.0.0") && status.contains("bad"), "\(status)")
+    }
+
+    /// After a kill, no later system call is made.
+    @Test func `no entry is lost or doubled after a kill at any system call of the rotation`() throws {
+        var number = 0
+        var states: Set<[String]> = []
+        while true {
+            number += 1
+            try Files.removeTree("\(layout.hidden)/history")
+            try write(0..<1_200)
+            let faults = Faults(failAt: number, code: EIO, keepsFailing: true)
+            let isKilled = Faults.$current.withValue(faults) {
+                do {
+                    try History.append(Self.entry(1_200), to: layout)
+                    return faults.failedCall != nil
+                } catch { return true }
+            }
+            let expected = (0..<1_200).map { "t\($0)" }
+            let found = try transactions()
+            #expect(found == expected || found == expected + ["t1200"], "call \(number)")
+            states.insert(try names())
+            // The next entry completes the work.
+            try History.append(Self.entry(1_201), to: layout)
+            #expect(try transactions() == found + ["t1201"], "call \(number)")
+            if !isKilled { break }
+        }
+        #expect(number > 20)
+        #expect(states.contains(["1.jsonl"]) && states.contains(["1.jsonl.zst"]), "\(states)")
+    }
+
+    @Test func `a damaged part is reported, and recover moves it away`() throws {
+        for number in 0..<3_000 { try History.append(Self.entry(number), to: layout) }
+        let packed = "\(layout.hidden)/history/1.jsonl.zst"
+        try Shell.must(["truncate", "-s", "-9", packed])
+        let (entries, torn) = try History.read(layout)
+        #expect(torn == 1 && entries.last?.transaction == "t2999" && entries.first?.transaction != "t0")
+        #expect(try BuiltMoult.run("doctor", "--store", layout.root).output.contains("1.jsonl.zst cannot be read"))
+        let repaired = try BuiltMoult.run("recover", "--store", layout.root)
+        #expect(repaired.errors.contains("the damaged file was kept as \(layout.root)/history-1.jsonl.zst.damaged"))
+        #expect(try !names().contains("1.jsonl.zst") && names().contains("2.jsonl.zst"))
+        #expect(try History.read(layout).torn == 0)
+    }
+
+    /// The newest entries are at the same place after years.
+    @Test func `status and doctor are as fast with 20,000 entries as with 200`() throws {
+        func median(_ verb: String, _ count: Int) throws -> Duration {
+            try Files.removeTree("\(layout.hidden)/history")
+            try write(0..<count)
+            try History.append(Self.entry(count), to: layout)
+            return try (0..<9).map { _ in
+                let begun = ContinuousClock.now
+                _ = try BuiltMoult.run(verb, "--json", "--store", layout.root)
+                return ContinuousClock.now - begun
+            }.sorted()[4]
+        }
+        for verb in ["status", "doctor"] {
+            let (few, many) = (try median(verb, 200), try median(verb, 20_000))
+            #expect(many < few * 3, "\(verb): \(few), \(many)")
+        }
+    }
+}
