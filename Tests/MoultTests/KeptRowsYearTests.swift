@@ -13,8 +13,30 @@ import Testing
         try update(1_460)
     }
 
+    /// The size of a store, and the number of system calls of commands that change nothing.
+    private struct Cost {
+        let bytes: Int
+        let calls: [String: Int]
+
+        init(_ scratch: Scratch, installed manifest: String) throws {
+            let size = try scratch.must("du -s --block-size=1 store").prefix { $0 != "\t" }
+            bytes = try #require(Int(size))
+            var calls: [String: Int] = [:]
+            for verb in ["status", "apply -q \(manifest)"] {
+                let name = String(verb.prefix { $0 != " " })
+                let count = try scratch.must(
+                    "strace -f -c -o calls moult \(verb) --store store >/dev/null; awk '/ total$/ { print $4 }' calls")
+                calls[name] = Int(count.dropLast())
+            }
+            self.calls = calls
+        }
+    }
+
+    private static let (day, week) = (4, 28)
+
     private func update(_ count: Int) throws {
         let scratch = try Scratch()
+        var costs: [Int: Cost] = [:]
         let store = Store(at: try scratch.directory("store"))
         let maker = try ReleaseMaker(in: scratch.path("releases"))
         let sql = "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT); INSERT INTO note VALUES(1, 'shipped"
@@ -29,7 +51,19 @@ import Testing
             _ = try app.query("INSERT INTO note VALUES(2, ?1)", [.text("row \(number)")])
             try app.close()
             try store.updateBlocking(to: releases[number % 2], follow: .match)
+            if [Self.day, Self.week, count].contains(number + 1) {
+                costs[number + 1] = try Cost(scratch, installed: releases[number % 2])
+            }
         }
+        let (first, week, last) = try (
+            #require(costs[Self.day]), #require(costs[Self.week]), #require(costs[count])
+        )
+        #expect(last.bytes <= week.bytes + 2 << 20, "\(week.bytes), \(last.bytes)")
+        let apply = try [first, last].map { try #require($0.calls["apply"]) }
+        #expect(apply[1] <= apply[0] + 5, "\(apply)")
+        // The quarantine has more sets than on the first day, and as many as after a week.
+        let status = try [first, week, last].map { try #require($0.calls["status"]) }
+        #expect(status[2] <= status[0] * 2 && status[2] <= status[1] * 11 / 10, "\(status)")
         let root = scratch.path("store/.moult/quarantine")
         let sets = try Files.list(root).map { "\(root)/\($0)" }
         var found: [String: Int] = [:]
@@ -54,6 +88,6 @@ import Testing
         let used = try Shell.must(["du", "-s", "--block-size=1", root]).prefix { $0 != "\t" }
         let bytes = try #require(Int(used))
         #expect(bytes <= 1_000_000 && sets.count <= 17, "\(bytes) bytes in \(sets.count) sets")
-        print("\(count) updates: \(bytes) bytes in \(sets.count) sets")
+        print("\(count) updates: \(bytes) bytes in \(sets.count) sets; first day \(first), last day \(last)")
     }
 }
