@@ -51,6 +51,23 @@ import Testing
         #expect(looked.status == 0, "\(looked.errors)")
     }
 
+    @Test func `where only prctl(2) may set a filter, archives, checks and requests are confined as usual`() throws {
+        let kernel = try OlderKernel.withoutSeccompCall(in: scratch.path)
+        let world = try StepWorld(try Programs.shell(scratch))
+        try world.settings { $0.setting("after", to: nil) }
+        func run(_ words: String...) throws -> Shell.Ended {
+            try Shell.run([kernel, BuiltMoult.path()] + words)
+        }
+        #expect(try run("status", "--store", world.store).output.contains(", seccomp"))
+        let applied = try run("apply", "-q", world.world.second, "--store", world.store)
+        #expect(applied.status == 0, "\(applied.errors)")
+        #expect(try world.world.versions() == ["2.0.0"])
+        let looked = try run("inspect", "\(world.store)/food.db")
+        #expect(looked.status == 0, "\(looked.errors)")
+        let asked = try run("inspect", "http://127.0.0.1:1/food-1.0.0.json")
+        #expect(asked.errors.contains("refused") && !asked.errors.contains("{"), "\(asked.errors)")
+    }
+
     /// Debian 12's kernel has Landlock 2, which does not restrict truncation, ports or signals.
     @Test(arguments: CommandWorld.users)
     func `with Landlock 2, a step that plans cannot truncate a file or signal a process`(

@@ -18,6 +18,15 @@ package enum OlderKernel {
         try without("pidfd", 434...434, in: directory)
     }
 
+    /// Does the same for a container that refuses seccomp(2) and permits prctl(2).
+    package static func withoutSeccompCall(in directory: String) throws -> String {
+        #if arch(arm64)
+            try without("seccomp", 277...277, in: directory)
+        #else
+            try without("seccomp", 317...317, in: directory)
+        #endif
+    }
+
     private static func without(_ name: String, _ calls: ClosedRange<Int>, in directory: String) throws -> String {
         let path = "\(directory)/without-\(name)"
         try Files.writeNew(

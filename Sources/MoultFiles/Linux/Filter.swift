@@ -23,6 +23,9 @@ package enum Filter {
     }
 
     private static func compile(_ profile: Profile, _ landlock: Int, _ process: Int32) throws -> [UInt64] {
+        // Otherwise libseccomp asks the kernel by seccomp(2), which a container may refuse. The program is loaded with prctl(2), and
+        // kernels end a process by a filter since Linux 4.14, the third level.
+        try check(seccomp_api_set(3), "the third level of its interface")
         guard let context = seccomp_init(moult_seccomp_error(UInt16(EPERM))) else {
             throw MoultError(.system, what: "cannot create a system call filter", why: "libseccomp has no memory")
         }

@@ -53,7 +53,8 @@ let wrongDraftDatabases: [WrongManifest] = [
             + " Did you mean \"in-place\"?"),
     // A field of earlier versions, which a sealed manifest may still have
     .init(
-        .draft, .set("/databases/pantry/replace", "live"), says: "databases.pantry.replace is not a known field. Did you mean \"place\"?"),
+        .draft, .set("/databases/pantry/replace", "live"),
+        says: "databases.pantry.replace is not a known field. Did you mean \"place\"?"),
 
     .init(
         .draft, .remove("/databases/pantry/preserve"),
