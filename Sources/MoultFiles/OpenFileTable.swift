@@ -23,13 +23,13 @@ package struct OpenFileTable: Sendable {
         var unseen = 0
         for pid in try Files.list(SystemFeatures.proc).compactMap({ Int32($0) }).sorted() where pid != own {
             let descriptors = ProcessDescriptors(of: "\(pid)")
-            guard let names = descriptors.names else {
+            guard let files = descriptors.files else {
                 unseen += 1
                 continue
             }
             var known: Set<FileNumber> = []
-            for name in names {
-                guard let facts = descriptors.facts(name), isWanted(facts, { descriptors.path(name) ?? "" }),
+            for (name, facts) in files {
+                guard isWanted(facts, { descriptors.path(name) ?? "" }),
                     known.insert(FileNumber(facts)).inserted, let path = descriptors.path(name), path.isAbsolutePath
                 else { continue }
                 entries.append(Entry(pid: pid, path: path, facts: facts))
@@ -48,16 +48,21 @@ struct ProcessDescriptors {
 
     init(of process: String) { directory = "\(SystemFeatures.proc)/\(process)/fd" }
 
-    /// The names of the descriptors; empty if the process has ended, nil if this user may not inspect it.
-    var names: [String]? {
+    /// The open files, by the names of their descriptors; empty if the process has ended, nil if this user may not inspect it.
+    var files: [(name: String, facts: FileFacts)]? {
+        var found: [(name: String, facts: FileFacts)] = []
         do {
-            return try Files.rawNames(consuming: Syscall.open(directory, O_RDONLY | O_DIRECTORY), directory)
-                .compactMap { OutsideText.valid($0) }
-        } catch { return error as? Errno == .denied ? nil : [] }
+            let number = try Syscall.open(directory, O_RDONLY | O_DIRECTORY)
+            _ = try Files.rawNames(consuming: number, directory) { number, name in
+                // A descriptor may have been closed in the meantime.
+                guard let facts = try? Syscall.stat(name, in: number), let name = OutsideText.valid(name) else {
+                    return
+                }
+                found.append((name, FileFacts(facts)))
+            }
+            return found
+        } catch { return error as? Errno == .denied ? nil : found }
     }
-
-    /// Returns information about the open file; nil if the descriptor was closed in the meantime or may not be inspected.
-    func facts(_ name: String) -> FileFacts? { (try? Syscall.stat("\(directory)/\(name)")).map { FileFacts($0) } }
 
     /// Returns the path of the open file, or the kernel's name for anything else; nil if the descriptor was closed in the meantime
     /// or may not be inspected.

@@ -45,8 +45,8 @@ package enum OpenFiles {
     /// ended, while its child still has the file open.
     static func mayBeOpen(_ facts: FileFacts, in pid: Int32) -> Bool {
         // If the directory cannot be read, the process belongs to another user.
-        guard pid > 0, let names = ProcessDescriptors(of: "\(pid)").names, !names.isEmpty else { return true }
-        return opens("\(pid)", [FileNumber(facts)])
+        guard pid > 0, let files = ProcessDescriptors(of: "\(pid)").files, !files.isEmpty else { return true }
+        return files.contains { FileNumber($0.facts) == FileNumber(facts) }
     }
 
     private static func inodes(_ paths: [String]) throws -> Set<FileNumber> {
@@ -54,10 +54,7 @@ package enum OpenFiles {
     }
 
     private static func opens(_ process: String, _ files: Set<FileNumber>) -> Bool {
-        let descriptors = ProcessDescriptors(of: process)
-        return (descriptors.names ?? []).contains { name in
-            descriptors.facts(name).map { files.contains(FileNumber($0)) } ?? false
-        }
+        (ProcessDescriptors(of: process).files ?? []).contains { files.contains(FileNumber($0.facts)) }
     }
 }
 

@@ -12,12 +12,10 @@ package struct ProcessFacts: Sendable, Equatable {
     package init(pid: Int32) {
         self.pid = pid
         // If the process has ended in the meantime, only its ID is known.
-        let line = (try? Files.read("\(SystemFeatures.proc)/\(pid)/cmdline", limit: 1 << 16)) ?? []
+        let line = Self.read("cmdline", of: pid)
         let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
         if words.isEmpty {
-            // The same applies to the name.
-            let name = (try? Files.read("\(SystemFeatures.proc)/\(pid)/comm", limit: 1 << 10)) ?? []
-            command = String(decoding: name, as: UTF8.self).trimmingSuffix { $0 == "\n" }
+            command = String(decoding: Self.read("comm", of: pid), as: UTF8.self).trimmingSuffix { $0 == "\n" }
         } else {
             command = words.joined(separator: " ")
         }
@@ -46,14 +44,34 @@ package struct ProcessFacts: Sendable, Equatable {
     /// Returns the start time of a process: the boot time plus the 22nd field of `/proc/PID/stat`, which is in clock ticks
     /// since boot.
     private static func start(of pid: Int32) -> Timestamp? {
+        let bytes = read("stat", of: pid)
         // If the process has ended, its start time is unknown.
-        guard let bytes = try? Files.read("\(SystemFeatures.proc)/\(pid)/stat", limit: 1 << 12) else { return nil }
+        if bytes.isEmpty { return nil }
         // The second field is the name in parentheses, which may contain spaces and parentheses.
         let end = bytes.lastIndex(of: UInt8(ascii: ")")) ?? 0
         let fields = String(decoding: bytes[(end + 1)...], as: UTF8.self).split(ascii: " ")
         let ticks = sysconf(Int32(_SC_CLK_TCK))
         guard fields.count > 19, let since = Int(fields[19]), let boot, ticks > 0 else { return nil }
         return Timestamp(seconds: boot + since / ticks)
+    }
+
+    /// Reads a file of a process; empty if it has ended. A server may have thousands of processes, so this makes no other system
+    /// calls.
+    private static func read(_ name: String, of pid: Int32) -> [UInt8] {
+        // The process may end at any time.
+        guard let number = try? Syscall.open("\(SystemFeatures.proc)/\(pid)/\(name)", O_RDONLY) else { return [] }
+        defer { _ = MoultLibc.close(number) }
+        var bytes: [UInt8] = []
+        while bytes.count < 1 << 16 {
+            let block = try? [UInt8](unsafeUninitializedCapacity: 1 << 12) { buffer, count in
+                count = try Syscall.read(number, UnsafeMutableRawBufferPointer(buffer))
+            }
+            guard let block else { break }
+            bytes += block
+            // The kernel fills the buffer if the file is longer.
+            if block.count < 1 << 12 { break }
+        }
+        return bytes
     }
 
     /// The boot time, from `/proc/stat`. The file is read only once, because the kernel generates it on each read, with a line

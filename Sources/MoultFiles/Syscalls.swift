@@ -98,6 +98,13 @@ package enum Syscall {
         guard let base = buffer.baseAddress else { throw Errno(EINVAL) }
         return try at("readlink", path) { MoultLibc.readlinkat($0, $1, base, buffer.count) }
     }
+    /// Returns the metadata of the file that a name of any bytes in an open directory leads to.
+    static func stat(_ name: [UInt8], in directory: Int32) throws(Errno) -> moult_stat {
+        var facts = moult_stat()
+        let name = name.map { CChar(bitPattern: $0) } + [0]
+        _ = try call("stat") { fstatat(directory, name, &facts, 0) }
+        return facts
+    }
     /// Returns the metadata of a name in an open directory, without following symlinks.
     static func lstat(_ name: String, in directory: Int32) throws(Errno) -> moult_stat {
         var facts = moult_stat()

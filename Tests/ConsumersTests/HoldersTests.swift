@@ -60,7 +60,7 @@ import Testing
             #expect(found.first == count)
             return try #require(found.last ?? nil)
         }
-        #expect(try (calls(120, "total") - calls(20, "total")) / 100 <= 29)
+        #expect(try (calls(120, "total") - calls(20, "total")) / 100 <= 25)
         #expect(try (calls(120, "readlinkat") - calls(20, "readlinkat")) / 100 <= 2)
     }
 
