@@ -53,7 +53,7 @@ $(call needs,reader-test,10 minutes,$(BUILD) gcc g++ libc6-dev sqlite3 python3 b
 $(call needs,python-test,10 minutes,$(BUILD) python3 python3-venv)
 $(call needs,programs,15 minutes,$(BUILD) gcc libc6-dev python3 python3-venv)
 $(call needs,portable-test,15 minutes,$(ALL))
-$(call needs,deb-test,15 minutes,$(BUILD) debootstrap)
+$(call needs,deb-test,15 minutes,$(BUILD) debootstrap gcc libc6-dev lintian)
 $(call needs,ansible-test,10 minutes,$(BUILD) python3-venv iproute2 openssh-client dropbear-bin)
 $(call needs,containers-test,10 minutes,$(BUILD) buildah podman runc busybox-static gcc libc6-dev)
 

@@ -208,12 +208,16 @@ struct KilledRegistryPublisherTests {
             let direct = registry.address("team/food")
             try bench.publish("1.0.0", 1, to: direct)
             try bench.follow(direct)
+            try bench.must("moult apply -q")
             let manifest = try bench.release("2.0.0", 2)
             try proxy.inject(.status(507), at: ".", skip: number)
             let line = "moult publish -q \(proxy.address("team/food")) \(manifest) -k a.key"
             let ended = try bench.run(line)
+            // The last requests read back what is public already.
+            let isPublic = try bench.run("moult check -q").status == 2
+            #expect(isPublic || ended.status != 0, "request \(number)")
             try bench.must("moult publish \(direct) --check --trust a.pub -q && moult apply -q")
-            #expect(try bench.installed() == (ended.status == 0 ? "2.0.0" : "1.0.0"), "request \(number)")
+            #expect(try bench.installed() == (isPublic ? "2.0.0" : "1.0.0"), "request \(number)")
             if ended.status == 0 { break }
             #expect(ended.errors.contains("507"), "request \(number): \(ended.errors)")
             try proxy.heal()
