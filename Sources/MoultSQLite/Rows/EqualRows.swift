@@ -71,13 +71,9 @@ final class EqualRows {
 
 /// The rowids of many rows by their digests: a sorted list, because a dictionary takes several times the memory.
 private struct DigestIndex {
-    struct Entry: Comparable {
+    struct Entry {
         let digest: KeyDigest
         let rowID: Int64
-
-        static func < (one: Entry, two: Entry) -> Bool {
-            one.digest == two.digest ? one.rowID < two.rowID : one.digest < two.digest
-        }
     }
 
     private let entries: [Entry]
@@ -85,7 +81,7 @@ private struct DigestIndex {
     private var taken: [Int: Int] = [:]
 
     init(_ entries: consuming [Entry]) {
-        entries.sort()
+        entries.sort { ($0.digest, $0.rowID) < ($1.digest, $1.rowID) }
         self.entries = entries
     }
 

@@ -195,7 +195,10 @@ final class RowSearch {
         _ row: borrowing Statement, _ other: borrowing Statement, isThere: Bool, _ handle: Handler
     ) throws {
         if isThere, try isEqual(row, other) { return }
-        if keyColumns.isEmpty { return try handle(row, other, isThere) }
+        // A key with a NULL identifies no row.
+        if keyColumns.isEmpty || keyColumns.contains(where: { row.isNull($0) }) {
+            return try handle(row, other, isThere)
+        }
         try compareByKey(row, handle)
     }
 

@@ -51,6 +51,12 @@ import Testing
         #expect(try content("UPDATE plain SET x = 2.0 WHERE x = 2").rows == ["plain": 1])
     }
 
+    @Test func `a row with a NULL in its key is the row at its place`() throws {
+        let schema = "CREATE TABLE word(text TEXT PRIMARY KEY, n INT); INSERT INTO word VALUES(NULL, 1), (NULL, 2);"
+        #expect(try content("INSERT INTO word VALUES(NULL, 1), (NULL, 2)", schema: schema).rows == ["word": 2])
+        #expect(try content("UPDATE word SET n = 1 WHERE n = 2", schema: schema).rows == ["word": 1])
+    }
+
     @Test func `a row counts if the app has set a column that it has added`() throws {
         let content = try content(
             """
