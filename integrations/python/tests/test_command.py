@@ -35,7 +35,7 @@ def test_plan_apply_and_rollback(store, releases):
     assert store.status().json["holds"][0]["reason"] == "too many prices"
     with pytest.raises(MoultError) as raised:
         store.apply(releases[2])
-    assert (raised.value.code, raised.value.exit_status) == ("E500", 3)
+    assert (raised.value.code, raised.value.exit_status) == ("E504", 3)
 
 
 def test_a_zero_and_a_leading_dash_are_values(store, releases):
