@@ -61,6 +61,24 @@ import Testing
         #expect(Counts.inResult(result, "app") == expected)
     }
 
+    /// The checks of SQLite do not find such damage.
+    @Test func `an R-tree that SQLite cannot read does not prevent an update, and is kept`() throws {
+        let tree = """
+            CREATE VIRTUAL TABLE area USING rtree(id, a, b);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO area SELECT i, i, i + 1 FROM n;
+            """
+        try shop.pack("1.0.0", [.shared(Self.item + tree, [Self.own()])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "UPDATE area_node SET data = x'ffff' WHERE nodeno = 2")
+        try shop.pack("2.0.0", [.shared(Self.item + tree + "CREATE TABLE more(x);", [Self.own()])])
+        let expected = ["area": Counts(kept: 1)]
+        let plan = try shop.moult("plan", shop.manifest("2.0.0"), "--json")
+        #expect(Counts.inPlan(try Shop.last(plan), "app") == expected)
+        #expect(Counts.inResult(try Shop.last(shop.apply("2.0.0", "--json")), "app") == expected)
+        #expect(try shop.read("app.db", "SELECT count(*) FROM area") == "300\n")
+        _ = try shop.onlyKept("app")
+    }
+
     /// The damaged file is kept complete.
     @Test func `a takeover carries over the rows of a sound table although another one is damaged`() throws {
         let sql = Self.item + "CREATE TABLE own(x);"

@@ -156,7 +156,7 @@ package struct AppContent: Equatable, Sendable {
         let isSelected = try SelectedRows(conditions, live)
         // The app has set a column that the original table lacks.
         let map = try ColumnMap(layout, pristine.layout, renamed: [:])
-        let own = map.dropped.isEmpty ? [] : [try map.losesValue(layout)]
+        let own = map.dropped.isEmpty || layout.identity.isEmpty ? [] : [try map.losesValue(layout)]
         let hasOwnValue = try SelectedRows(own, live)
         let moved = try kept == nil ? [] : Self.rowsThatMayHaveMoved(pristine, live)
         let kept = KeptRows.canKeep(layout) ? kept : nil

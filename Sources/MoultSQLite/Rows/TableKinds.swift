@@ -148,7 +148,13 @@ extension RowSearch {
     static func countUnmatched(
         virtual table: SQLName, _ kinds: TableKinds, _ connection: Connection, in other: Connection
     ) throws -> Int {
-        if kinds.trees.contains(table) { return try countUnmatched(table, "virtual", connection, in: other) }
+        if kinds.trees.contains(table) {
+            do { return try countUnmatched(table, "virtual", connection, in: other) } catch let error as MoultError
+                where error.code == .databaseCorrupt || AppNeed(error) != nil
+            {
+                // The rows of the tables in which it is stored can still be compared, and show any damage of these.
+            }
+        }
         return try kinds.shadows(of: table).reduce(0) {
             try $0 + countUnmatched($1, "shadow", connection, in: other)
         }

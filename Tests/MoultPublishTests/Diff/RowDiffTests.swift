@@ -186,6 +186,25 @@ import Testing
         #expect(table.added > 0 && table.added == table.rowsAfter)
     }
 
+    @Test(arguments: [
+        (text: "one", word: "two", differ: [false, true]), (text: "two", word: "one", differ: [true, false]),
+    ])
+    func `a full-text index of another table is compared by its index, not by the text of that table`(
+        text: String, word: String, differ: [Bool]
+    ) throws {
+        let scratch = try Scratch()
+        let (old, new) = try scratch.pair(
+            """
+            CREATE TABLE docs(id INTEGER PRIMARY KEY, a);
+            CREATE VIRTUAL TABLE t USING fts5(a, content='docs', content_rowid='id')
+            """,
+            old: "INSERT INTO docs VALUES (1, 'one'); INSERT INTO t(rowid, a) VALUES (1, 'one')",
+            new: "INSERT INTO docs VALUES (1, '\(text)'); INSERT INTO t(rowid, a) VALUES (1, '\(word)')")
+        let tables = try DatabaseComparison("x", old: old, new: new).diff().tables
+        #expect(tables.map(\.name) == ["docs", "t"])
+        #expect(tables.map(\.differs) == differ)
+    }
+
     @Test func `a full-text index of which one side stores no text is not compared`() throws {
         let scratch = try Scratch()
         let (stored, none) = try (
