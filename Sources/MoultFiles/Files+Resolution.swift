@@ -12,9 +12,20 @@ extension Files {
     /// A path in a pinned work or output directory starts at the open directory: `/proc/self/fd/N/NAME`.
     package static func resolvedForOpening(_ path: String) throws -> String { try resolutionForOpening(path).path }
 
-    /// Like `resolvedForOpening`, but also returns the owners of the symlinks on the way.
-    package static func resolutionForOpening(_ path: String) throws -> (path: String, linkOwners: Set<UInt32>) {
+    /// The file to which a path leads.
+    package struct Resolution {
+        /// The path without symlinks.
+        package var path: String
+        /// The facts of the file; nil if it does not exist.
+        package var facts: FileFacts?
+        /// The owners of the symlinks on the way.
+        package var linkOwners: Set<UInt32> = []
+    }
+
+    /// Like `resolvedForOpening`, but also returns what was learned on the way.
+    package static func resolutionForOpening(_ path: String) throws -> Resolution {
         var owners: Set<UInt32> = []
+        var found: FileFacts?
         var (here, rest) = ("", ArraySlice<String>())
         func start(_ path: String) throws {
             let below: String
@@ -33,6 +44,7 @@ extension Files {
         var links = 0
         while let name = rest.popFirst() {
             if name == "." { continue }
+            found = nil
             if name == ".." {
                 // The kernel finds the directory above an open one.
                 let isOpen = here.hasBytePrefix(PinnedDirectory.descriptors) && PinnedDirectory.split(here) == nil
@@ -45,10 +57,10 @@ extension Files {
             }
             let next = "\(here)/\(name)"
             guard let facts = try facts(next) else {
-                return (([next] + rest).joined(separator: "/"), owners)
+                return Resolution(path: ([next] + rest).joined(separator: "/"), linkOwners: owners)
             }
             guard facts.kind == .link, let target = try target(ofLink: next) else {
-                here = next
+                (here, found) = (next, facts)
                 continue
             }
             links += 1
@@ -60,7 +72,8 @@ extension Files {
             owners.insert(facts.owner)
             if target.isAbsolutePath { try start(target) } else { rest = target.pathParts().map(String.init) + rest }
         }
-        return (here.isEmpty ? "/" : here, owners)
+        let end = here.isEmpty ? "/" : here
+        return Resolution(path: end, facts: try found ?? factsThroughLinks(end), linkOwners: owners)
     }
 
     private static func requireTrusted(link: String, _ facts: FileFacts, to target: String, opening path: String) throws

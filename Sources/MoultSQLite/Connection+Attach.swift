@@ -19,7 +19,7 @@ extension Connection {
                 .databaseRequest, .refused, what: "cannot \(doing)",
                 why: "\(attached.count) databases are attached, and the limit is \(limit)")
         }
-        let file = try Self.requireFile(other, access)
+        let file = try OpenableFile(other, access)
         if clock != nil { try allowValues(of: Int(ValueLimit.of(file))) }
         try withStatement("ATTACH ?1 AS ?2") { statement in
             try statement.bind([.text(access.uri(for: other)), .text(name)])

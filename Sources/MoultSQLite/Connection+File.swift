@@ -51,8 +51,7 @@ extension Connection {
     package func requireSize() throws {
         func require() throws {
             let header = try header()
-            let hasWAL = try (Sidecars.of(path).wal?.facts.size ?? 0) > 0
-            if header.isWAL, hasWAL { return }
+            if try header.isWAL && (Sidecars.of(path).wal?.facts.size ?? 0) > 0 { return }
             try header.requireSize(fileSize(), path: path)
         }
         do { try require() } catch is MoultError {

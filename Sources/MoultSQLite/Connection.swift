@@ -41,29 +41,37 @@ package final class Connection {
         path: String, access: Access, busyTimeout: Int32 = 5000, isForApp: Bool = false, shownAs name: String? = nil
     ) throws {
         let uri = try access.uri(for: path)
-        let file = try Self.requireFile(path, access)
+        let file = try OpenableFile(path, access)
         try self.init(uri: uri, path: name ?? path, file: file, busyTimeout: busyTimeout, isForApp: isForApp)
         // A new file gets its content from a larger one.
         if !isForApp, access != .readWriteCreate { try limitValues(to: ValueLimit.of(file)) }
     }
 
-    /// Returns the path of a database file without symlinks. Throws unless SQLite may open the file and its sidecars.
-    static func requireFile(_ path: String, _ access: Access) throws -> String {
-        try requireFile(path)
-        let file = try Files.resolvedForOpening(path)
-        // Advice has a path that still works when the directory is closed.
-        if access != .immutable { try Sidecars.requireOwn(PinnedDirectory.split(file) == nil ? file : path) }
-        return file
-    }
+    /// The file of a database, and what is known about it before SQLite opens it.
+    struct OpenableFile {
+        /// The path without symlinks.
+        let path: String
+        /// The facts of the file; nil if it does not exist.
+        let facts: FileFacts?
+        private let sidecars: Sidecars?
 
-    /// Throws unless the path is free or has a regular file: SQLite would block forever on a pipe.
-    static func requireFile(_ path: String) throws {
-        guard let kind = try Files.factsThroughLinks(path)?.kind else { return }
-        guard kind == .file else {
-            throw MoultError(
-                .databaseCorrupt, what: "\(path) is not a database",
-                why: kind == .directory ? "it is a directory" : "it is not a regular file")
+        /// Throws unless SQLite may open the file and its sidecars, and unless the path is free or has a regular file: SQLite would
+        /// block forever on a pipe.
+        init(_ path: String, _ access: Access) throws {
+            let found = try Files.resolutionForOpening(path)
+            (self.path, facts) = (found.path, found.facts)
+            if let kind = facts?.kind, kind != .file {
+                throw MoultError(
+                    .databaseCorrupt, what: "\(path) is not a database",
+                    why: kind == .directory ? "it is a directory" : "it is not a regular file")
+            }
+            // Advice has a path that still works when the directory is closed.
+            let shown = PinnedDirectory.split(found.path) == nil ? found.path : path
+            sidecars = try access == .immutable ? nil : Sidecars.requireOwn(shown)
         }
+
+        /// The size of the file with its `-wal`, if SQLite reads one.
+        var size: Int { (facts?.size ?? 0) + (sidecars?.wal?.facts.size ?? 0) }
     }
 
     /// Opens a new, empty in-memory database. Only databases with the same encoding can be attached to it.
@@ -78,10 +86,10 @@ package final class Connection {
         return connection
     }
 
-    /// `file` is the path without symlinks, if the URI names a file.
+    /// `file` is the file that the URI names, if it names one.
     /// `limit` is the number of seconds that a single call may take; nil for a limit that follows from the size of the file.
     init(
-        uri: String, path: String, file: String? = nil, busyTimeout: Int32, isForApp: Bool = false,
+        uri: String, path: String, file: OpenableFile? = nil, busyTimeout: Int32, isForApp: Bool = false,
         limit: Double? = nil
     ) throws {
         (self.path, self.busyTimeout) = (path, busyTimeout)
@@ -89,9 +97,8 @@ package final class Connection {
         database = handle
         interrupter = Interrupter(handle)
         if !isForApp {
-            let size = try file.flatMap { try Files.facts($0)?.size } ?? 0
             clock = CallClock(
-                path: path, interrupter: interrupter, stop: stop, limit: limit ?? 600 + Double(size) / 1e6)
+                path: path, interrupter: interrupter, stop: stop, limit: limit ?? 600 + Double(file?.facts?.size ?? 0) / 1e6)
         }
         try installBusyHandler()
         // With this setting on, SQL could make SQLite call any address.
@@ -107,13 +114,16 @@ package final class Connection {
     /// Opens the database, and tries again if the path leads to another file after SQLite has opened it, because SQLite does
     /// not report which file it opened. An overlay file system changes the identity of a file once, when the file is first
     /// opened for writing.
-    private static func open(_ uri: String, _ path: String, _ file: String?) throws -> OpaquePointer {
+    private static func open(_ uri: String, _ path: String, _ file: OpenableFile?) throws -> OpaquePointer {
+        var before = file?.facts
         for _ in 0..<3 {
-            let before = try file.flatMap { try Files.facts($0) }
             let handle = try open(uri, path)
-            guard let file, let before else { return handle }
+            guard let file, let known = before else { return handle }
             // Closing a handle without statements cannot fail.
-            do { if try before.isSameFile(Files.facts(file)) { return handle } } catch {
+            do {
+                before = try Files.facts(file.path)
+                if known.isSameFile(before) { return handle }
+            } catch {
                 sqlite3_close_v2(handle)
                 throw error
             }

@@ -34,8 +34,8 @@ enum ConnectionVFS {
             return ConnectionVFS.delete(base, path, sync)
         }
         vfs.pointee.xFullPathname = { _, path, count, out in
-            guard let base = ConnectionVFS.base, let path else { return SQLITE_MISUSE }
-            return ConnectionVFS.resolve(base, OutsideText.valid(path), count, out)
+            guard let path else { return SQLITE_MISUSE }
+            return ConnectionVFS.resolve(OutsideText.valid(path), count, out)
         }
         let code = moult_sqlite_replace_open(moult_database_open, moult_database_close)
         return code == SQLITE_OK ? sqlite3_vfs_register(vfs, 0) : code
@@ -109,15 +109,12 @@ enum ConnectionVFS {
         return end[3...].allSatisfy { (0x30...0x39).contains($0) || (0x41...0x46).contains($0) }
     }
 
-    static func resolve(
-        _ base: UnsafeMutablePointer<sqlite3_vfs>, _ path: String?, _ count: Int32,
-        _ out: UnsafeMutablePointer<CChar>?
-    ) -> Int32 {
+    /// Writes the path without symlinks. SQLite's own function would resolve it again, and the link of a pinned directory with it.
+    static func resolve(_ path: String?, _ count: Int32, _ out: UnsafeMutablePointer<CChar>?) -> Int32 {
         // SQL can name a file with any bytes.
-        guard let path, let out, let file = try? Files.resolvedForOpening(path) else { return SQLITE_CANTOPEN }
-        // SQLite would resolve the link of the descriptor, and lose the open directory.
-        guard PinnedDirectory.split(file) != nil else { return base.pointee.xFullPathname(base, file, count, out) }
-        guard file.utf8.count < Int(count) else { return SQLITE_CANTOPEN }
+        guard let path, let out, let file = try? Files.resolvedForOpening(path), file.utf8.count < Int(count) else {
+            return SQLITE_CANTOPEN
+        }
         _ = strcpy(out, file)
         return SQLITE_OK
     }

@@ -111,7 +111,7 @@ package final class SandboxVFS {
 
     private func resolve(_ path: UnsafePointer<CChar>, _ count: Int32, _ out: UnsafeMutablePointer<CChar>?) -> Int32 {
         let path = OutsideText.valid(path).map { $0.isAbsolutePath ? $0 : "\(directory)/\($0)" }
-        return ConnectionVFS.resolve(base, path, count, out)
+        return ConnectionVFS.resolve(path, count, out)
     }
 
     private func time(_ milliseconds: UnsafeMutablePointer<sqlite3_int64>) -> Int32 {
@@ -128,7 +128,7 @@ extension Connection {
     package convenience init(path: String, access: Access, in vfs: SandboxVFS) throws {
         let uri = try access.uri(for: path, extra: "&vfs=\(vfs.name)")
         try self.init(
-            uri: uri, path: path, file: Files.resolvedForOpening(path), busyTimeout: 0, limit: .infinity)
+            uri: uri, path: path, file: OpenableFile(path, .immutable), busyTimeout: 0, limit: .infinity)
         self.vfs = vfs
     }
 }

@@ -61,16 +61,17 @@ package struct Sidecars: Equatable, Sendable {
 
     /// Returns a sidecar that SQLite must not use: something other than a file, or a file of a user who may not write to the
     /// database; otherwise nil.
-    package static func intruder(at path: String) throws -> Intruder? {
-        let sidecars = try of(path)
-        if sidecars.isEmpty { return nil }
+    package static func intruder(at path: String) throws -> Intruder? { try of(path).intruder(at: path) }
+
+    private func intruder(at path: String) throws -> Intruder? {
+        if isEmpty { return nil }
         let database = try Files.factsThroughLinks(path)
-        let all = [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap(\.self)
+        let all = [wal, sharedMemory, journal].compactMap(\.self)
         for sidecar in all {
             guard let why = try sidecar.fault(next: database) else { continue }
             let move = ["mv", sidecar.path, try Files.firstFree("\(sidecar.path).aside")]
             // A sidecar that cannot be examined may have content.
-            let isContent = sidecar.facts.kind == .file && ((try? sidecars.hasContent(of: path)) ?? true)
+            let isContent = sidecar.facts.kind == .file && ((try? hasContent(of: path)) ?? true)
             guard isContent else {
                 return Intruder(
                     why: "\(sidecar.path) \(why)", command: move,
@@ -95,9 +96,10 @@ package struct Sidecars: Equatable, Sendable {
         return try hasHotJournal() && hasValidJournal(of: path)
     }
 
-    /// Throws if SQLite would open a sidecar that it must not use.
-    static func requireOwn(_ path: String) throws {
-        guard let intruder = try intruder(at: path) else { return }
+    /// Returns the sidecars of a database. Throws if SQLite would open one that it must not use.
+    static func requireOwn(_ path: String) throws -> Sidecars {
+        let sidecars = try of(path)
+        guard let intruder = try sidecars.intruder(at: path) else { return sidecars }
         throw MoultError(
             .databaseRequest, .refused, what: "cannot open database \(path)", why: intruder.why, now: intruder.advice)
     }

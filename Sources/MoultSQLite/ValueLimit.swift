@@ -11,12 +11,10 @@ package enum ValueLimit {
     /// The largest value is so many times as large as the file: hexadecimal text in another encoding has four times the size.
     private static let factor = 8
 
-    /// Returns the limit for a database file with this path, which has no symlinks.
-    static func of(_ file: String) throws -> Int32 {
-        let sizes = try [file, file + "-wal"].compactMap { try Files.facts($0)?.size }
-        let size = sizes.reduce(0, +)
-        heap.raise(for: size)
-        return Int32(clamping: max(Int(smallest), factor * size))
+    /// Returns the limit for a database file.
+    static func of(_ file: Connection.OpenableFile) -> Int32 {
+        heap.raise(for: file.size)
+        return Int32(clamping: max(Int(smallest), factor * file.size))
     }
 
     private static let heap = Heap()

@@ -5,17 +5,18 @@ import Testing
 
 @testable import MoultSQLite
 
-/// Another user can put a pipe in place of a file after its kind was checked. `init(uri:)` does not make that check.
+/// Another user can put a pipe in place of a file after its kind was checked, and before SQLite opens it.
 @Suite struct LatePipeTests {
     @Test(.timeLimit(.minutes(1)), arguments: ["", "-shm", "-wal", "-journal"])
     func `SQLite does not wait for a pipe`(suffix: String) throws {
         let scratch = try Scratch()
         let path = scratch.path("a.db")
         try Shell.must(["sqlite3", path, "PRAGMA journal_mode = WAL; CREATE TABLE t(x)"])
+        let file = try Connection.OpenableFile(path, .readWrite)
         try Shell.must(["sh", "-ec", "rm -f '\(path)\(suffix)'; mkfifo '\(path)\(suffix)'"])
         let ended = Result {
             let connection = try Connection(
-                uri: Access.readWrite.uri(for: path), path: path, file: path, busyTimeout: 0)
+                uri: Access.readWrite.uri(for: path), path: path, file: file, busyTimeout: 0)
             try connection.execute("INSERT INTO t VALUES(1)")
         }
         if suffix != "-journal" { #expect(throws: MoultError.self) { try ended.get() } }

@@ -60,7 +60,8 @@ import Testing
     @Test(.timeLimit(.minutes(1))) func `a single call has a limit on its time`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t(x)")
         let connection = try Connection(
-            uri: Access.readWrite.uri(for: path), path: path, file: path, busyTimeout: 0, limit: 0.2)
+            uri: Access.readWrite.uri(for: path), path: path, file: .init(path, .readWrite), busyTimeout: 0,
+            limit: 0.2)
         let error = #expect(throws: MoultError.self) { _ = try connection.int(Self.endless) }
         #expect(error?.code == .deadline)
         #expect(error?.what == "a statement on \(path) was stopped after 0.2 s")

@@ -4,8 +4,8 @@ import fcntl, json, os, signal, statistics
 from harness import releases
 
 import chart
-from data import database, larger
-from measure import measure, memory, moult, options, shell, work
+from data import database, larger, shared_releases
+from measure import is_wanted, measure, memory, moult, options, shell, work
 
 # The number of the packed release; earlier releases are copies of its manifest.
 NEWEST = 1_000_000
@@ -50,7 +50,8 @@ class Curve:
 
 def draw(page):
     """Measures all curves and returns their Markdown; if a page is given, writes the charts to a directory next to it."""
-    curves = [make() for make in (databases_size, databases_count, feeds, generations, histories, leases)]
+    makers = (databases_size, databases_count, plans, feeds, generations, histories, leases)
+    curves = [make() for make in makers if is_wanted(make.__name__)]
     lines = ["## How times grow", "", "Measured by `make bench CURVES=1` and `make bench-report`. Times are medians. *flat* means at most "
              "twice the first point, *linear* means in proportion to the size.", ""]
     for curve in curves:
@@ -139,6 +140,20 @@ def databases_count():
         packed("count", size)
         shell(f"{init('fresh')}; {init('kept')}; {moult} apply -q {release} --store kept")
         curve.measure(init("grow"))
+    return curve
+
+
+def plans():
+    sizes = [4, 16] if options.quick else [4, 16, 48]
+    curve = Curve("plans of an update", "shared databases", sizes, [
+        (verb, "", "linear") for verb in ("apply", "plan", "plan --deep")])
+    for size in sizes:
+        directory = f"plans{size}"
+        first, second = shared_releases(directory, size)
+        for verb in curve.lines:
+            curve.lines[verb] = f"{moult} {verb} {second} --store {directory}/store"
+        shell(f"{moult} init -q {directory}/store --product org.example.bench")
+        curve.measure(f"{moult} apply -q --follow match {first} --store {directory}/store")
     return curve
 
 

@@ -37,6 +37,27 @@ def larger(path, source, times):
     connection.close()
 
 
+def shared_releases(directory, count):
+    """Packs two releases of many shared databases of 1 MB, in which every row differs; returns the paths of their manifests."""
+    os.makedirs(f"{work}/{directory}")
+    manifests = []
+    for number in (1, 2):
+        databases = {}
+        for index in range(count):
+            file = f"{number}-{index}.db"
+            connection = sqlite3.connect(f"{work}/{directory}/{file}", isolation_level=None)
+            connection.executescript(f"""PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;
+                CREATE TABLE item{index}(id INTEGER PRIMARY KEY, text, own DEFAULT 0);
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9500)
+                INSERT INTO item{index} SELECT i, printf('row %d of release {number}%80c', i, 'x'), 0 FROM n;""")
+            connection.close()
+            databases[f"db{index}"] = {"kind": "shared", "source": file, "attach": {"group": f"g{index // 9}"},
+                                       "preserve": [{"table": f"item{index}", "where": "own = 1"}]}
+        draft = releases.draft("org.example.bench", f"{number}.0.0", number, databases)
+        manifests.append(releases.pack(moult, f"{work}/{directory}", draft, "out", level=1, name=f"draft-{number}.json"))
+    return manifests
+
+
 def evolve(path, share):
     """Changes one of every `share` rows in place."""
     connection = sqlite3.connect(path, isolation_level=None)

@@ -1,7 +1,7 @@
 """Times updates of a read-only database: complete, signed, with bundles of other tools, with nothing to do; and rollbacks."""
 import glob, json, os, shutil, sqlite3, subprocess
 
-from data import EMPTY, SCRIPT, database, evolve, larger, make_empty, pack, script
+from data import EMPTY, SCRIPT, database, evolve, larger, make_empty, pack, script, shared_releases
 from measure import Race, Side, compare, figure, is_wanted, large, middle, moult, options, rounds, runs_for, shell, size, sizes, small, work
 from peers import peers
 from harness import releases
@@ -135,23 +135,7 @@ def plans_of_many():
         if not is_wanted(f"plan, {job}"):
             continue
         directory = f"many{count}"
-        os.makedirs(f"{work}/{directory}")
-        manifests = []
-        for number in (1, 2):
-            databases = {}
-            for index in range(count):
-                file = f"{number}-{index}.db"
-                connection = sqlite3.connect(f"{work}/{directory}/{file}", isolation_level=None)
-                connection.executescript(f"""PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;
-                    CREATE TABLE item{index}(id INTEGER PRIMARY KEY, text, own DEFAULT 0);
-                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9500)
-                    INSERT INTO item{index} SELECT i, printf('row %d of release {number}%80c', i, 'x'), 0 FROM n;""")
-                connection.close()
-                databases[f"db{index}"] = {"kind": "shared", "source": file, "attach": {"group": f"g{index // 9}"},
-                                           "preserve": [{"table": f"item{index}", "where": "own = 1"}]}
-            draft = releases.draft("org.example.bench", f"{number}.0.0", number, databases)
-            manifests.append(releases.pack(moult, f"{work}/{directory}", draft, "out", level=1, name=f"draft-{number}.json"))
-        first, second = manifests
+        first, second = shared_releases(directory, count)
         shell(f"{moult} init -q {directory}/store --product org.example.bench")
         ground = f"{moult} apply -q --follow match {first} --store {directory}/store"
         races[count] = race = Race(job, [

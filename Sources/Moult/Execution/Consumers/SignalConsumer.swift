@@ -51,7 +51,8 @@ extension SignalConsumer: ConsumerChannel {
 
     /// Returns the process that wrote the PID file; nil if it has exited.
     private func process() throws -> SignalTarget? {
-        let (file, linkOwners) = try Files.resolutionForOpening(pidFile)
+        let found = try Files.resolutionForOpening(pidFile)
+        let (file, linkOwners) = (found.path, found.linkOwners)
         guard let (bytes, facts) = try content(of: file) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         // `kill` sends a signal for zero or a negative number to several processes, and 1 is the init process.
