@@ -4,7 +4,7 @@ import MoultBasics
 /// SQLite's online backup, step by step: one database becomes a copy of another.
 ///
 /// The destination may be open in other processes: they see the whole copy after the last step, and none of it before.
-package struct Backup: ~Copyable {
+package final class Backup {
     package enum Progress: Equatable, Sendable {
         case done
         case more
@@ -30,13 +30,11 @@ package struct Backup: ~Copyable {
         pointer = backup
     }
 
-    deinit {
-        // If the backup is incomplete, this rolls the destination back; `step` has already thrown any error.
-        sqlite3_backup_finish(pointer)
-    }
+    deinit { abandon() }
 
     /// Copies this many pages. A negative number copies all remaining pages; 0 only takes the locks.
     package func step(_ pages: Int32) throws -> Progress {
+        guard let pointer else { return .done }
         let code = sqlite3_backup_step(pointer, pages)
         switch ResultCode(code) {
         case .ok: return .more
@@ -47,19 +45,26 @@ package struct Backup: ~Copyable {
     }
 
     /// The number of pages that remain after the last step.
-    package var remaining: Int32 { sqlite3_backup_remaining(pointer) }
+    package var remaining: Int32 { pointer.map(sqlite3_backup_remaining) ?? 0 }
     /// The number of pages in the source at the last step.
-    package var pageCount: Int32 { sqlite3_backup_pagecount(pointer) }
+    package var pageCount: Int32 { pointer.map(sqlite3_backup_pagecount) ?? 0 }
 
     /// Ends the backup. If it is incomplete, the destination is unchanged.
-    package consuming func finish() throws {
+    package func finish() throws {
+        guard let pointer else { return }
         let code = sqlite3_backup_finish(pointer)
-        pointer = nil
+        self.pointer = nil
         // `step` already returned busy and locked as results.
         switch ResultCode(code) {
         case .ok, .busy, .locked: return
         default: throw destination.failure(code, doing: doing)
         }
+    }
+
+    /// Ends the backup. If it is incomplete, the destination stays as it was; `step` has thrown any error.
+    package func abandon() {
+        sqlite3_backup_finish(pointer)
+        pointer = nil
     }
 
     private var doing: String { "copy \(source.path) into \(destination.path)" }

@@ -98,7 +98,8 @@ package final class Connection {
         interrupter = Interrupter(handle)
         if !isForApp {
             clock = CallClock(
-                path: path, interrupter: interrupter, stop: stop, limit: limit ?? 600 + Double(file?.facts?.size ?? 0) / 1e6)
+                path: path, interrupter: interrupter, stop: stop,
+                limit: limit ?? 600 + Double(file?.facts?.size ?? 0) / 1e6)
         }
         try installBusyHandler()
         // With this setting on, SQL could make SQLite call any address.

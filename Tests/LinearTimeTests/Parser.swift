@@ -102,10 +102,6 @@ struct Parser: Sendable {
                 Shape("steps", "\(open)\"steps\": [", "1]}") {
                     "{\"step\": \"s\($0)\", \"after\": \"copy\", \"with\": {}},"
                 },
-                Shape(
-                    "frames",
-                    "{\(head.dropLast(2)), \"frames\": {\"packed\": [", "1], \"content\": [1], \"sha256\": \"\"}}}"
-                ) { "\($0 + 1)," },
                 Shape("a long product", "{\"manifest\": 1, \"product\": \"a", repeating: ".a", "\"}"),
                 Shape(
                     "a long version", "{\"manifest\": 1, \"product\": \"a.b\", \"version\": \"1.0.0-a", repeating: ".a",

@@ -1,12 +1,10 @@
 import MoultArchive
+import MoultBasics
 import MoultFiles
-import Synchronization
-import Testing
 
 /// A bundle with members of unusual sizes.
 enum BundleSample {
-    /// A member of more than three frames, a member of exactly one frame, a small member, and empty members in the
-    /// middle and at the end.
+    /// A large member, small members, and empty members at the beginning and at the end.
     static let members: [(name: String, bytes: [UInt8])] = [
         ("cache.db", []),
         ("food.db", noise(3 << 20, seed: 1) + Array("a rest".utf8)),
@@ -17,23 +15,35 @@ enum BundleSample {
     static let sizes = members.map { ($0.name, $0.bytes.count) }
     static let modified = 1_700_000_000
 
-    static func layout() throws -> BundleLayout { try BundleLayout(members: sizes, modified: modified) }
-
-    /// Packs the sample into a file.
-    @discardableResult static func write(
-        to path: String, threads: Int = 2, level: Int = 3,
-        onFrame: @Sendable (Int, UnsafeRawBufferPointer) throws -> Void = { _, _ in }
-    ) throws -> [Frame] {
+    /// Packs the sample into a file, whose extension determines the format.
+    static func write(to path: String, threads: Int = 2, level: Int = 3) throws {
         let file = try Descriptor(path, .create)
-        return try BundleWriter(layout(), level: level, threads: threads).write(onFrame: onFrame) {
+        try writer(ArchiveKind(fileName: path), threads: threads, level: level).write {
             try file.write($0)
         } source: { member, write in
-            // The pieces are aligned neither to frames nor to blocks.
+            // The pieces are not aligned to blocks.
             let bytes = members[member].bytes
             for start in stride(from: 0, to: bytes.count, by: 300_001) {
                 try bytes[start..<min(start + 300_001, bytes.count)].withUnsafeBytes(write)
             }
         }
+    }
+
+    static func writer(_ kind: ArchiveKind = .tar(.zstd), threads: Int = 2, level: Int = 3) throws -> ArchiveWriter {
+        try ArchiveWriter(kind, members: sizes, modified: modified, level: level, threads: threads)
+    }
+
+    /// Reads a file without libarchive; returns the name and content of each member.
+    static func read(_ path: String) throws -> [(name: String, bytes: [UInt8])] {
+        var contents: [(name: String, bytes: [UInt8])] = []
+        try BundleReader(Descriptor(path, .read)).read { member, part in
+            switch part {
+            case .begin: contents.append((member.name, []))
+            case .bytes(let bytes): contents[contents.count - 1].bytes += bytes
+            case .end: break
+            }
+        }
+        return contents
     }
 
     /// Returns bytes that compress a little.
@@ -44,23 +54,4 @@ enum BundleSample {
             return UInt8(truncatingIfNeeded: state >> 60)
         }
     }
-}
-
-/// Collects the pieces of a bundle from several threads.
-final class Pieces: Sendable {
-    private let contents: Mutex<[[UInt8]]>
-    let frames = Mutex<[Int]>([])
-
-    init(_ layout: BundleLayout) {
-        contents = Mutex(layout.members.map { [UInt8](repeating: 0xee, count: $0.size) })
-    }
-
-    func add(_ piece: BundleReader.Piece) {
-        contents.withLock {
-            $0[piece.member].replaceSubrange(piece.offset..<piece.offset + piece.bytes.count, with: piece.bytes)
-        }
-        frames.withLock { $0.append(piece.frame) }
-    }
-
-    var all: [[UInt8]] { contents.withLock { $0 } }
 }

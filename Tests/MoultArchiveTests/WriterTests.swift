@@ -10,17 +10,7 @@ import Testing
     private let contents = Dictionary(uniqueKeysWithValues: BundleSample.members.map { ($0.name, $0.bytes) })
 
     private func write(_ name: String, in scratch: Scratch, level: Int = 6) throws {
-        let file = try Descriptor(scratch.path(name), .create)
-        let writer = try ArchiveWriter(
-            ArchiveKind(fileName: name), members: BundleSample.sizes, modified: BundleSample.modified, level: level)
-        try writer.write {
-            try file.write($0)
-        } source: { member, write in
-            let bytes = BundleSample.members[member].bytes
-            for start in stride(from: 0, to: bytes.count, by: 300_001) {
-                try bytes[start..<min(start + 300_001, bytes.count)].withUnsafeBytes(write)
-            }
-        }
+        try BundleSample.write(to: scratch.path(name), level: level)
     }
 
     @Test(arguments: [
@@ -58,7 +48,7 @@ import Testing
         #expect(line.hasPrefix("-rw-r--r--"))
     }
 
-    @Test(arguments: [("a.tar.xz", 9), ("a.tar.gz", 0), ("a.zip", 10), ("a.tar.zst", 6)])
+    @Test(arguments: [("a.tar.xz", 9), ("a.tar.gz", 0), ("a.zip", 10), ("a.tar.zst", 20), ("a.tar.bz2", 6)])
     func `the writer refuses an unsupported format or compression level`(name: String, level: Int) throws {
         let scratch = try Scratch()
         let error = try #require(throws: MoultError.self) { try write(name, in: scratch, level: level) }

@@ -4,7 +4,6 @@ import MoultFiles
 import MoultSQLite
 import MoultTrust
 import StepKit
-import Synchronization
 
 /// Makes releases for tests with common programs: sqlite3, tar, zip.
 package struct ReleaseMaker {
@@ -49,14 +48,12 @@ package struct ReleaseMaker {
     }
 
     package enum Format: String, CaseIterable, Sendable {
-        /// A bundle with frames that the manifest does not list: apps without the command read it, too.
+        /// The format of `pack`: apps without the command read it, too.
         case zst = "tar.zst"
         case xz = "tar.xz"
         case gz = "tar.gz"
         case tar
         case zip
-        /// A bundle with frames, which the manifest lists. Common programs make the formats before.
-        case frames = "frames.tar.zst"
     }
 
     /// Makes the bundle and the sealed manifest of a release; returns the path of the manifest.
@@ -125,10 +122,9 @@ package struct ReleaseMaker {
         let path = "\(directory)/\(name)"
         try Files.remove(path)
         switch format {
-        case .zst: _ = try framed(files, work, name, path)
+        case .zst: try pack(files, work, path)
         case .xz, .gz, .tar: try Shell.must(["bsdtar", "-caf", path] + files, in: work)
         case .zip: try Shell.must(["zip", "-q", path] + files, in: work)
-        case .frames: return try framed(files, work, name, path)
         }
         return .object(try facts(name, path))
     }
@@ -140,26 +136,14 @@ package struct ReleaseMaker {
         ]
     }
 
-    private func framed(_ files: [String], _ work: String, _ name: String, _ path: String) throws -> JSON {
+    private func pack(_ files: [String], _ work: String, _ path: String) throws {
         let members = try files.map { ($0, try Files.facts("\(work)/\($0)")?.size ?? 0) }
-        // The frames are small, so that small databases have several.
-        let layout = try BundleLayout(members: members, modified: 0, frameSize: 8192)
-        let digests = Mutex<[Int: String]>([:])
         let file = try Descriptor(path, .create, mode: 0o644)
-        let frames = try BundleWriter(layout, level: 3, threads: 1).write(
-            onFrame: { index, content in
-                let digest = try SHA256.digest(of: content).hex
-                digests.withLock { $0[index] = digest }
-            }, output: { try file.write($0) },
-            source: { index, write in
-                try (Files.read("\(work)/\(files[index])", limit: 1 << 30) ?? []).withUnsafeBytes { try write($0) }
-            })
+        try ArchiveWriter(.tar(.zstd), members: members, modified: 0, level: 3).write {
+            try file.write($0)
+        } source: { index, write in
+            try (Files.read("\(work)/\(files[index])", limit: 1 << 30) ?? []).withUnsafeBytes { try write($0) }
+        }
         try file.close()
-        let all = digests.withLock { found in frames.indices.map { found[$0] ?? "" }.joined() }
-        let listed: JSON = [
-            "packed": .array(frames.map { .size($0.packedSize) }),
-            "content": .array(frames.map { .size($0.contentSize) }), "sha256": .string(all),
-        ]
-        return .object(try facts(name, path) + [.init("frames", listed)])
     }
 }

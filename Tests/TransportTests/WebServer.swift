@@ -58,7 +58,7 @@ final class WebServer {
         var found: [Request] = []
         repeat {
             found = try scratch.requestLog().map { Request(connection: $0[0], path: $0[1]) }
-        } while found.last?.path != "/mark-\(marks)"
+        } while !found.contains { $0.path == "/mark-\(marks)" }
         return found.filter { !$0.path.hasPrefix("/mark-") }
     }
 

@@ -243,22 +243,6 @@ def wrong_manifest(arena):
         install(arena, archive, content=content, change=change)
 
 
-@attack("the frames in the manifest contradict the bundle, or claim exabytes", REFUSED, limit=40)
-def wrong_frames(arena):
-    first = arena.release("1.0.0", {"food": ("reference", "CREATE TABLE food(id, name)")})
-    second = arena.release("2.0.0", {"food": ("reference", "CREATE TABLE food(id, name); INSERT INTO food VALUES(1, 'x')")})
-    manifest = json.loads(pathlib.Path(second).read_text())
-    arena.store(first)
-    frames = manifest["bundle"]["frames"]
-    for key, value in (("content", [1 << 60] * len(frames["content"])), ("packed", [1 << 60] * len(frames["packed"])), ("content", []), ("packed", [0] * len(frames["packed"])),
-                       ("content", list(reversed(frames["content"]))), ("sha256", "0" * len(frames["sha256"])), ("sha256", ""), ("content", [-1] * len(frames["content"])),
-                       ("content", [512, 8192, 2048]), ("packed", frames["packed"] * 100_000)):
-        broken = {**manifest, "bundle": {**manifest["bundle"], "frames": {**frames, key: value}}}
-        arena.write("releases/broken.json", json.dumps(broken))
-        arena.attack("apply", "--store", "store", "releases/broken.json", limit=6, memory=400)
-    arena.keeps("store/food.db", "SELECT count(*) FROM food", [(0,)])
-
-
 @attack("a patch of a release claims another size, is damaged, or is made for another base", harmless(), limit=40)
 def wrong_patch(arena):
     first = arena.release("1.0.0", {"food": ("reference", "CREATE TABLE food(id, name); INSERT INTO food VALUES(1, 'x')")})

@@ -293,7 +293,6 @@ FLOWS = [
     Flow("first install", lambda world: None, ["apply", "{plain-1.0.0}"],
          {"version": (None, "1.0.0"), FOOD: (None, [("1.0.0",)]), "user.db: SELECT count(*) FROM note": (None, [(0,)])}, creates=("user.db",)),
     Flow("update", with_rows("plain-1.0.0", "user.db", *NOTES), ["apply", "{plain-2.0.0}"], UPDATE),
-    Flow("update, tar.zst", with_rows("plain-1.0.0", "user.db", *NOTES), ["apply", "{plain-2.0.0+tar}"], UPDATE),
     Flow("rollback", rolled_forward, ["rollback", "--reason", "proof"],
          {"version": ("2.0.0", "1.0.0"), FOOD: ([("2.0.0",)], [("1.0.0",)])}, 
          again=[["unhold", "--all"], ["apply", "{plain-2.0.0}"], ["rollback", "--reason", "proof"]]),

@@ -9,7 +9,7 @@ PRODUCT = "org.example.proof"
 
 def reference(name, version, kibibytes=8):
     """Returns the SQL and the rows of a table in which every row has the version of its release, with random bytes, so that the
-    database does not compress into one small frame."""
+    database does not compress to almost nothing."""
     noise = random.Random(f"{name} {version}")
     rows = [(i, version, noise.randbytes(900)) for i in range(kibibytes)]
     return f"CREATE TABLE {name}(id INTEGER PRIMARY KEY, release TEXT, more BLOB);", [
@@ -58,14 +58,13 @@ class Releases:
         # Every row that a release shipped; all other rows come from an app or a user.
         self.shipped = set()
         os.makedirs(directory)
-        # The user database, and two read-only databases, one with several frames. The second release has a different database
+        # The user database, and two read-only databases. The second release has a different database
         # in place of the other one.
         self.pair("plain", lambda v: {
             "food": ("reference", reference("food", v, 1600), {}),
             "codes" if v == "1.0.0" else "units": ("reference", reference("codes", v), {}),
             "user": ("user", (NOTE[1], ()), {}),
         })
-        self.stream("plain-2.0.0")
         preserve = [{"table": "food", "where": "editable = 1", "onConflict": "keep-user"}]
         self.pair("shared", lambda v: {
             "food": ("reference", reference("food", v), {}),
@@ -150,20 +149,3 @@ class Releases:
             self.shipped.update(read(os.path.join(work, f"{key}.db"))[0])
             entries[key] = {"kind": kind, "source": f"{key}.db", **more}
         pack(self.moult, work, draft(PRODUCT, version, sequence, entries, **top), os.path.join(self.directory, name), *options)
-
-    def stream(self, name):
-        """Makes the same release with a bundle from other tools, which has no frames and is unpacked as a stream."""
-        packed = os.path.join(self.directory, name)
-        made = os.path.join(self.directory, name + "+tar")
-        members = os.path.join(made, "members")
-        os.makedirs(members)
-        manifest = json.load(open(self.manifest(name)))
-        bundle = manifest["bundle"].pop("file")
-        run("tar", "--zstd", "-xf", os.path.join(packed, bundle), "-C", members)
-        target = os.path.join(made, bundle)
-        run("tar", "--zstd", "-cf", target, *sorted(os.listdir(members)), cwd=members)
-        content = open(target, "rb").read()
-        manifest["bundle"] = {"file": bundle, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        with open(self.manifest(name + "+tar"), "w") as out:
-            json.dump(manifest, out)
-

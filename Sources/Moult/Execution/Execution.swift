@@ -70,7 +70,7 @@ package struct Execution {
             }
             try decide(writable)
         } catch {
-            // Nothing visible has changed, so removing the staged files will undo everything.
+            // Nothing was committed: releasing the databases rolls the copied pages back, and removing the staged files undoes the rest.
             do { try writable.releaseAll() } catch let second { throw NotReleased(reason: error, second: second) }
             throw error
         }
@@ -116,8 +116,10 @@ package struct Execution {
     /// Stages and verifies the release in the directory of the transaction; locks nothing.
     private func stage() throws {
         try prepare(.check)
-        let digests = try unpack()
-        try examine(digests)
+        try unpack()
+        try watcher.stopIfAsked()
+        // Before any of the received files is copied, changed or attached.
+        for phase in Phase.allCases { try call(phase) { step, effects in try step.examine(effects, context) } }
         for phase in [Phase.delete, .copy, .attach, .verify] { try prepare(phase) }
     }
 
@@ -135,13 +137,12 @@ package struct Execution {
         }
     }
 
-    /// Unpacks the members that the plan needs; returns their digests, which are computed in the background.
-    private func unpack() throws -> UnpackedDigests? {
-        if plan.members.isEmpty { return nil }
+    /// Unpacks and verifies the members that the plan needs.
+    private func unpack() throws {
+        if plan.members.isEmpty { return }
         stopwatch.begin(.prepare, "unpack")
-        return try MemberStager(
-            transaction: transaction, store: prepared.store, plan: plan, release: release, proven: proven,
-            progress: context.progress
+        try MemberStager(
+            transaction: transaction, store: prepared.store, plan: plan, release: release, progress: context.progress
         )
         .stage()
     }
@@ -149,20 +150,6 @@ package struct Execution {
     /// The databases covered by the publisher's proof.
     private var proven: Set<String> {
         Set(release.databases.filter { prepared.context.carriedProof(of: $0) != nil }.map(\.name))
-    }
-
-    /// Verifies all received files before any of them is copied, changed or attached.
-    private func examine(_ digests: UnpackedDigests?) throws {
-        do {
-            for phase in Phase.allCases { try call(phase) { step, effects in try step.examine(effects, context) } }
-        } catch {
-            try watcher.stopIfAsked()
-            // If the file differs from the published one, that is the reason to report, however the check failed.
-            try digests?.verify()
-            throw error
-        }
-        stopwatch.begin(.prepare, "digest")
-        try digests?.verify()
     }
 
     /// Seals the new generation, if the plan installs one.

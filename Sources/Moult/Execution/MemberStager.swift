@@ -12,19 +12,16 @@ struct MemberStager {
     let store: StoreSnapshot
     let plan: Plan
     let release: Manifest
-    /// The databases covered by the publisher's proof.
-    let proven: Set<String>
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
-    /// Stages the members. Returns the object that verifies the files from the bundle; nil if nothing is left to verify.
-    func stage() throws -> UnpackedDigests? {
+    func stage() throws {
         for reuse in plan.reuse { try stage(reuse) }
-        guard let bundle = plan.bundle else { return nil }
-        return try Unpacker(
+        guard let bundle = plan.bundle else { return }
+        try Unpacker(
             place: transaction.place(of:), release: release, bundle: bundle.path, members: plan.bundled,
-            progress: progress, proven: proven
+            progress: progress
         )
-        .unpackUnverified()
+        .unpack()
     }
 
     private func stage(_ reuse: Plan.Reuse) throws {

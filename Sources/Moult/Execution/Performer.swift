@@ -30,12 +30,14 @@ package final class Performer {
         case .confirm, .retire, .displace, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
             .custom:
             break
+        // `WritableEffects.finish` commits these.
+        case .replace, .migrate, .restoreRows: break
         case .unlink(let path): try unlink(path)
         case .installGeneration(let generation): try install(generation)
         case .switchCurrent(let to, _): try switchCurrent(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _): try create(path, effect)
-        case .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
+        case .quarantine: try writable.perform(effect)
         }
     }
 

@@ -4,6 +4,7 @@ internal import MoultFiles
 internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
+internal import Synchronization
 
 /// Unpacks from a bundle the members that a plan needs.
 ///
@@ -16,8 +17,6 @@ struct Unpacker {
     /// The members to write; everything else in the bundle is only verified.
     let members: [String]
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
-    /// The databases covered by the publisher's proof.
-    var proven: Set<String> = []
 
     /// The members to write, by their paths in the bundle.
     private var wanted: [String: String] {
@@ -26,22 +25,9 @@ struct Unpacker {
         return Dictionary(paths + others) { first, _ in first }.filter { members.contains($0.value) }
     }
 
-    /// Unpacks, and returns the object that verifies the files, for callers with other work to do meanwhile; nil if the files
-    /// are verified already.
-    func unpackUnverified() throws -> UnpackedDigests? {
+    /// Unpacks the bundle, checking its own digest and that of each member.
+    func unpack() throws {
         let expected = Self.expected(of: release)
-        guard let sealed = release.bundle, let frames = sealed.frames else {
-            try stream(expected)
-            return nil
-        }
-        return try FrameUnpacker(
-            bundle: bundle, sha256: sealed.sha256, frames: frames, members: expected, wanted: wanted, place: place,
-            proven: Set(release.databases.filter { proven.contains($0.name) }.map(\.bundlePath)), progress: progress
-        ).unpack()
-    }
-
-    /// Unpacks a bundle of any format, checking its own digest and that of each member.
-    private func stream(_ expected: [String: Expected]) throws {
         let total = expected.reduce(0) { $0 + $1.value.size }
         let counter = ProgressCounter("unpack", total: total, tell: progress)
         let wanted = wanted
@@ -97,5 +83,24 @@ struct Unpacker {
             .digest, what: "the bundle \(bundle) does not match its manifest",
             why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(expected.prefix(8))…",
             now: "Copy or download it again.")
+    }
+}
+
+/// Counts the progress of several threads, and reports it from one thread at a time.
+final class ProgressCounter: Sendable {
+    private let done = Mutex(0)
+    private let what: String
+    private let total: Int
+    private let tell: @Sendable (PrepareContext.Progress) throws -> Void
+
+    init(_ what: String, total: Int, tell: @escaping @Sendable (PrepareContext.Progress) throws -> Void) {
+        (self.what, self.total, self.tell) = (what, total, tell)
+    }
+
+    func add(_ count: Int) throws {
+        try done.withLock { done in
+            done += count
+            try tell(.init(what, done: done, total: total))
+        }
     }
 }

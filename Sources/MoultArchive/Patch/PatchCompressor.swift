@@ -50,28 +50,22 @@ final class PatchCompressor {
     private func zstd(
         _ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer, _ windowLog: Int32
     ) throws -> [UInt8] {
-        try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
+        try check(zstd: ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
         try set(ZSTD_c_compressionLevel, 19)
         try set(ZSTD_c_windowLog, windowLog)
         // With a checksum, the decoder detects a wrong base at once.
         try set(ZSTD_c_checksumFlag, 1)
         // The search always covers the end of the same prefix, so the decoder does not need to know this limit.
         let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.maxNear))
-        try check(ZSTD_CCtx_refPrefix(context, near.baseAddress, near.count))
+        try check(zstd: ZSTD_CCtx_refPrefix(context, near.baseAddress, near.count))
         return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in
             let size = ZSTD_compress2(context, buffer.baseAddress, buffer.count, content.baseAddress, content.count)
-            try check(size)
+            try check(zstd: size)
             count = size
         }
     }
 
     private func set(_ parameter: ZSTD_cParameter, _ value: Int32) throws {
-        try check(ZSTD_CCtx_setParameter(context, parameter, value))
-    }
-
-    private func check(_ result: Int) throws {
-        guard ZSTD_isError(result) == 0 else {
-            throw ArchiveRefusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(result)))", now: nil)
-        }
+        try check(zstd: ZSTD_CCtx_setParameter(context, parameter, value))
     }
 }

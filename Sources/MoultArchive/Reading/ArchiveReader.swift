@@ -155,7 +155,7 @@ package struct ArchiveReader: ~Copyable {
 }
 
 extension ArchiveKind {
-    fileprivate func isBeginning(of file: RawFile) throws -> Bool {
+    func isBeginning(of file: RawFile) throws -> Bool {
         let start = try file.bytes(at: 0, count: min(6, file.size))
         return switch self {
         // libarchive checks the details.

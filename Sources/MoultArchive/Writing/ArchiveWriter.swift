@@ -1,22 +1,26 @@
 internal import MoultBasics
 
-/// Writes archives for programs without zstd: tar (plain, gzip or xz) and zip.
-///
-/// Uses one thread and one stream. For archives that unpack faster, use `BundleWriter`.
+/// Writes bundles: tar (zstd, or plain, gzip or xz for programs without zstd) and zip.
 package struct ArchiveWriter {
     private let kind: ArchiveKind
     private let members: [(name: String, size: Int)]
     private let modified: Int
     private let level: Int
+    private let threads: Int
+
+    /// A source of content: gets a member's index, and a function that receives each piece of its content.
+    package typealias Source = (_ member: Int, _ write: (UnsafeRawBufferPointer) throws -> Void) throws -> Void
 
     /// Prepares an archive with these members in this order; `modified` is their modification time, in seconds since
-    /// 1970. The same members give the same bytes.
-    package init(_ kind: ArchiveKind, members: [(name: String, size: Int)], modified: Int, level: Int = 6) throws {
+    /// 1970. The same members give the same bytes, regardless of the number of threads, which only zstd uses.
+    package init(
+        _ kind: ArchiveKind, members: [(name: String, size: Int)], modified: Int, level: Int = 6, threads: Int = 1
+    ) throws {
         try packing {
             try MemberSet.check(packed: members.map(\.name))
             let levels: ClosedRange<Int>
             switch kind {
-            case .tar(.zstd), .tar(.bzip2), .sevenZip:
+            case .tar(.bzip2), .sevenZip:
                 throw ArchiveRefusal(
                     .archivePacking, "a \(kind) is not supported here", now: .otherKind)
             case .tar(.none): levels = level...level
@@ -33,14 +37,16 @@ package struct ArchiveWriter {
         self.kind = kind
         self.members = members
         self.modified = modified
-        self.level = level
+        (self.level, self.threads) = (level, threads)
     }
 
     /// Writes the archive; `source` is called for each member, in order, and must provide exactly the declared number of bytes.
-    package func write(output: (UnsafeRawBufferPointer) throws -> Void, source: BundleWriter.Source) throws {
+    package func write(output: (UnsafeRawBufferPointer) throws -> Void, source: Source) throws {
         try packing {
             try withoutActuallyEscaping(output) { output in
                 switch kind {
+                case .tar(.zstd):
+                    try writeTar(ZstdEncoder(level: level, threads: threads, size: tarSize, output), source)
                 case .tar(.gzip): try writeTar(DeflateEncoder(.gzip, level: level, output), source)
                 case .tar(.xz): try writeTar(XzEncoder(level: level, output), source)
                 // The initializer refuses other compressions, and 7z.
@@ -51,7 +57,13 @@ package struct ArchiveWriter {
         }
     }
 
-    private func writeTar(_ encoder: any Encoder, _ source: BundleWriter.Source) throws {
+    private var tarSize: Int {
+        members.reduce(TarHeader.end.count) {
+            $0 + TarHeader.blockSize + $1.size + TarHeader.padding($1.size).count
+        }
+    }
+
+    private func writeTar(_ encoder: any Encoder, _ source: Source) throws {
         func put(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes(encoder.encode) }
         for (index, member) in members.enumerated() {
             try put(TarHeader.block(name: member.name, size: member.size, modified: modified))
@@ -67,7 +79,7 @@ package struct ArchiveWriter {
         try encoder.finish()
     }
 
-    private func writeZip(_ zip: ZipWriter, _ source: BundleWriter.Source) throws {
+    private func writeZip(_ zip: ZipWriter, _ source: Source) throws {
         for (index, member) in members.enumerated() {
             try zip.begin(member.name, size: member.size)
             var counter = MemberCounter(name: member.name, size: member.size)

@@ -30,8 +30,7 @@ struct InspectReport: Report {
         ].compactMap { name, range in range.map { "\(name) \($0)" } }
         if !requires.isEmpty { facts.row("requires", "\(requires.joined(separator: ", "))") }
         if let bundle = manifest.bundle {
-            let frames = bundle.frames.map { ", \(counted($0.packed.count, "frame"))" } ?? ""
-            facts.row("bundle", "\(bundle.file), \(ByteCount(bundle.size))\(frames), sha256 \(bundle.sha256)")
+            facts.row("bundle", "\(bundle.file), \(ByteCount(bundle.size)), sha256 \(bundle.sha256)")
         }
         for patch in manifest.patches {
             facts.row("patch", "\(patch.member) from \(patch.from): \(patch.file), \(ByteCount(patch.size))")

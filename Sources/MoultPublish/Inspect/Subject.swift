@@ -142,14 +142,16 @@ extension Subject {
                 .bundle, path, manifest: release.manifest, bytes: bytes, parts: release.parts, notes: release.notes,
                 keeping: release.retainedResource)
         }
-        _ = try ArchiveKind(fileName: path)
-        guard let members = try ConfinedArchive(path).members() else {
-            throw MoultError(
-                .subject, what: "cannot read the bundle \(path)",
-                why:
-                    "its manifest is not in the same directory, and without a manifest, only bundles made by `moult pack` can be read",
-                now: "Specify the manifest instead.")
-        }
+        let members: [(name: String, size: Int)]
+        let foreign = MoultError(
+            .subject, what: "cannot read the bundle \(path)",
+            why:
+                "its manifest is not in the same directory, and without a manifest, only bundles that `moult pack` made as .tar.zst can be read",
+            now: "Specify the manifest instead.")
+        guard try ArchiveKind(fileName: path) == .tar(.zstd) else { throw foreign }
+        do { members = try ConfinedArchive(path).members() } catch let error as MoultError
+            where error.code == .archiveKind
+        { throw foreign }
         let unpacked = try UnpackedBundle(
             path,
             members: members.map { Member(name: $0.name, file: $0.name.containsSlash ? nil : $0.name, size: $0.size) },

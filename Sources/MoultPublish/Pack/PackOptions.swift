@@ -10,7 +10,7 @@ package struct PackOptions {
     package var level = 12
     /// The number of threads: one per core. Each needs some tens of megabytes, so the number is limited.
     package var threads = min(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), 16)
-    /// The format of the bundle: independent frames by default, or an archive for other programs.
+    /// The format of the bundle.
     package var format = ArchiveKind.tar(.zstd)
     /// The name of manifest and bundle without extension; files from an earlier pack with this name are replaced. By default,
     /// the name consists of product and version, and each version can be packed only once.

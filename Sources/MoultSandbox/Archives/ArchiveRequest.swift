@@ -11,8 +11,8 @@ struct ArchiveRequest: Sendable {
     enum Task: Sendable {
         /// All members, with declared sizes, of an archive whose format follows from its name.
         case members([String: Int], archive: String)
-        /// The frames of a bundle in moult's format, one at a time, preceded by its layout if `tellsLayout` is set.
-        case bundle([Frame], tellsLayout: Bool)
+        /// The names and sizes of the members of a bundle that `moult pack` made as .tar.zst.
+        case list
         /// The pieces of a file produced by a patch, one at a time.
         case patch(resultSize: Int)
     }
@@ -39,7 +39,7 @@ struct ArchiveRequest: Sendable {
             switch task {
             // A hostile manifest may declare any sizes.
             case .members(let sizes, _): sizes.values.reduce(0) { min($0, 1 << 60) + min($1, 1 << 60) }
-            case .bundle(let frames, _): frames.reduce(0) { $0 + $1.contentSize }
+            case .list: 1 << 40
             case .patch(let size): size + baseSize
             }
         return Guard.Limits(
@@ -59,11 +59,7 @@ extension ArchiveRequest {
                     "archive": .string(archive),
                     "members": .object(sizes.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) }),
                 ]
-            case .bundle(let frames, let tellsLayout):
-                [
-                    "packed": .array(frames.map { .size($0.packedSize) }),
-                    "content": .array(frames.map { .size($0.contentSize) }), "layout": .bool(tellsLayout),
-                ]
+            case .list: [:]
             case .patch(let size): ["result": .size(size)]
             }
         return .compact(task).setting("memory", to: .size(memory)).setting("base", to: .size(baseSize))
@@ -72,9 +68,6 @@ extension ArchiveRequest {
     init(_ fields: Fields) throws {
         memory = try fields.count("memory")
         baseSize = try fields.count("base")
-        func numbers(_ name: String) -> [Int] {
-            fields.json(name)?.array?.compactMap { $0.integer.map(Int.init) } ?? []
-        }
         if let archive = try fields.optionalString("archive") {
             let members = fields.json("members")?.members ?? []
             task = .members(
@@ -83,8 +76,7 @@ extension ArchiveRequest {
         } else if let size = try fields.optionalCount("result") {
             task = .patch(resultSize: size)
         } else {
-            let frames = zip(numbers("packed"), numbers("content")).map { Frame(packedSize: $0, contentSize: $1) }
-            task = .bundle(frames, tellsLayout: try fields.optionalBool("layout") ?? false)
+            task = .list
         }
     }
 }

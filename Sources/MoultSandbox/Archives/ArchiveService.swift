@@ -31,10 +31,12 @@ enum ArchiveService {
         switch request.task {
         case .members(let sizes, let name):
             try send(ArchiveReader(archive, kind: ArchiveKind(fileName: name)), sizes, memory, &input)
-        case .bundle(let frames, let tellsLayout):
-            if tellsLayout { try ParentChannel.send(layout(of: archive)) }
-            if frames.isEmpty { return }
-            try serve(FrameReader(archive, frames: frames), memory, &input)
+        case .list:
+            var members: [JSON] = []
+            try BundleReader(archive).read { member, part in
+                if case .begin = part { members.append(["name": .string(member.name), "size": .size(member.size)]) }
+            }
+            try ParentChannel.send(["members": .array(members)])
         case .patch(let size):
             let reader = try PatchReader(
                 archive, base: request.baseSize > 0 ? .inherited(2, "the old file") : nil, resultSize: size)
@@ -91,16 +93,6 @@ enum ArchiveService {
             guard index < frames.contentSizes.count else { throw input.failed("is for frame \(index)") }
             try ParentChannel.send(["bytes": .size(decode(index).count)])
         }
-    }
-
-    private static func layout(of archive: borrowing Descriptor) throws -> JSON {
-        guard let (layout, _) = try BundleLayout.find(in: archive) else { return ["layout": [:]] }
-        return [
-            "layout": [
-                "frameSize": .size(layout.frameSize), "modified": .size(layout.modified),
-                "members": .array(layout.members.map { ["name": .string($0.name), "size": .size($0.size)] }),
-            ]
-        ]
     }
 }
 

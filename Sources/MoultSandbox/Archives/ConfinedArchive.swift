@@ -56,27 +56,32 @@ extension ConfinedArchive {
         } here: {
             nil
         }
-        guard let process else { return try readHere(file, members, onMember) }
+        guard let process else { return try readHere(name, members, onMember) }
         try receive(from: process, members, onMember)
     }
 
-    /// Reads a bundle made by moult, member by member. libarchive reads all other archives, but never in the process of an app.
+    /// Reads a bundle made by moult. libarchive reads all other archives, but never in the process of an app.
     private func readHere(
-        _ file: OpenFile, _ members: [String: Int], _ onMember: (String, ArchiveReader.Part) throws -> Void
+        _ name: String, _ members: [String: Int], _ onMember: (String, ArchiveReader.Part) throws -> Void
     ) throws {
-        guard let (layout, frames) = try BundleLayout.find(in: file.descriptor) else {
-            throw MoultError(
-                .archiveProcess, what: "cannot unpack \(path)",
-                why:
-                    "`moult pack` did not make it, and other archives are read only by an installed moult, in a sandbox",
-                now:
-                    "Install the command of this version of moult, or use a release that `moult pack` made as .tar.zst."
-            )
-        }
-        try layout.check(declared: members, of: path)
-        try BundleReader(path, layout: layout, frames: frames) {
-            try FrameReader(Descriptor(path, .read), frames: frames)
-        }.readInOrder(onMember: onMember)
+        let foreign = MoultError(
+            .archiveProcess, what: "cannot unpack \(path)",
+            why: "`moult pack` did not make it, and other archives are read only by an installed moult, in a sandbox",
+            now: "Install the command of this version of moult, or use a release that `moult pack` made as .tar.zst.")
+        guard try ArchiveKind(fileName: name) == .tar(.zstd) else { throw foreign }
+        var expected = try ExpectedMembers(members, of: path)
+        do {
+            try BundleReader(Descriptor(path, .read)).read { member, part in
+                switch part {
+                case .begin: try onMember(expected.begin(member.name), .begin)
+                case .bytes(let bytes):
+                    try expected.add(bytes.count)
+                    try onMember(expected.current ?? "", part)
+                case .end: try onMember(expected.end(), .end)
+                }
+            }
+        } catch let error as MoultError where error.code == .archiveKind { throw foreign }
+        try expected.checkComplete()
     }
 
     private func receive(
@@ -114,37 +119,18 @@ extension ConfinedArchive {
 }
 
 extension ConfinedArchive {
-    /// Returns the members and their sizes in a bundle in moult's format; nil for other archives.
-    package func members() throws -> [(name: String, size: Int)]? {
+    /// Returns the members and their sizes in a bundle that `moult pack` made as .tar.zst. The caller must not trust them.
+    package func members() throws -> [(name: String, size: Int)] {
         let file = try OpenFile(path)
         return try confinedOrHere { settings in
-            try layout(from: process(settings, .bundle([], tellsLayout: true), [file]))
+            let message = try ArchiveProcess(settings, ArchiveRequest(task: .list, memory: 1), [file]).next()
+            return try message.objects("members").map { (try $0.string("name"), try $0.count("size")) }
         } here: {
-            try BundleLayout.find(in: file.descriptor)?.layout
-        }?.members.map { ($0.name, $0.size) }
-    }
-
-    /// Opens a bundle in moult's format; throws unless its members have these sizes. `frames` are the frames listed in the
-    /// manifest. Returns nil for any other archive.
-    package func bundle(
-        members: [String: Int], frames: [Frame]
-    ) throws -> (layout: BundleLayout, reader: BundleReader)? {
-        let file = try OpenFile(path)
-        return try confinedOrHere { settings in
-            let first = try process(settings, .bundle(frames, tellsLayout: true), [file])
-            guard let layout = try layout(from: first) else { return nil }
-            try layout.check(declared: members, of: path)
-            let source = ConfinedFrames(
-                contentSizes: frames.map(\.contentSize), maxThreads: FrameReader.maxThreads(for: frames), first: first
-            ) { try process(settings, .bundle(frames, tellsLayout: false), [file]) }
-            return (layout, try BundleReader(path, layout: layout, frames: frames) { source })
-        } here: {
-            guard let layout = try BundleLayout.find(in: file.descriptor)?.layout else { return nil }
-            try layout.check(declared: members, of: path)
-            let reader = try BundleReader(path, layout: layout, frames: frames) {
-                try FrameReader(Descriptor(path, .read), frames: frames)
+            var members: [(name: String, size: Int)] = []
+            try BundleReader(Descriptor(path, .read)).read { member, part in
+                if case .begin = part { members.append((member.name, member.size)) }
             }
-            return (layout, reader)
+            return members
         }
     }
 
@@ -170,26 +156,5 @@ extension ConfinedArchive {
                 Descriptor(path, .read), base: base.map { try Descriptor($0, .read) }, resultSize: resultSize)
         }
         return (layout, frames)
-    }
-
-    private func process(
-        _ settings: ArchiveProcess.Settings, _ task: ArchiveRequest.Task, _ files: [OpenFile]
-    ) throws -> ArchiveProcess {
-        var memory = 1
-        if case .bundle(let frames, _) = task { memory = frames.reduce(1) { max($0, $1.contentSize) } }
-        return try ArchiveProcess(settings, ArchiveRequest(task: task, memory: memory), files)
-    }
-
-    /// Returns the layout sent by the process, which is untrusted.
-    private func layout(from process: ArchiveProcess) throws -> BundleLayout? {
-        let found = try process.next().object("layout")
-        let members = try found.objects("members").map { (name: try $0.string("name"), size: try $0.count("size")) }
-        if members.isEmpty { return nil }
-        let frameSize = try found.count("frameSize")
-        let modified = try found.count("modified")
-        guard BundleLayout.isPossible(sizes: members.map(\.size), frameSize: frameSize) else {
-            throw process.invalid("a layout of too many frames")
-        }
-        return try BundleLayout(members: members, modified: modified, frameSize: frameSize)
     }
 }

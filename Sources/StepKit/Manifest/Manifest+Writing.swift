@@ -48,15 +48,7 @@ extension JSON {
 
 extension Manifest.Bundle {
     fileprivate var json: JSON {
-        .compact([
-            "file": .string(file), "size": .size(size), "sha256": .string(sha256),
-            "frames": frames.map { frames in
-                [
-                    "packed": .array(frames.packed.map { .size($0) }),
-                    "content": .array(frames.content.map { .size($0) }), "sha256": .string(frames.sha256),
-                ]
-            },
-        ])
+        ["file": .string(file), "size": .size(size), "sha256": .string(sha256)]
     }
 }
 

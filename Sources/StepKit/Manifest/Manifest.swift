@@ -109,25 +109,9 @@ public struct Manifest: Sendable, Equatable {
         public var size: Int
         /// The digest of the archive, in hexadecimal digits.
         public var sha256: String
-        /// The frames of the archive; nil if moult did not pack it.
-        public var frames: Frames?
 
-        package init(file: String, size: Int, sha256: String, frames: Frames?) {
-            (self.file, self.size, self.sha256, self.frames) = (file, size, sha256, frames)
-        }
-    }
-
-    /// The independent zstd frames of a bundle, which several cores can unpack at the same time.
-    public struct Frames: Sendable, Equatable {
-        /// The compressed size of each frame.
-        public var packed: [Int]
-        /// The uncompressed size of each frame.
-        public var content: [Int]
-        /// The SHA-256 of each frame's content, 64 hexadecimal digits each, one after the other.
-        public var sha256: String
-
-        package init(packed: [Int], content: [Int], sha256: String) {
-            (self.packed, self.content, self.sha256) = (packed, content, sha256)
+        package init(file: String, size: Int, sha256: String) {
+            (self.file, self.size, self.sha256) = (file, size, sha256)
         }
     }
 

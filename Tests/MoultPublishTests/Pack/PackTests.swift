@@ -122,19 +122,6 @@ import Testing
         #expect(try scratch.bytes("digest-1") == scratch.bytes("digest-19"))
     }
 
-    @Test(.tags(.thorough)) func `the manifest lists the frames of the bundle`() throws {
-        let report = try pack(make(scratch.path("in")), to: scratch.path("out"))
-        let manifest = try Manifest(
-            parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
-        let bundle = try #require(manifest.bundle)
-        let frames = try #require(bundle.frames)
-        // The file consists of the frames and the seek table; the contents of the frames are the tar archive.
-        #expect(frames.packed.reduce(0, +) < bundle.size)
-        let tar = try Shell.must(["sh", "-ec", "zstd -dc \(try #require(report.bundle)) | wc -c"]).trimmed
-        #expect(String(frames.content.reduce(0, +)) == tar)
-        #expect(manifest.database("food")?.identity.schema?.hasPrefix("sha256:") == true)
-    }
-
     @Test func `pack refuses to change a published version`() throws {
         let path = try make(scratch.path("in"))
         _ = try pack(path, to: scratch.path("out"))

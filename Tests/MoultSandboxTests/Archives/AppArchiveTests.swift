@@ -8,7 +8,6 @@ import Testing
     let scratch: Scratch
     init() throws {
         scratch = try Scratch()
-        // The bundle has frames, like those of publishers.
         let draft =
             #"{"manifest":1,"product":"org.example.test","version":"1.0.0","sequence":1,"databases":{"food":{"kind":"reference","source":"food.db"}}}"#
         try Files.writeNew(Array(draft.utf8), to: scratch.path("draft.json"))
@@ -51,15 +50,10 @@ import Testing
         ("echo nonsense", "the reply is not JSON"),
         ("exit 64", "it ended with status 64"),
         ("kill -9 $$", "the process that reads the archive ended with SIGKILL"),
-        (#"echo '{"layout":{}}'"#, "it does not have the frames"),
-        (
-            #"echo '{"layout":{"frameSize":1,"modified":0,"members":[{"name":"food.db","size":1000000000000}]}}'"#,
-            "a layout of too many frames"
-        ),
-        (
-            #"echo '{"layout":{"frameSize":1048576,"modified":0,"members":[{"name":"../x","size":1}]}}'"#,
-            "../x"
-        ),
+        (#"echo '{"done":true}'"#, "it does not contain the declared"),
+        (#"echo '{"bytes":1}'"#, "1 bytes outside a member"),
+        (#"echo '{"member":"../x"}'"#, "../x"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":1000000000000}'"#, "outside a member"),
     ])
     func `a compromised archive process installs nothing`(said: String, why: String) throws {
         let refused = try install(reading("\(Self.ready); \(said); exec sleep 1000"))

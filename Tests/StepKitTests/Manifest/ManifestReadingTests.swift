@@ -13,7 +13,6 @@ import Testing
         #expect(manifest.critical == ["budget"])
         #expect(manifest.requires.from?.contains(Version(1, 9, 0)) == true)
         #expect(manifest.bundle?.size == 87_867_032)
-        #expect(manifest.bundle?.frames?.packed == [40_000_000, 47_867_032])
         #expect(manifest.patches.map(\.from) == [Version(2, 0, 0)])
         #expect(manifest.databases.map(\.name) == ["food", "maps", "pantry", "user", "thumbs"])
         #expect(manifest.budget.first?.shrink == Allowance("20%"))

@@ -70,7 +70,7 @@ import Testing
                 manifest.databases[index].migrations[migration].sha256 = SampleDocuments.other
             }
         }
-        manifest.bundle = Manifest.Bundle(file: "b.tar.zst", size: 5, sha256: SampleDocuments.other, frames: nil)
+        manifest.bundle = Manifest.Bundle(file: "b.tar.zst", size: 5, sha256: SampleDocuments.other)
         let written = manifest.sealedJSON()
         for name in ["$schema", "source", "build"] { #expect(!written.paths.contains { $0.hasSuffix("/\(name)") }) }
         let sealed = try Manifest(parsing: Array(written.line.utf8), as: .sealed, source: "m.json")

@@ -24,8 +24,7 @@ enum SampleDocuments {
           "critical": ["budget"],
           "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": "^1.4 || 2.0.0" },
           "bundle": {
-            "file": "dailyvalue-2.1.0.tar.zst", "size": 87867032, "sha256": "\(digest)",
-            "frames": { "packed": [40000000, 47867032], "content": [80000000, 90000000], "sha256": "\(digest)\(other)" }
+            "file": "dailyvalue-2.1.0.tar.zst", "size": 87867032, "sha256": "\(digest)"
           },
           "patches": [
             {
@@ -89,7 +88,6 @@ enum SampleDocuments {
           "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": ">=1.4" },
           "bundle": {
             "file": "dailyvalue-2.1.0.tar.zst", "size": 87867032, "sha256": "\(digest)",
-            "frames": { "packed": [87867032], "content": [170000000], "sha256": "\(digest)" },
           },
           "patches": [
             {

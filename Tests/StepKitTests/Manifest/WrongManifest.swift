@@ -33,7 +33,6 @@ enum BeyondSchema: String, CaseIterable {
     case mainAndTempAreTaken = "because SQLite uses that name"
     case migrationsAscend = "and the migration before it sets"
     case migrationsLeadTo32Bits = "that it sets"
-    case framesFitTogether = "as many packed and content sizes as digests"
     case someVersionIsPossible = "less than userVersionAtLeast"
     case databasesAreKnown = "is not a database of this release"
     case membersAreKnown = "is not a file of this release"

@@ -99,23 +99,6 @@ private let wrongDraftReleases: [WrongManifest] = [
         says: "bundle.sha256 must be 64 hexadecimal digits in lower case"),
     .init(
         .draft, .set("/bundle/sha256", "abc"), says: "bundle.sha256 must be 64 hexadecimal digits in lower case"),
-    .init(.draft, .remove("/bundle/frames/packed"), says: "bundle.frames.packed is missing"),
-    .init(.draft, .set("/bundle/frames/packed", 5), says: "bundle.frames.packed must be a list, but is a whole number"),
-    .init(
-        .draft, .set("/bundle/frames/content/0", 0),
-        says: "bundle.frames.content[0] must be from 1 to 1099511627776, but is 0"),
-    .init(
-        .draft, .set("/bundle/frames/content/0", "1"),
-        says: "bundle.frames.content[0] must be a whole number, but is a string"),
-    .init(
-        .draft, .set("/bundle/frames/sha256", "abc"),
-        says: "bundle.frames.sha256 must be digests of 64 hexadecimal digits in lower case, one after the other"),
-    .init(
-        .draft, .set("/bundle/frames/content/1", 5),
-        says: "bundle.frames must have as many packed and content sizes as digests", beyond: .framesFitTogether),
-    .init(
-        .draft, .set("/bundle/frames/sha256", ""),
-        says: "bundle.frames must have as many packed and content sizes as digests", beyond: .framesFitTogether),
 
     // Patches
     .init(.sealed, .set("/patches", [:]), says: "patches must be a list of objects, but is an object"),

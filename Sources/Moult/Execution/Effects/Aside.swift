@@ -36,7 +36,7 @@ final class Aside: WritableEffect {
 
     private func isLink() throws -> Bool { try Files.target(ofLink: place).map(StoreLayout.isSealed) ?? false }
 
-    func hold() throws {
+    func prepareLocked() throws {
         if try isDone { return }
         lease = try Self.lease(on: place)
         // Apps must have the same access to the new file as to the old one. What this user cannot set is left to the operator.

@@ -26,14 +26,14 @@ struct ContentTransfer {
     /// Whether nothing is carried over, not even the records of rejected rows.
     private let carriesNothing: Bool
     /// The marker of the old content at the decision, when an update is recovered: then nothing is refused any more.
-    private let decided: HeldMarker?
+    private let decided: OldMarker?
     /// Returns the shipped file and the rules for content whose digest is not that of the installed release; nil if no kept
     /// release has that digest, or if the whole content is kept. A set restored from quarantine, for example, may have the content of an earlier release.
     let contentOf: (_ digest: String) throws -> (file: String, rules: [Preservation.Rule])?
 
     init(
         database: Database, release: Version, old: Old, rules: [Preservation.Rule], acceptsUnpreserved: Bool,
-        keepsUnselectableRows: Bool, carriesNothing: Bool, decided: HeldMarker?,
+        keepsUnselectableRows: Bool, carriesNothing: Bool, decided: OldMarker?,
         contentOf: @escaping (String) throws -> (file: String, rules: [Preservation.Rule])?
     ) {
         (self.database, self.release, self.old, self.rules) = (database, release, old, rules)

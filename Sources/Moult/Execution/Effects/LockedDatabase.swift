@@ -21,19 +21,18 @@ final class LockedDatabase {
     /// The file that the connections have open.
     private let file: FileFacts?
     private var isWritten = false
-    private var isTolerant = false
     /// Whether the tables of the database cannot be listed; known after `tolerateDamage`.
     private(set) var hasDamagedSchema = false
 
     private enum Lock {
         /// The backup holds the write lock of a database in WAL mode.
-        case wal(BackupBox)
+        case wal(Backup)
         /// The connection keeps its exclusive lock on a database in rollback mode after its transaction.
         case exclusive
     }
 
-    /// The longest time for which other processes have to wait without a break, in milliseconds: less than the busy timeout of
-    /// most apps.
+    /// How long this process waits for a lock at a time, in milliseconds: less than the busy timeout of most apps, because some of them
+    /// wait meanwhile, too.
     private static let turn: Int32 = 1_000
 
     init(_ path: String) throws {
@@ -61,7 +60,7 @@ final class LockedDatabase {
         versions = (try writer.int("PRAGMA data_version"), try reader.int("PRAGMA data_version"))
         let target = try Connection(path: copy, access: .readWriteCreate)
         try target.execute("PRAGMA synchronous = OFF")
-        let backup = try BackupBox(from: reader, to: target)
+        let backup = try Backup(from: reader, to: target)
         let begin = ContinuousClock.now
         var backoff = Backoff(patience, longest: 10)
         let pieces = try isWAL ? -1 : Self.pagesOfPiece
@@ -142,7 +141,7 @@ final class LockedDatabase {
 
     /// Takes the write lock of a database in WAL mode; returns false if it is in another mode.
     private func lockWAL(_ source: Connection) throws -> Bool {
-        let backup = try BackupBox(from: source, to: writer)
+        let backup = try Backup(from: source, to: writer)
         // Copies no pages yet, but takes the lock, so that no other process commits from here on.
         try waitForTurn(.milliseconds(Int(Self.turn))) { try backup.step(0) }
         guard try isWAL else {
@@ -201,13 +200,27 @@ final class LockedDatabase {
     }
 
     /// Returns the backup that copies the new content here. From here on, only the backup may use the file.
-    func backup(from source: Connection) throws -> BackupBox {
+    func backup(from source: Connection) throws -> Backup {
         if case .wal(let backup)? = lock { return backup }
-        return try BackupBox(from: source, to: writer)
+        return try Backup(from: source, to: writer)
     }
 
-    /// Writes the copied pages to the disk, although they are not committed yet.
-    func flush() throws { try writer.flushCache() }
+    /// Copies all pages but the last to the disk, although they are not committed yet: in WAL mode to the `-wal`, in rollback mode to
+    /// the file itself, of which SQLite's journal then has the old pages. A full disk shows here.
+    func copyPages(_ backup: Backup) throws {
+        // Counts the pages, and copies none.
+        if case .blocked = try backup.step(0) { throw Self.inUse(path, cause: nil) }
+        while backup.remaining > 1 {
+            if case .blocked = try backup.step(min(backup.remaining - 1, 4096)) { throw Self.inUse(path, cause: nil) }
+        }
+        try writer.flushCache()
+    }
+
+    /// Copies the last page, and commits.
+    func commit(_ backup: Backup, patience: Duration) throws {
+        try waitForTurn(patience) { try backup.step(-1) }
+        try backup.finish()
+    }
 
     /// Makes the one checkpoint after pages were written, on the connection that wrote them. A reader may block it. Writers would
     /// wait for that reader as well, so it gets only one turn.
@@ -230,7 +243,6 @@ final class LockedDatabase {
 
     /// Makes connections that only copy pages and take locks accept a damaged schema.
     func tolerateDamage() throws {
-        isTolerant = true
         for connection in [writer, reader] where try !Self.tolerateDamage(connection) { hasDamagedSchema = true }
     }
 
@@ -256,7 +268,7 @@ final class LockedDatabase {
 
     // MARK: waiting
 
-    func waitForTurn(_ patience: Duration, _ step: () throws -> Backup.Progress) throws {
+    private func waitForTurn(_ patience: Duration, _ step: () throws -> Backup.Progress) throws {
         let deadline = ContinuousClock.now + patience
         while case .blocked = try step() {
             guard ContinuousClock.now < deadline else { throw Self.inUse(path, cause: nil) }
@@ -276,35 +288,4 @@ final class LockedDatabase {
         InUse.error(
             path, advice: "Try again when that program has ended its transaction, or stop the program.", cause: cause)
     }
-}
-
-/// A class that stores a noncopyable `Backup`. The backup locks its destination from the first step on.
-final class BackupBox {
-    private var backup: Backup?
-
-    init(from source: Connection, to destination: Connection) throws {
-        backup = try Backup(from: source, to: destination)
-    }
-
-    func step(_ pages: Int32) throws -> Backup.Progress {
-        switch backup {
-        case .some(let backup): return try backup.step(pages)
-        case .none: return .done
-        }
-    }
-
-    var remaining: Int32 {
-        switch backup {
-        case .some(let backup): return backup.remaining
-        case .none: return 0
-        }
-    }
-
-    func finish() throws {
-        guard let finished = backup.take() else { return }
-        try finished.finish()
-    }
-
-    /// Ends the backup. If it is incomplete, the destination stays as it was; `step` has thrown any error.
-    func abandon() { backup = nil }
 }

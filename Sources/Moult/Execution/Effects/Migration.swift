@@ -11,7 +11,7 @@ final class Migration: WritableEffect {
     let place: String
     let displacement: Displacement?
     var waitsForOthers: Bool { true }
-    private(set) var marker: HeldMarker?
+    private(set) var marker: OldMarker?
     /// The path in the plan.
     private let path: String
     /// The ID of the transaction.
@@ -43,7 +43,7 @@ final class Migration: WritableEffect {
 
     /// Runs the migrations and keeps the transaction open. If they change or drop values, a copy of the original database is
     /// kept in quarantine.
-    func hold() throws {
+    func prepareLocked() throws {
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
         try Files.remove(copy)
         let advice: Advice = "Try again later, or stop that program."
@@ -64,7 +64,7 @@ final class Migration: WritableEffect {
         // A program may have set `user_version` without the migration.
         if let misfit = try misfit(connection) { throw misfit }
         try keepOriginalIfNeeded(connection)
-        marker = HeldMarker(path: path, transaction: try TransactionMarker.read(connection))
+        marker = OldMarker(path: path, transaction: try TransactionMarker.read(connection))
         try TransactionMarker.write(id, to: connection)
     }
 

@@ -3,49 +3,51 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Replaces the content of a database in place, by one transaction of SQLite. The file keeps its inode, owner, mode and journal
+/// Performs `Change.replace`: replaces the content of a database in place, by one transaction of SQLite. The file keeps its inode, owner, mode and journal
 /// mode; connections of apps stay valid, and switch to the new content at their next transaction.
 ///
-/// Rows are carried over from a private copy, without a lock (`examine`). Under the write lock (`acquire`), only the rows that
-/// apps have written since are read again (`hold`), and all pages but the last are copied (`copyPages`). Up to the commit, which is
-/// the point of no return, other connections see the old content.
+/// Rows are carried over from a private copy, without a lock (`prepareUnlocked`). Under the write lock (`acquire`), only the rows
+/// that apps have written since are read again (`prepareLocked`), and all pages but the last are copied (`copyPages`). Up to the
+/// commit, other connections see the old content. The decision comes before it; after the first commit of any database, the update can
+/// only be finished.
 final class Rewrite: WritableEffect {
     let effect: Effect
     let place: String
-    let waiting: String
+    let stagedFile: String
     let displacement: Displacement?
     private let transfer: ContentTransfer
     /// The path of the private copy of the old content.
     private let copy: String
     /// The file of the release, from which the staged file was made.
-    private let template: String
+    private let shippedFile: String
     /// The record of the release in the staged file; nil if it has none.
     private var releaseRow: [Value]?
     /// The path in the plan.
     private let path: String
     /// The ID of the transaction.
     private let id: String
-    /// Whether the staged file has another page size than the template.
+    /// Whether the staged file has another page size than the shippedFile.
     private var isRepaged = false
-    /// How many seconds the commit waits for readers.
+    /// How many seconds the first copy and the commit wait for other processes.
     private let patience: Int
 
     private var live: LockedDatabase?
-    private var source: Connection?
-    private var backup: BackupBox?
+    private var staged: Connection?
+    private var backup: Backup?
     /// The result of the transfer from the copy.
     private var carried: ContentTransfer.Carried?
     /// Whether copying pages has begun.
     private var isBegun = false
     private var isEnded = false
-    private(set) var marker: HeldMarker?
+    private(set) var marker: OldMarker?
 
     init(
-        _ effect: Effect, place: String, path: String, id: String, waiting: String, copy: String, template: String,
+        _ effect: Effect, place: String, path: String, id: String, stagedFile: String, copy: String,
+        shippedFile: String,
         transfer: ContentTransfer, displacement: Displacement, patience: Int
     ) {
         (self.effect, self.place, self.path, self.id) = (effect, place, path, id)
-        (self.waiting, self.copy, self.template) = (waiting, copy, template)
+        (self.stagedFile, self.copy, self.shippedFile) = (stagedFile, copy, shippedFile)
         (self.transfer, self.displacement) = (transfer, displacement)
         self.patience = patience
     }
@@ -53,7 +55,7 @@ final class Rewrite: WritableEffect {
     // MARK: without a lock
 
     /// Copies the old content, and carries its rows over into the staged file.
-    func examine() throws {
+    func prepareUnlocked() throws {
         // Another attempt begins with the staged file as it was.
         if live != nil { try restoreStagedFile() }
         try discard()
@@ -62,7 +64,7 @@ final class Rewrite: WritableEffect {
         try live.naming { try live.copyContent(to: copy, patience: .seconds(patience)) }
         let old = try openCopy(copy)
         try prepareStagedFile(pageSize: live.requiredPageSize, old)
-        if isRepaged { try Files.copy(waiting, to: repaged, mode: 0o600) }
+        if isRepaged { try Files.copy(stagedFile, to: repaged, mode: 0o600) }
         try carry(from: old)
         try old.close()
         // Under the lock, only the name has to be synced.
@@ -76,16 +78,16 @@ final class Rewrite: WritableEffect {
         try prepareStagedFile(pageSize: nil, old)
         try carry(from: old)
         try old.close()
-        try source?.close()
-        source = nil
+        try staged?.close()
+        staged = nil
     }
 
-    /// The copy of a staged file that has another page size than the template.
+    /// The copy of a staged file that has another page size than the shippedFile.
     private var repaged: String { "\(copy).paged" }
     /// The shipped content, with the page size of the staged file.
-    private var pristine: String { isRepaged ? repaged : template }
+    private var shippedContent: String { isRepaged ? repaged : shippedFile }
 
-    /// Removes the files that an earlier attempt left.
+    /// Removes the private copies.
     private func discard() throws {
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
         for path in [copy, repaged] + (displacement?.rows.map { [$0] } ?? []) {
@@ -95,19 +97,19 @@ final class Rewrite: WritableEffect {
 
     /// Gives the staged file the page size of a file in WAL mode, which SQLite cannot change.
     private func prepareStagedFile(pageSize: Int?, _ old: Connection) throws {
-        let staged = try Connection(path: waiting, access: .readWrite)
+        let staged = try Connection(path: stagedFile, access: .readWrite)
         try requireSameEncoding(old, staged)
         releaseRow = nil
         if try staged.int(ReleaseMarker.isThere) == 1 { releaseRow = try staged.query(ReleaseMarker.row).first }
         isRepaged = false
         if let size = pageSize, try size != staged.header().pageSize {
-            let paged = "\(waiting).paged"
+            let paged = "\(stagedFile).paged"
             try Files.remove(paged)
             try staged.run("PRAGMA page_size = \(size)")
             _ = try staged.query("VACUUM INTO ?1", [.text(paged)])
             try staged.close()
             try Files.seal(paged, mode: 0o644)
-            try Files.rename(paged, to: waiting)
+            try Files.rename(paged, to: stagedFile)
             isRepaged = true
             return
         }
@@ -122,106 +124,105 @@ final class Rewrite: WritableEffect {
     }
 
     private func carry(from old: Connection) throws {
-        let source = try self.source ?? openSource()
-        self.source = source
+        let staged = try self.staged ?? openStaged()
+        self.staged = staged
         carried = nil
         do {
-            carried = try source.transaction(.immediate) {
-                try TransactionMarker.write(id, to: source)
-                return try transfer.run(from: old, to: source, displacement)
+            carried = try staged.transaction(.immediate) {
+                try TransactionMarker.write(id, to: staged)
+                return try transfer.run(from: old, to: staged, displacement)
             }
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
             // No table of the old file can be read, and the whole file is kept.
             if transfer.mustCarry { throw MoultError.unreadable(transfer.database, nil, error) }
             displacement?.prove([], hasContentLeft: true)
-            try source.transaction(.immediate) { try TransactionMarker.write(id, to: source) }
+            try staged.transaction(.immediate) { try TransactionMarker.write(id, to: staged) }
         }
     }
 
     /// The staged file needs no syncs: recovery stages it again.
-    private func openSource() throws -> Connection {
-        let source = try Connection(path: waiting, access: .readWrite)
-        try source.execute("PRAGMA synchronous = OFF")
-        return source
+    private func openStaged() throws -> Connection {
+        let staged = try Connection(path: stagedFile, access: .readWrite)
+        try staged.execute("PRAGMA synchronous = OFF")
+        return staged
     }
 
     // MARK: under the lock
 
     /// Takes the write lock; throws `.inUse` if that takes longer than a turn.
     func acquire() throws {
-        guard let live, let source else { return }
-        try live.lock(from: source)
+        guard let live, let staged else { return }
+        try live.lock(from: staged)
         // An app has set WAL mode since the staged file was prepared. The next attempt gives that file the right page size.
-        guard let size = try live.requiredPageSize, try size != source.header().pageSize else { return }
+        guard let size = try live.requiredPageSize, try size != staged.header().pageSize else { return }
         try live.unlock()
-        self.source = nil
-        try source.close()
-        try examine()
+        self.staged = nil
+        try staged.close()
+        try prepareUnlocked()
         throw inUse()
     }
 
     func unlock() throws { try live?.unlock() }
 
-    /// Brings the staged file and the kept copy up to date with what apps have written since `examine`.
-    func hold() throws {
+    /// Brings the staged file and the kept copy up to date with what apps have written since `prepareUnlocked`.
+    func prepareLocked() throws {
         guard let live else { return }
         try WritableFile.requireSoleName(place)
         try live.requirePlace()
-        marker = HeldMarker(path: path, transaction: try live.marker())
+        marker = OldMarker(path: path, transaction: try live.marker())
         if try live.hasChanged() { try carryAgain(live) }
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
-        guard let source else { return }
-        backup = try live.backup(from: source)
+        guard let staged else { return }
+        backup = try live.backup(from: staged)
         // The space is needed for the pages.
         try discard()
     }
 
     /// Carries over what apps have changed since the copy was made.
     private func carryAgain(_ live: LockedDatabase) throws {
-        guard let source else { return }
+        guard let staged else { return }
         let present = "\(copy).present"
         try Files.remove(present)
         try live.copyLockedContent(to: present)
-        let (before, now, first) = (try openCopy(copy), try openCopy(present), try openCopy(pristine))
-        try requireSameEncoding(now, source)
-        if try update(source, from: before, to: now, first) {
-        } else {
-            try restore(source, from: first)
+        let (before, now, shipped) = (try openCopy(copy), try openCopy(present), try openCopy(shippedContent))
+        try requireSameEncoding(now, staged)
+        if try !update(staged, from: before, to: now, shipped) {
+            try restore(staged, from: shipped)
             try carry(from: now)
         }
-        for connection in [before, now, first] { try connection.close() }
+        for connection in [before, now, shipped] { try connection.close() }
         try Files.rename(present, to: copy)
     }
 
     /// Removes all carried rows from the staged file.
     private func restoreStagedFile() throws {
-        let source = try self.source ?? openSource()
-        let first = try openCopy(pristine)
-        try restore(source, from: first)
-        try first.close()
-        try source.close()
-        self.source = nil
+        let staged = try self.staged ?? openStaged()
+        let shipped = try openCopy(shippedContent)
+        try restore(staged, from: shipped)
+        try shipped.close()
+        try staged.close()
+        self.staged = nil
     }
 
-    private func restore(_ source: Connection, from first: Connection) throws {
-        try first.backup(to: source)
+    private func restore(_ staged: Connection, from shipped: Connection) throws {
+        try shipped.backup(to: staged)
         guard let releaseRow, !isRepaged else { return }
-        try source.transaction(.immediate) {
-            try source.execute(ReleaseMarker.create)
-            _ = try source.query(ReleaseMarker.insert, releaseRow)
+        try staged.transaction(.immediate) {
+            try staged.execute(ReleaseMarker.create)
+            _ = try staged.query(ReleaseMarker.insert, releaseRow)
         }
     }
 
     /// Carries over only the difference; returns false if that is impossible, and then changes nothing.
     private func update(
-        _ source: Connection, from before: Connection, to now: Connection, _ pristine: Connection
+        _ staged: Connection, from before: Connection, to now: Connection, _ shipped: Connection
     ) throws -> Bool {
         guard let carried else { return false }
         struct Impossible: Error {}
         do {
-            self.carried = try source.transaction(.immediate) {
+            self.carried = try staged.transaction(.immediate) {
                 let updated = try ContentTransfer.update(
-                    carried, from: before, to: now, in: source, pristine: pristine, displacement)
+                    carried, from: before, to: now, in: staged, pristine: shipped, displacement)
                 guard let updated else { throw Impossible() }
                 return updated
             }
@@ -234,22 +235,15 @@ final class Rewrite: WritableEffect {
         try Connection(path: path, access: .immutable, shownAs: place)
     }
 
-    /// Copies all pages but the last, so that running out of space is detected before the decision.
     func copyPages() throws {
         guard let backup, let live else { return }
         isBegun = true
-        // Counts the pages, and copies none.
-        if case .blocked = try backup.step(0) { throw inUse() }
-        while backup.remaining > 1 {
-            if case .blocked = try backup.step(min(backup.remaining - 1, 4096)) { throw inUse() }
-        }
-        try live.flush()
+        try live.copyPages(backup)
     }
 
     func commit() throws -> Bool {
         guard let backup, let live else { return false }
-        try live.waitForTurn(.seconds(patience)) { try backup.step(-1) }
-        try backup.finish()
+        try live.commit(backup, patience: .seconds(patience))
         self.backup = nil
         isEnded = true
         try live.checkpoint()
@@ -271,8 +265,8 @@ final class Rewrite: WritableEffect {
         backup?.abandon()
         backup = nil
         try live?.unlock()
-        try source?.close()
-        source = nil
+        try staged?.close()
+        staged = nil
         // Otherwise the -wal would stay as large as the release.
         if isUnfinished { try live?.checkpoint() }
         try live?.close()

@@ -12,7 +12,7 @@ final class RowRestore: WritableEffect {
     let place: String
     var waitsForOthers: Bool { true }
     private(set) var fates: [RowFate] = []
-    private(set) var marker: HeldMarker?
+    private(set) var marker: OldMarker?
     /// The path in the plan.
     private let path: String
     /// The ID of the transaction.
@@ -39,13 +39,13 @@ final class RowRestore: WritableEffect {
         (self.path, self.id, self.rule, self.patience) = (path, id, rule, patience)
     }
 
-    func hold() throws {
+    func prepareLocked() throws {
         let advice: Advice = "Try again when that program has ended its transaction."
         transaction = try HeldTransaction(place, patience: patience, advice: advice) { connection in
             try connection.execute("BEGIN IMMEDIATE")
             let fate = try transfer(to: connection)
             fates = fate.isEmpty ? [] : [fate]
-            marker = HeldMarker(path: path, transaction: try TransactionMarker.read(connection))
+            marker = OldMarker(path: path, transaction: try TransactionMarker.read(connection))
             try TransactionMarker.write(id, to: connection)
         }
     }

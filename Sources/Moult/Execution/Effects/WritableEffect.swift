@@ -18,7 +18,7 @@ protocol WritableEffect: AnyObject {
     /// databases of other effects are locked.
     var waitsForOthers: Bool { get }
     /// The marker that the database has while it is held; nil if it is not held. Recorded with the decision.
-    var marker: HeldMarker? { get }
+    var marker: OldMarker? { get }
 
     /// What the operator should know about the change.
     var warnings: [Advice] { get }
@@ -26,19 +26,17 @@ protocol WritableEffect: AnyObject {
     /// Does with a private copy of the database what an update does up to the decision, for a plan.
     func rehearse() throws
     /// Reads the database, and prepares everything that needs no lock. Whatever can be refused is refused here.
-    func examine() throws
+    func prepareUnlocked() throws
     /// Takes only the lock, briefly, so that several databases can be tried together. May be called again after `unlock`.
     func acquire() throws
     func unlock() throws
-    /// Holds the database and proves whether its old content is expendable. Called once.
-    func hold() throws
+    /// Takes over what apps have written since, and keeps what would be lost; migrations and restores take their lock here. Called once.
+    func prepareLocked() throws
     /// Writes as much as possible before the decision, so that a full disk prevents it.
     func copyPages() throws
     /// Makes the changes that can be undone exactly.
     func perform() throws
     func revert() throws
-    /// Throws if the changes cannot be made final.
-    func stage() throws
     /// Makes the change final, usually by SQLite's own commit. Returns whether anything was committed: then the update cannot
     /// be undone.
     func commit() throws -> Bool
@@ -54,16 +52,15 @@ extension WritableEffect {
     var displacement: Displacement? { nil }
     var fates: [RowFate] { displacement?.fates ?? [] }
     var waitsForOthers: Bool { false }
-    var marker: HeldMarker? { nil }
+    var marker: OldMarker? { nil }
     var warnings: [Advice] { [] }
     func rehearse() throws {}
-    func examine() throws {}
+    func prepareUnlocked() throws {}
     func acquire() throws {}
     func unlock() throws {}
     func copyPages() throws {}
     func perform() throws {}
     func revert() throws {}
-    func stage() throws {}
     func commit() throws -> Bool { false }
     func endFailedCommit(_ error: any Error) throws {}
     func finish() throws {}
@@ -84,7 +81,7 @@ extension Change {
 }
 
 /// The marker of a database at the decision.
-struct HeldMarker {
+struct OldMarker {
     /// The path in the plan.
     let path: String
     /// The transaction that the marker names; nil if the database has no marker.

@@ -19,8 +19,9 @@ extension WritableEffects {
     private func rewrite(_ effect: Effect) throws -> Rewrite? {
         guard case .replace(let new) = effect.change else { return nil }
         return Rewrite(
-            effect, place: place(new.path), path: new.path, id: transaction.id, waiting: transaction.waiting(new.path),
-            copy: Staging.held(new.path, in: transaction.directory), template: try template(new.member),
+            effect, place: place(new.path), path: new.path, id: transaction.id,
+            stagedFile: transaction.waiting(new.path), copy: Staging.held(new.path, in: transaction.directory),
+            shippedFile: try template(new.member),
             transfer: try transfer(effect, new),
             displacement: try displacement(effect, place(new.path), rows: rows(effect, new.path)),
             patience: transaction.patience)

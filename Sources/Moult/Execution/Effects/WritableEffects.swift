@@ -31,8 +31,8 @@ final class WritableEffects {
     var isRecovery: Bool { decided != nil }
 
     /// Returns the marker that a database had at the decision; nil if the update is not being recovered.
-    func decidedMarker(_ path: String) -> HeldMarker? {
-        decided.map { HeldMarker(path: path, transaction: $0[path] ?? nil) }
+    func decidedMarker(_ path: String) -> OldMarker? {
+        decided.map { OldMarker(path: path, transaction: $0[path] ?? nil) }
     }
 
     /// Holds every database, before the decision or when an update is recovered. `stop` is polled while waiting for other
@@ -48,13 +48,13 @@ final class WritableEffects {
             if !(effect is Aside) { try requireOpenable(effect.place) }
             try WritableFile.requireSoleName(effect.place)
         }
-        for effect in effects { try ifPossible(effect) { try effect.examine() } }
+        for effect in effects { try ifPossible(effect) { try effect.prepareUnlocked() } }
         // Migrations and row restores may wait a long time for other processes' transactions, so they go first, before the
         // databases of the other effects are locked.
-        for effect in effects where effect.waitsForOthers { try ifPossible(effect) { try effect.hold() } }
+        for effect in effects where effect.waitsForOthers { try ifPossible(effect) { try effect.prepareLocked() } }
         // A cache that is not free must not keep the locks of other databases waiting.
         try acquire(effects.filter(isCache) + effects.filter { !isCache($0) }, stop)
-        for effect in effects where !effect.waitsForOthers { try ifPossible(effect) { try effect.hold() } }
+        for effect in effects where !effect.waitsForOthers { try ifPossible(effect) { try effect.prepareLocked() } }
         for effect in effects where !isSkipped(effect.effect.database) { try effect.copyPages() }
     }
 
@@ -184,7 +184,6 @@ final class WritableEffects {
     /// commit.
     func finish() throws {
         let effects = try effects()
-        for effect in effects { try effect.stage() }
         for effect in effects {
             do { if try effect.commit() { isIrrevocable = true } } catch {
                 if hasCommitted(effect, despite: error) { isIrrevocable = true }

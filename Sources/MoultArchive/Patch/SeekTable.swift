@@ -1,7 +1,7 @@
 internal import MoultBasics
 package import MoultFiles
 
-/// The list of frames at the end of a bundle, in zstd's seekable format: a skippable frame that other tools ignore.
+/// The list of frames at the end of a patch, in zstd's seekable format: a skippable frame that other tools ignore.
 package enum SeekTable {
     private static let skippableMagic = 0x184d_2a5e
     private static let magic = 0x8f92_eab1
@@ -86,7 +86,7 @@ func fill(_ buffer: UnsafeMutableRawBufferPointer, from file: borrowing Descript
     }
 }
 
-/// The compressed size and the content size of an independently compressed part of a bundle.
+/// The compressed size and the content size of an independently compressed part of a patch.
 package struct Frame: Hashable, Sendable {
     package let packedSize: Int
     package let contentSize: Int

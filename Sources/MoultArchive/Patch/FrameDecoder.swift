@@ -1,53 +1,6 @@
 internal import CZstd
 internal import MoultBasics
-package import MoultFiles
-
-/// Decodes the frames of a bundle.
-package final class FrameReader: FrameSource {
-    private let file: Descriptor
-    private let frames: [Frame]
-    private let offsets: [Int]
-
-    /// Creates a reader for a file. Refuses the file unless it consists of exactly the declared frames and their seek table.
-    package init(_ file: consuming Descriptor, frames: [Frame]) throws {
-        let found = try SeekTable.read(file)
-        try reading(file.path) {
-            guard found == frames else {
-                throw ArchiveRefusal(
-                    .archiveFrames,
-                    found == nil ? "it has no seek table" : "its frames do not match the declared frames",
-                    now: .sameRelease)
-            }
-            let largest = frames.reduce(0) { max($0, $1.packedSize + $1.contentSize) }
-            guard largest <= decoderMemoryLimit else {
-                throw ArchiveRefusal.memory("its largest frame", now: .smallerFrames)
-            }
-        }
-        self.file = file
-        self.frames = frames
-        offsets = frames.offsets
-    }
-
-    package var contentSizes: [Int] { frames.map(\.contentSize) }
-
-    /// The number of threads whose buffers need at most 32 MiB in total.
-    package var maxThreads: Int { Self.maxThreads(for: frames) }
-
-    package static func maxThreads(for frames: [Frame]) -> Int {
-        decoderMemoryLimit / 2 / (frames.maxPacked + frames.maxContent)
-    }
-
-    package func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer {
-        try reading(file.path) {
-            let decoder = try FrameDecoder(for: frames, into: memory)
-            return { index in
-                try reading(self.file.path) {
-                    try decoder.decode(self.frames[index], from: self.file, at: self.offsets[index])
-                }
-            }
-        }
-    }
-}
+internal import MoultFiles
 
 extension [Frame] {
     /// The position of each frame in the file.

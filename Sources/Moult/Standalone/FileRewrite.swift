@@ -171,7 +171,7 @@ final class FileRewrite {
         guard let live, let source else { return }
         try lock(live, source)
         var (isKept, isCommitting) = (false, false)
-        var backup: BackupBox?
+        var backup: Backup?
         do {
             try WritableFile.requireSoleName(path)
             try live.requirePlace()
@@ -183,15 +183,9 @@ final class FileRewrite {
             }
             let pages = try live.backup(from: source)
             backup = pages
-            // Counts the pages, and copies none.
-            if case .blocked = try pages.step(0) { throw inUse() }
-            while pages.remaining > 1 {
-                if case .blocked = try pages.step(min(pages.remaining - 1, 4096)) { throw inUse() }
-            }
-            try live.flush()
+            try live.copyPages(pages)
             isCommitting = true
-            try live.waitForTurn(Self.patience) { try pages.step(-1) }
-            try pages.finish()
+            try live.commit(pages, patience: Self.patience)
         } catch {
             backup?.abandon()
             if try Files.facts(copy)?.size == 0 { try live.truncateEmptyFile() }
