@@ -151,7 +151,6 @@ enum SampleDocuments {
           "keep": 3,
           "minimumAge": 0,
           "cacheRoot": "/var/cache/dailyvalue",
-          "quarantineLimit": 0,
           "quarantine": {"size": 1000000, "count": 10, "age": 86400},
           "consumers": [
             {

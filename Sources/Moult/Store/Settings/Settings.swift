@@ -21,8 +21,6 @@ package struct Settings: Sendable, Equatable {
     package var keys: TrustedKeys?
     /// The directory of caches, if they are not in the store.
     package var cacheRoot: String?
-    /// The maximum size of damaged caches in quarantine, in bytes; this limit does not apply to user data.
-    package var quarantineLimit = 1 << 30
     package var quarantine = QuarantineBudget()
     /// The feed that is used if no release is given.
     package var feed: FeedSettings?
@@ -100,7 +98,6 @@ package struct Settings: Sendable, Equatable {
             }
             cacheRoot = path.withoutFinalSlashes
         }
-        quarantineLimit = try fields.optionalNumber("quarantineLimit", in: 0...Self.maxBytes) ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {
             hold = try Hold(part, isRecord: false)
             try part.refuseUnknown()
