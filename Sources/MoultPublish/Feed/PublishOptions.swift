@@ -41,7 +41,8 @@ package struct PublishOptions {
 
     /// A change to releases or keys that are already in the feed.
     package enum Change: Sendable {
-        case withdraw(Version, reason: String)
+        /// Withdraws a release, with what is recommended to stores that have it.
+        case withdraw(Version, reason: String, Feed.OnWithdrawn? = nil)
         case roll(Version, to: Int)
         /// The keys that stores should trust from now on.
         case trust([PublicKey], threshold: Int)
