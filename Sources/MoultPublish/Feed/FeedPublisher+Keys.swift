@@ -33,7 +33,8 @@ extension FeedPublisher {
             "stores would ignore the recommendation of --on-withdrawn",
             signing.isSplit
                 ? "the timestamp key that signs the feed may not sign releases" : "the feed would not be signed",
-            "Withdraw the release without --on-withdrawn. Operators can set \"onWithdrawn\" in moult.json of each store.")
+            "Withdraw the release without --on-withdrawn. Operators can set \"onWithdrawn\" in moult.json of each store."
+        )
     }
 
     /// Throws if a key is not trusted any more: this is a better reason than the signatures that it cannot verify.
