@@ -32,7 +32,8 @@ struct PreviewReport: Report {
         return switch entry.change {
         case .added: "\("+", .added) \(version) for \(audience)"
         case .changed: "\("~", .changed) \(version) for \(audience), before \("\(entry.rolloutBefore ?? 0)") %"
-        case .withdrawn: "\("-", .removed) \(version) is withdrawn: \(entry.release.withdrawn ?? "")\(entry.release.onWithdrawn.clause)"
+        case .withdrawn:
+            "\("-", .removed) \(version) is withdrawn: \(entry.release.withdrawn ?? "")\(entry.release.onWithdrawn.clause)"
         case .removed: "\("-", .removed) \(version) leaves the feed"
         }
     }

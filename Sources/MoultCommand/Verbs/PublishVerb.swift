@@ -102,9 +102,9 @@ enum PublishVerb {
         ],
         arguments: [directory, manifests],
         options: [
-            key, days, channel, rollout, release, withdraw, reason, onWithdrawn, trust, threshold, patches, keepReleases,
-            serial, new, wait, dryRun, allowUnsigned, ignoreClock, mount, uploadWith, fetchWith, listUploads, check, tidy,
-            PackVerb.checkTimeout,
+            key, days, channel, rollout, release, withdraw, reason, onWithdrawn, trust, threshold, patches,
+            keepReleases, serial, new, wait, dryRun, allowUnsigned, ignoreClock, mount, uploadWith, fetchWith,
+            listUploads, check, tidy, PackVerb.checkTimeout,
         ],
         usesStore: false,
         examples: [
