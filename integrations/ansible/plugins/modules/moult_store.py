@@ -142,6 +142,9 @@ def main():
             + (" Both are given." if module.params["keys"] else ""))
     for key in module.params["keys"]:
         store.decoded(key)
+    if os.path.lexists(store.settings_file()):
+        # Root does not use a store that another user can change, and neither reads nor replaces files there.
+        store.run("status")
     before = store.present()
     present = store.read(before) if before is not None else {}
     wanted = store.wanted(present)
