@@ -382,6 +382,7 @@ deb-test: deb-test-packages release
 # Updates four hosts with real Ansible, each a network namespace with an ssh server. Needs root.
 ansible-test: ansible-test-packages release
 	$(SUDO) integrations/ansible/tests/run $(MOULT)
+	$(SUDO) integrations/ansible/tests/follow $(MOULT)
 
 # Runs the command in an empty chroot, and the example with containers. Needs root.
 containers-test: containers-test-packages release

@@ -106,6 +106,11 @@ extension Subprocess {
         (started.group, started.isReadOnly) = (group, isReadOnly != 0)
         guard started.pid > 0 else {
             let (error, part) = (Errno(failure.code), part(failure.part))
+            if error == .noEntry, part.isEmpty, let program, let loader = ProgramLoader.missing(for: program) {
+                throw MoultError(
+                    .system, what: "cannot run \(command.name)",
+                    why: "\(program) exists, but the program that loads it does not: \(loader)", cause: error)
+            }
             throw MoultError(
                 .system, what: "cannot run \(command.name)", why: part.isEmpty ? "\(error)" : "\(error) (\(part))",
                 cause: error)

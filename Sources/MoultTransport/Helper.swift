@@ -22,6 +22,20 @@ enum Helper {
             now: "Install it, or set MOULT_FETCH to its path.")
     }
 
+    /// Returns the error if the helper is there and cannot be started, or cannot load its libraries.
+    static func cannotStart(_ why: String) -> MoultError {
+        MoultError(
+            .helper, what: "cannot send requests to web servers", why: why,
+            now: "\(name) needs the GNU C library, libstdc++ and libcurl. On Debian and Ubuntu, install them with: "
+                + "\(run: ["apt", "install", "libcurl4", "libstdc++6", "ca-certificates"]). It does not run on systems with musl, such as Alpine: "
+                + "use an image of Debian there, or a feed in a directory.")
+    }
+
+    /// Whether the program ended because the loader did not find a library.
+    static func lacksLibrary(_ complaint: String) -> Bool {
+        complaint.contains("error while loading shared libraries") || complaint.contains("Error loading shared library")
+    }
+
     static func invalidReply(_ why: String) -> MoultError {
         MoultError(
             .helper, what: "\(name) sent an invalid reply", why: why,

@@ -52,7 +52,9 @@ final class HelperProcess: @unchecked Sendable {
         // Keeps the descriptor open until the helper has inherited it.
         defer { descriptor = nil }
         self.file = file
-        return try Subprocess(command, input: .pipe)
+        do { return try Subprocess(command, input: .pipe) } catch let error as MoultError where error.cause is Errno {
+            throw Helper.cannotStart(error.why ?? error.what)
+        }
     }
 
     private static func isIdle(_ child: Subprocess) throws -> Bool {

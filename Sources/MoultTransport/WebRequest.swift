@@ -40,6 +40,7 @@ struct WebRequest {
         switch outcome {
         case .response(let head): return head
         case .failure(let why, let kind): throw failure(url.redacted(why), kind, until)
+        case .crash(let complaint) where Helper.lacksLibrary(complaint): throw Helper.cannotStart(complaint)
         case .crash(let complaint):
             // Perhaps because of the server's data, perhaps because of a signal to the whole process group. Another attempt shows
             // which.

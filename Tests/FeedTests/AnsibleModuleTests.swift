@@ -20,7 +20,13 @@ import Testing
         try bench.must("mkdir -p ansible/module_utils")
         for package in ["", "module_utils/"] { try bench.scratch.write("ansible/\(package)__init__.py", "") }
         try Files.writeNew(Array(Self.basic.utf8), to: "\(ansible)/basic.py")
+        try bench.must(
+            "mkdir -p ansible_collections/moult && ln -s \(Self.collection) ansible_collections/moult/store")
     }
+
+    private static let collection =
+        #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
+        + "integrations/ansible"
 
     /// The parts of Ansible that the module uses: parameters as input, one line of JSON as output.
     private static let basic = """
@@ -48,8 +54,7 @@ import Testing
             ("store", bench.path("store")), ("product", "org.example.test"),
             ("manifest", bench.path("rel/test-1.0.0.json")),
         ] { parameters = parameters.setting(name, to: .string(value)) }
-        let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
-        let module = "\(root)integrations/ansible/plugins/modules/moult_release.py"
+        let module = "\(Self.collection)/plugins/modules/moult_release.py"
         let ended = try bench.run(
             "python3 -B \(module) '\(parameters.line)'", environment: ["PYTHONPATH": bench.scratch.path])
         return (ended.status, try JSON(parsing: Array(ended.output.utf8), source: ended.errors))

@@ -138,6 +138,61 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
+    /// Installs 2.0.0 and then withdraws it with a recommendation; 1.0.0 is kept.
+    private func withdraw(recommending what: String) throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key; moult apply -q")
+        #expect(
+            try bench.must(
+                "moult publish public -k a.key --withdraw 2.0.0 --reason 'wrong totals' --on-withdrawn \(what)"
+            ).hasPrefix("- 2.0.0 is withdrawn: wrong totals; stores that have it "))
+    }
+
+    @Test(arguments: [("rollback", "1.0.0"), ("newest", "1.0.0"), ("keep", "2.0.0")])
+    func `a store does what the publisher recommends for its withdrawn release`(
+        _ recommended: String, _ expected: String
+    ) throws {
+        try withdraw(recommending: recommended)
+        let check = try JSON(parsing: bench.run("moult check --json").output, source: "check")
+        #expect(check["onWithdrawn"]?.string == recommended)
+        for _ in 1...2 {
+            try bench.must("moult apply -q")
+            #expect(try bench.installed() == expected)
+        }
+        // The recommendation survives a renewal, and the operator of a store can decide otherwise.
+        try bench.must("moult publish public -q -k a.key; grep -q onWithdrawn public/feed.json")
+        #expect(try bench.must("moult history").contains("2.0.0 was withdrawn") == (recommended == "rollback"))
+    }
+
+    @Test func `the setting of a store has priority over the recommendation`() throws {
+        try withdraw(recommending: "rollback")
+        try set(#""onWithdrawn": "keep""#)
+        try bench.must("moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+        let status = try JSON(parsing: bench.run("moult status --json").output, source: "status")
+        #expect(status["known"]?["onWithdrawn"]?.string == "keep")
+    }
+
+    @Test func `publish refuses a recommendation that stores would ignore`() throws {
+        try bench.publishWithKeyList()
+        let withdraw = "moult publish public --withdraw 1.0.0 --reason bad"
+        #expect(
+            try bench.refusal("\(withdraw) --on-withdrawn newest -k online.key", status: 3).contains(
+                "stores would ignore the recommendation of --on-withdrawn: the timestamp key that signs the feed may not sign releases\n"
+            ))
+        #expect(
+            try bench.refusal("moult publish public --on-withdrawn newest -k online.key", status: 64).contains(
+                "--on-withdrawn needs --withdraw VERSION"))
+        try bench.must("\(withdraw) -q -k online.key")
+        try bench.must("moult publish -q new rel/test-1.0.0.json --allow-unsigned")
+        #expect(
+            try bench.refusal(
+                "moult publish new --withdraw 1.0.0 --reason bad --on-withdrawn keep --allow-unsigned", status: 3
+            ).contains("the feed would not be signed"))
+    }
+
     @Test func `a release on hold is not installed from a feed`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must("moult hold 2.0.0 --reason 'not yet' -q")

@@ -35,11 +35,12 @@ import Testing
     }
 
     @Test func `a mutated feed is refused, or can be written again unchanged`() throws {
-        let release = Feed.Release(
+        var release = Feed.Release(
             version: Version(1, 2, 3, prerelease: ["rc", "1"]), sequence: 4, channel: "beta",
             manifest: .init(name: "m.json", size: 9, sha256: String(repeating: "ab", count: 32)),
             requires: .init(app: VersionRange(">=1 <2"), from: VersionRange("^1.4 || 2.0.0")), rollout: 5,
             withdrawn: "why")
+        release.onWithdrawn = .newest
         let feed = Feed(
             product: "org.example.x", serial: 1, created: .now, expires: .now, releases: [release])
         let read = try mutate(Array(feed.json.pretty.utf8)) { bytes in

@@ -57,6 +57,25 @@ import Testing
         #expect(error?.description == "cannot run no-such-program: No such file or directory")
     }
 
+    /// The kernel says of such a program that the program does not exist.
+    @Test(arguments: ["elf", "script"]) func `a program without its loader is reported`(_ kind: String) throws {
+        let scratch = try Scratch()
+        let program = scratch.path("program")
+        var bytes = try #require(try Files.read("/bin/sh", limit: 1 << 22))
+        var loader = "/no/such/interpreter"
+        if kind == "elf" {
+            let name = Array("/lib64/ld-".utf8)
+            let place = try #require(bytes.firstRange(of: name))
+            bytes[place.lowerBound + 4] = 0x78  // /lib64 becomes /libx4.
+            loader = String(decoding: bytes[place.lowerBound...].prefix { $0 != 0 }, as: UTF8.self)
+        } else {
+            bytes = Array("#! \(loader) -x\necho\n".utf8)
+        }
+        try Files.writeNew(bytes, to: program, mode: 0o755)
+        let error = #expect(throws: MoultError.self) { try Subprocess.run([program]) }
+        #expect(error?.why == "\(program) exists, but the program that loads it does not: \(loader)")
+    }
+
     @Test func `a missing working directory is named as the cause`() {
         let error = #expect(throws: MoultError.self) { try Subprocess.run(["true"], in: "/nothing") }
         #expect(error?.description == "cannot run true: No such file or directory (directory)")

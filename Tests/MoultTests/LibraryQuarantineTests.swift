@@ -43,16 +43,17 @@ import Testing
     @Test func `the oldest caches are removed from quarantine first`() throws {
         try store.updateBlocking(to: release(1))
         for number in 2...4 { try store.updateBlocking(to: release(number)) }
-        // Without a small limit, all caches stay.
+        // Within the budget, all caches stay.
         #expect(try sets("thumbs") == ["1.0.0", "2.0.0", "3.0.0"])
         try store.reset("user", settingUserDataAside: true)
         // Dates have a resolution of seconds, and the order must not depend on the speed of the test.
         for (age, release) in zip([30, 20, 10], ["1.0.0", "2.0.0", "3.0.0"]) { try makeOlder(release, seconds: age) }
-        try set("quarantineLimit", .integer(250_000))
+        // The database of the user counts, too.
+        try set("quarantine", ["size": .integer(370_000)])
         try store.updateBlocking(to: release(5))
         #expect(try sets("thumbs") == ["3.0.0", "4.0.0"])
-        // With a limit of 0, no cache stays, but user data does.
-        try set("quarantineLimit", .integer(0))
+        // With a budget of 0, no cache stays, but user data does.
+        try set("quarantine", ["size": .integer(0)])
         try store.updateBlocking(to: release(6))
         #expect(try sets("thumbs") == [])
         #expect(try sets("user") == ["4.0.0"])
@@ -103,7 +104,7 @@ import Testing
         for name in try Files.list(quarantine) {
             try Files.remove("\(quarantine)/\(name)/\(QuarantineRecord.fileName)")
         }
-        try set("quarantineLimit", .integer(0))
+        try set("quarantine", ["size": .integer(0)])
         try store.updateBlocking(to: release(3))
         let kept = try Orchestrator(root: store.directory, steps: .builtIn).clean(quarantineDays: 0).quarantine.kept
         #expect(kept.count == 1)

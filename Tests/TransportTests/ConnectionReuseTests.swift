@@ -86,6 +86,20 @@ import Testing
         #expect(try scratch.must("moult status --store new --json").contains("2.0.0"))
     }
 
+    /// The publisher reads the public feed before the upload, and the new files after it.
+    @Test func `publish reads back what is public over one connection`() throws {
+        try scratch.must("cp -r public mine")
+        try scratch.must(
+            "sed 's/1.0.0/2.0.0/' draft/draft.json > draft/next.json; moult pack draft/next.json -o rel -q")
+        let upload = #"cp "$MOULT_FILE" \#(scratch.path("public"))/"$MOULT_NAME""#
+        let before = try server.requests().count
+        try scratch.must(
+            "moult publish -q mine rel/test-2.0.0.json -k a.key --upload-with '\(upload)' --fetch-with \(server.url("feed.json"))"
+        )
+        let sent = try server.requests().dropFirst(before)
+        #expect(sent.count > 2 && Set(sent.map(\.connection)).count == 1, "\(sent)")
+    }
+
     // MARK: the helper
 
     private var transport: Transport {

@@ -42,6 +42,27 @@ import Testing
         try Files.replace(settings, with: Array(json.setting("feed", to: feed).pretty.utf8))
     }
 
+    /// As on Alpine, which has another C library.
+    @Test(arguments: [
+        ("#!/lib/ld-missing.so.1\n", "exists, but the program that loads it does not: /lib/ld-missing.so.1"),
+        (
+            "#!/bin/sh\necho 'x: error while loading shared libraries: libcurl.so.4: cannot open shared object file' >&2; exit 127\n",
+            "libcurl.so.4: cannot open shared object file"
+        ),
+    ])
+    func `a moult-fetch that cannot be loaded is named with the packages that it needs`(
+        _ program: String, _ why: String
+    ) throws {
+        try follow(server.url("feed.json"))
+        try Files.writeNew(Array(program.utf8), to: scratch.path("fetch"), mode: 0o755)
+        for command in ["check", "apply"] {
+            let ended = try run("MOULT_FETCH=$PWD/fetch moult \(command)")
+            #expect(ended.status == 1, "\(ended)")
+            #expect(ended.errors.contains("cannot send requests to web servers: "), "\(ended)")
+            #expect(ended.errors.contains(why) && ended.errors.contains("apt install libcurl4 "), "\(ended)")
+        }
+    }
+
     private var installed: String {
         get throws {
             let path = scratch.path("store/food.db")

@@ -127,6 +127,9 @@ class AnsibleModule:
     def fail_json(self, **result):
         print("moult: error: " + json.dumps(result)); sys.exit(1)
 ''')
+    os.makedirs("ansible-stub/ansible_collections/moult", exist_ok=True)
+    if not os.path.lexists("ansible-stub/ansible_collections/moult/store"):
+        os.symlink(ROOT / "integrations/ansible", "ansible-stub/ansible_collections/moult/store")
     return arena.attack(str(ROOT / "integrations/ansible/plugins/modules/moult_release.py"), program=PYTHON,
                         env={"PYTHONPATH": arena.path("ansible-stub"), "PYTHONDONTWRITEBYTECODE": "1", "PARAMETERS": json.dumps(parameters), **({"CHECK": "1"} if check else {})}, **options)
 

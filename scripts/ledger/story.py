@@ -149,8 +149,6 @@ def story(seed, number, families=FAMILIES, files=True):
     settings = {}
     if rng.random() < 0.25:
         settings |= {"keep": rng.choice([1, 2]), "minimumAge": 0}
-    if rng.random() < 0.1:
-        settings["quarantineLimit"] = rng.choice([0, 20000])
     return made | ({"settings": settings} if settings else {})
 
 

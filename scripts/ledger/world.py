@@ -1092,21 +1092,15 @@ class World:
 
     def compare_kept(self, outcome, there):
         found, new = [], {n: d for n, d in there.sets.items() if n not in self.state.sets}
-        limited = "quarantineLimit" in self.story.get("settings", {})
         found += [("quarantine", f"the set {n} is missing") for n, kept in self.state.sets.items()
-                  if n not in there.sets and n not in outcome.removed and not (limited and kept.kind == "cache")
-                  and not self.is_collected(kept, outcome, n)]
+                  if n not in there.sets and n not in outcome.removed and not self.is_collected(kept, outcome, n)]
         found += [("quarantine", f"the set {n} should have been removed") for n in outcome.removed if n in there.sets]
-        outcome.matched, outcome.gone_at_once, outcome.dropped = {}, [], []
+        outcome.matched = {}
         for kept in outcome.kept:
             name = next((n for n in sorted(new) if n not in outcome.matched and n.endswith("-" + kept.database)), None)
             if name is None:
-                if limited and kept.kind == "cache":
-                    outcome.gone_at_once.append("-" + kept.database)
-                    outcome.dropped.append(kept)
-                else:
-                    found.append(("quarantine", f"{kept.path} was not kept: expected a set of {kept.database}, reason {'/'.join(sorted(kept.reasons))}"
-                                  + (f", rows {kept.rows}" if kept.rows else "")))
+                found.append(("quarantine", f"{kept.path} was not kept: expected a set of {kept.database}, reason {'/'.join(sorted(kept.reasons))}"
+                              + (f", rows {kept.rows}" if kept.rows else "")))
                 continue
             outcome.matched[name] = kept
             record, copy = self.read_set(new[name], kept.path)
@@ -1219,7 +1213,7 @@ class World:
             for row in file.content.rejected:
                 rejected |= numbers_of(row, file.content.rejected_columns)
         for number, (table, row) in self.alive.items():
-            if number in rejected or table == "thumb" and "quarantineLimit" in self.story.get("settings", {}):
+            if number in rejected:
                 continue
             if not any(is_in(row, other) for other in places[number]):
                 what = "lost" if not places[number] else f"only as {places[number][0]}"
@@ -1283,8 +1277,6 @@ class World:
                     kept.file = kept.file.but(content=self.read_set(there.sets[other], kept.path)[1].content)
         self.state = state
         for kept in gone:
-            self.removed(kept)
-        for kept in getattr(outcome, "dropped", ()):
             self.removed(kept)
         # The oracle does not predict which old releases are removed.
         state.generations = there.generations
@@ -1536,6 +1528,6 @@ def result_faults(outcome, result):
         elif kept[name].get("reason") not in wanted.reasons or kept[name].get("database") != wanted.database:
             found.append(("result", f"the result says of {name}: {kept[name]}"))
     for name in kept:
-        if name not in getattr(outcome, "matched", {}) and not (name.endswith(tuple(outcome.gone_at_once))):
+        if name not in getattr(outcome, "matched", {}):
             found.append(("result", f"the result names {name}, which is not in quarantine"))
     return found

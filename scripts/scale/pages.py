@@ -29,7 +29,7 @@ def duration(minutes):
     return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
-def figures(staged, at_once, measured, seed):
+def figures(staged, at_once, measured, install, seed):
     (idle, idle_bytes), (feed, feed_bytes), (release, release_bytes) = measured
     week = 7 * 86_400
     outage = [second // 1800 for second in staged["outage"]]
@@ -48,7 +48,7 @@ def figures(staged, at_once, measured, seed):
     text += f"""
 {staged["machines"]:,} machines, seed {seed}, {staged["decisions"]:,} decisions. While mirror a was down, stores tried it {failed:,} times.
 According to the nginx log of one real store, an unchanged feed takes {idle} request and {idle_bytes:,} bytes, a changed feed {feed} requests
-and {feed_bytes:,} bytes, and a release of {release_bytes / 1e6:.1f} MB another {release} requests.
+and {feed_bytes:,} bytes, and a release of {release_bytes / 1e6:.1f} MB another {release} requests. A first install takes {install[0]}.
 
 """
     rows = []

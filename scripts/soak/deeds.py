@@ -32,7 +32,7 @@ class Deeds:
     def begin(self):
         subprocess.run([self.moult, "init", "-q", self.store, "--product", PRODUCT], check=True)
         # Old files must not fill the small disk.
-        releases.set_settings(self.store, minimumAge=0, quarantineLimit=100_000, feed={"url": self.publisher.address})
+        releases.set_settings(self.store, minimumAge=0, quarantine={"size": 4_000_000}, feed={"url": self.publisher.address})
         self.run(QUIET, "apply", "-q", self.publisher.next())
         with sqlite3.connect(os.path.join(self.store, "pantry.db")) as pantry:
             pantry.execute("PRAGMA journal_mode = WAL")

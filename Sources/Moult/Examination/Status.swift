@@ -109,7 +109,8 @@ package struct Status: Sendable {
         } else {
             canRollBack = false
         }
-        known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest, revoked: revoked)
+        known = try KnownFeed.read(
+            layout, settings, holds, installed: installed?.manifest, revoked: revoked, keys: keys)
         databases =
             try installed.map { generation in
                 let assessment = try Assessment(of: generation, in: store)

@@ -1,5 +1,5 @@
 internal import MoultFiles
-internal import MoultTrust
+package import MoultTrust
 package import StepKit
 
 /// Chooses the release of a feed that a store should install, and the releases to install before it.
@@ -8,8 +8,8 @@ package struct FeedChoice: Sendable {
     let installed: Version?
     /// The installed release, if only revoked keys have signed it: it keeps the store from no release.
     let revoked: RevokedRelease?
-    /// Whether a withdrawn release keeps the store from no release either.
-    let leavesWithdrawn: Bool
+    /// What the store does about its installed release, if that was withdrawn.
+    let onWithdrawn: Feed.OnWithdrawn?
     let channel: String
     let holds: Holds
     let policy: Policy
@@ -35,6 +35,8 @@ package struct FeedChoice: Sendable {
         package var rollout: Rollout?
         /// Why the publisher withdrew the installed release.
         package var withdrawn: String?
+        /// What the store does about it.
+        package var onWithdrawn: Feed.OnWithdrawn?
         /// The installed release, if only revoked keys have signed it.
         package var revoked: RevokedRelease?
 
@@ -48,12 +50,12 @@ package struct FeedChoice: Sendable {
     }
 
     package init(
-        feed: Feed, installed: Version?, revoked: RevokedRelease? = nil, leavesWithdrawn: Bool = false, channel: String,
-        holds: Holds, policy: Policy, machine: Machine,
+        feed: Feed, installed: Version?, revoked: RevokedRelease? = nil, onWithdrawn: Feed.OnWithdrawn? = nil,
+        channel: String, holds: Holds, policy: Policy, machine: Machine,
         isAvailable: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
     ) {
         (self.feed, self.installed, self.revoked) = (feed, installed, revoked)
-        self.leavesWithdrawn = leavesWithdrawn
+        self.onWithdrawn = onWithdrawn
         (self.channel, self.holds) = (channel, holds)
         (self.policy, self.machine, self.isAvailable) = (policy, machine, isAvailable)
     }
@@ -72,7 +74,7 @@ package struct FeedChoice: Sendable {
     }
 
     /// The version that every release must exceed, unless older ones are accepted.
-    private var floor: Version? { revoked == nil && !(leavesWithdrawn && withdrawn != nil) ? installed : nil }
+    private var floor: Version? { revoked == nil && onWithdrawn != .newest ? installed : nil }
 
     /// Why the publisher withdrew the installed release.
     private var withdrawn: String? { installed.flatMap { feed.release($0)?.withdrawn } }
@@ -83,7 +85,7 @@ package struct FeedChoice: Sendable {
             .max { $0.version.precedes($1.version) }
             .map { Rollout($0.version, position: try machine.rolloutPosition(for: $0.version, of: feed.product)) }
         result.revoked = revoked
-        result.withdrawn = withdrawn
+        (result.withdrawn, result.onWithdrawn) = (withdrawn, onWithdrawn)
         let wanted = feed.releases.filter { release in
             isOurs(release) && (policy.takesOlder || floor.map { $0.precedes(release.version) } ?? true)
         }
@@ -135,6 +137,18 @@ package struct FeedChoice: Sendable {
         let place = try machine.rolloutPosition(for: release.version, of: feed.product)
         let text = "it is rolled out to \(release.rollout) % of machines, and this machine is included from \(place) %"
         return place < Double(release.rollout) ? (nil, text) : (text, nil)
+    }
+}
+
+extension Settings {
+    /// Returns what the store does about its installed release: nil unless the publisher has withdrawn it.
+    ///
+    /// The operator's setting decides, and without it the publisher's recommendation. A recommendation counts only if the keys that sign
+    /// the feed may also sign releases: a stolen timestamp key must not be able to take stores back to an older release.
+    package func onWithdrawn(_ installed: Version?, in feed: Feed, keys: KeyRoles?) -> Feed.OnWithdrawn? {
+        guard let release = installed.flatMap({ feed.release($0) }), release.withdrawn != nil else { return nil }
+        let isTrusted = keys.map { !$0.isSplit } ?? false
+        return onWithdrawn ?? (isTrusted ? release.onWithdrawn : nil) ?? .keep
     }
 }
 

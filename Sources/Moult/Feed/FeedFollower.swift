@@ -106,12 +106,16 @@ struct FeedFollower {
         return try FeedChoice(
             feed: current.feed, installed: store.installedVersion,
             revoked: RevokedRelease.installed(in: store, keys: current.keys, feed: current.feed),
-            leavesWithdrawn: settings.onWithdrawn == .newest,
+            onWithdrawn: onWithdrawn(store, current),
             channel: settings.feed?.channel ?? Feed.Release.defaultChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
             isAvailable: { [places] in try Self.isAvailable($0, at: places) }
         )
         .choose()
+    }
+
+    private func onWithdrawn(_ store: StoreSnapshot, _ current: FeedReader.Current) throws -> Feed.OnWithdrawn? {
+        try settings.onWithdrawn(store.installedVersion, in: current.feed, keys: current.keys?.roles)
     }
 
     /// Fetches the current feed; saves new key lists.
@@ -163,9 +167,7 @@ struct FeedFollower {
         }
         if try RevokedRelease.installed(in: planner.store, keys: current.keys, feed: current.feed) != nil {
             incoming.reasonToLeave = "is signed only by keys that are no longer trusted"
-        } else if settings.onWithdrawn == .newest,
-            let installed = try planner.store.installedVersion, current.feed.release(installed)?.withdrawn != nil
-        {
+        } else if try onWithdrawn(planner.store, current) == .newest {
             incoming.reasonToLeave = "was withdrawn by its publisher"
         }
         return incoming

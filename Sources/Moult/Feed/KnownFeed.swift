@@ -18,14 +18,15 @@ package struct KnownFeed: Sendable {
 
     /// Reads the saved feed. Nil if the feed was never requested, or the saved copy does not match the verified one.
     static func read(
-        _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?, revoked: RevokedRelease?
+        _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?, revoked: RevokedRelease?,
+        keys: KeyRoles?
     ) throws -> KnownFeed? {
         do {
             guard let feed = try SavedFeed.read(layout) else { return nil }
             let places = try FeedFollower.configuredPlaces(settings, layout)
             let choice = try FeedChoice(
                 feed: feed, installed: installed?.version, revoked: revoked,
-                leavesWithdrawn: settings.onWithdrawn == .newest,
+                onWithdrawn: settings.onWithdrawn(installed?.version, in: feed, keys: keys),
                 channel: settings.feed?.channel ?? Feed.Release.defaultChannel,
                 holds: holds,
                 policy: Policy(follow: settings.follow, appVersion: settings.app, moultVersion: moultVersion),

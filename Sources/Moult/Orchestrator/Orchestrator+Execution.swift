@@ -143,7 +143,7 @@ extension Orchestrator {
             result.collected = try Collector(layout: layout, settings: settings).collect(by: plan.id)
             if !result.collected.removed.isEmpty { result.kept = try shelf.sets(of: plan.id) }
             try shelf.collectRows()
-            result.quarantine = try shelf.enforceLimit()
+            result.quarantine = try shelf.enforceBudget()
             result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
         }
         return result

@@ -140,21 +140,22 @@ extension Orchestrator {
             choice = next
         }
         if let reason = choice.withdrawn, !choice.hasNext {
-            result = try leave(withdrawn: reason, result, wait, announce)
+            result = try leave(withdrawn: reason, choice.onWithdrawn, result, wait, announce)
         }
         if result.plan != nil { warning { try downloads.trim(to: asked.settings.feed?.cache ?? 0) } }
         return (first, result)
     }
 
-    /// Rolls back from a withdrawn release if the settings say so and a release is kept; otherwise warns.
+    /// Rolls back from a withdrawn release if the operator or the publisher wants that and a release is kept; otherwise warns.
     private func leave(
-        withdrawn reason: String, _ result: Result, _ wait: Int, _ announce: @escaping (Plan) throws -> Void
+        withdrawn reason: String, _ action: Feed.OnWithdrawn?, _ result: Result, _ wait: Int,
+        _ announce: @escaping (Plan) throws -> Void
     ) throws -> Result {
         let store = snapshot()
         guard let installed = try store.installed else { return result }
         let target = RollbackTarget(
             layout: layout, settings: try store.settings, current: installed, holds: try store.holds)
-        if try store.settings.onWithdrawn == .rollback, try target.exists {
+        if action == .rollback, try target.exists {
             let back = try locked(wait) { store, recovered in
                 try execute(in: store, recovered: recovered, announce) {
                     try planner($0).locked($0).rollback(

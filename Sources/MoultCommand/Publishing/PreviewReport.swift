@@ -32,7 +32,8 @@ struct PreviewReport: Report {
         return switch entry.change {
         case .added: "\("+", .added) \(version) for \(audience)"
         case .changed: "\("~", .changed) \(version) for \(audience), before \("\(entry.rolloutBefore ?? 0)") %"
-        case .withdrawn: "\("-", .removed) \(version) is withdrawn: \(entry.release.withdrawn ?? "")"
+        case .withdrawn:
+            "\("-", .removed) \(version) is withdrawn: \(entry.release.withdrawn ?? "")\(entry.release.onWithdrawn.clause)"
         case .removed: "\("-", .removed) \(version) leaves the feed"
         }
     }
@@ -54,6 +55,7 @@ extension PublishPreview {
                         "rolloutBefore": entry.rolloutBefore.map { .size($0) },
                         "app": .optional(entry.release.requires.app?.description),
                         "withdrawn": .optional(entry.release.withdrawn),
+                        "onWithdrawn": .optional(entry.release.onWithdrawn?.rawValue),
                     ])
                 }),
             "patchesAdded": .array(patchesAdded.map { .string($0) }),
@@ -62,6 +64,18 @@ extension PublishPreview {
             "takenIn": .array(takenIn.map { .string($0) }),
             "warnings": .array(warnings.map { .string($0.description) }),
         ])
+    }
+}
+
+extension Feed.OnWithdrawn? {
+    /// The publisher's recommendation, at the end of a line about the withdrawal.
+    var clause: String {
+        switch self {
+        case nil: ""
+        case .keep: "; stores that have it keep it"
+        case .rollback: "; stores that have it roll back"
+        case .newest: "; stores that have it install the newest release of the feed"
+        }
     }
 }
 

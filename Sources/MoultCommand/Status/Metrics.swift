@@ -74,6 +74,11 @@ struct Metrics {
                     let count = findings.count { $0.severity == severity }
                     return .init(labels: [("severity", severity.rawValue)], value: "\(count)")
                 }),
+            Metric(
+                "finding", "The number of findings of a kind.",
+                Self.kinds(of: findings).map { kind, severity, count in
+                    .init(labels: [("kind", kind), ("severity", severity)], value: "\(count)")
+                }),
         ]
     }
 
@@ -205,6 +210,11 @@ struct Metrics {
                 "not_reloaded", "The number of consumers that did not reload after the last update.",
                 attempt.notReloaded.count),
         ]
+    }
+
+    private static func kinds(of findings: [Finding]) -> [(kind: String, severity: String, count: Int)] {
+        Dictionary(grouping: findings.filter { $0.severity != .note }) { [$0.kind.rawValue, $0.severity.rawValue] }
+            .map { ($0.key[0], $0.key[1], $0.value.count) }.sorted { ($0.0, $0.1) < ($1.0, $1.1) }
     }
 
     private static func labels(_ state: DatabaseState) -> [(String, String)] {

@@ -73,7 +73,7 @@ extension KnownFeed {
             "available": .optional(newest?.description), "missing": .bool(choice.isMissing),
             "skipped": .array(
                 choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
-            "withdrawn": .optional(choice.withdrawn),
+            "withdrawn": .optional(choice.withdrawn), "onWithdrawn": .optional(choice.onWithdrawn?.rawValue),
         ])
     }
 }

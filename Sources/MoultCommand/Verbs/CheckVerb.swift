@@ -98,6 +98,7 @@ struct FeedReport: Report {
             "holds": status.holds.json,
             "obstacle": status.obstacle.map { ErrorReport($0).json["error"] ?? .null },
             "note": .optional(status.choice.note), "withdrawn": .optional(status.choice.withdrawn),
+            "onWithdrawn": .optional(status.choice.onWithdrawn?.rawValue),
         ])
     }
 }

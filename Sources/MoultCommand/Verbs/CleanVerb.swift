@@ -22,8 +22,8 @@ enum CleanVerb {
             those that were created or replaced within the last minute.
             """,
             """
-            By default, this command removes nothing from quarantine. Updates remove the oldest caches there when they \
-            exceed the "quarantineLimit" in moult.json; user data stays until you remove it.
+            By default, this command removes nothing from quarantine. Updates remove the oldest caches there while the \
+            quarantine is above its budget ("quarantine" in moult.json); user data stays until you remove it.
             """,
         ],
         options: [keep, quarantine, userData, dryRun, UpdateOptions.wait], changesStore: true,

@@ -27,6 +27,9 @@ enum PublishVerb {
     static let withdraw = Option(
         "withdraw", value: .text("VERSION"), "Withdraw a release: stores no longer install it")
     static let reason = Option("reason", value: .text("TEXT"), "The reason for the withdrawal, shown to operators")
+    static let onWithdrawn = Option(
+        "on-withdrawn", value: .choice("WHAT", of: Feed.OnWithdrawn.allCases.map(\.rawValue)),
+        "With --withdraw: what you recommend to stores that have the release (default keep)")
     static let trust = Option(
         "trust", value: .text("KEY"), repeats: true,
         "New keys for stores to trust: a key list, or public keys. With --check: the keys that stores trust now")
@@ -99,9 +102,9 @@ enum PublishVerb {
         ],
         arguments: [directory, manifests],
         options: [
-            key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, keepReleases, serial,
-            new, wait, dryRun, allowUnsigned, ignoreClock, mount, uploadWith, fetchWith, listUploads, check, tidy,
-            PackVerb.checkTimeout,
+            key, days, channel, rollout, release, withdraw, reason, onWithdrawn, trust, threshold, patches,
+            keepReleases, serial, new, wait, dryRun, allowUnsigned, ignoreClock, mount, uploadWith, fetchWith,
+            listUploads, check, tidy, PackVerb.checkTimeout,
         ],
         usesStore: false,
         examples: [
@@ -110,6 +113,9 @@ enum PublishVerb {
             .init("Then to all machines:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
             .init(
                 "Withdraw a release:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
+            .init(
+                "Withdraw a release that stores should leave at once:",
+                "moult publish public --withdraw 2.1.0 --reason 'bad names' --on-withdrawn rollback -k release.key"),
             .init(
                 "Publish to a container registry:",
                 "moult publish oci://registry.example.org/team/food new.json -k release.key"),
@@ -280,7 +286,9 @@ enum PublishVerb {
     }
 
     private static func changes(_ call: Call) throws -> [PublishOptions.Change] {
-        if call.has(reason), !call.has(withdraw) { throw call.wrongUsage("--reason needs --withdraw VERSION") }
+        for option in [reason, onWithdrawn] where call.has(option) && !call.has(withdraw) {
+            throw call.wrongUsage("--\(option.name) needs --withdraw VERSION")
+        }
         if call.has(threshold), !call.has(trust) { throw call.wrongUsage("--threshold needs --trust KEY") }
         if call.has(channel), call.values(manifests).isEmpty {
             throw call.wrongUsage(
@@ -291,7 +299,8 @@ enum PublishVerb {
             guard let why = call.value(reason) else {
                 throw call.wrongUsage("--withdraw needs --reason TEXT", why: "users of the release must know why")
             }
-            changes.append(.withdraw(version, reason: why))
+            changes.append(
+                .withdraw(version, reason: why, call.value(onWithdrawn).flatMap { Feed.OnWithdrawn(rawValue: $0) }))
         }
         if let version = try call.version(release) {
             guard let share = call.number(rollout) else { throw call.wrongUsage("--release needs --rollout PERCENT") }
@@ -323,8 +332,8 @@ private struct PublishedReport: Report {
     func write(to page: inout Page) {
         for change in changes {
             switch change {
-            case .withdraw(let version, let reason):
-                page.wrapped("\("-", .removed) \("\(version)") is withdrawn: \(reason)")
+            case .withdraw(let version, let reason, let recommended):
+                page.wrapped("\("-", .removed) \("\(version)") is withdrawn: \(reason)\(recommended.clause)")
             case .roll(let version, let share):
                 page.wrapped("\("~", .changed) \("\(version)") is rolled out to \("\(share)") % of machines")
             case .trust, .keyList: break

@@ -25,7 +25,7 @@ enum QuarantineVerb {
             """
             An update never destroys data that an app or a user wrote. Rows that the new content lacks go to quarantine, \
             and if anything else differs, the complete old database does, with the reason, the release and the number \
-            of rows. Older sets of rows of a database are collected in one set. Only caches are removed automatically, when they exceed the "quarantineLimit" in moult.json.
+            of rows. Older sets of rows of a database are collected in one set. Only caches are removed automatically, while the quarantine is above its budget ("quarantine" in moult.json).
             """
         ],
         arguments: [set, member], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],

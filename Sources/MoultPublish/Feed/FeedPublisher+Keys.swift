@@ -24,6 +24,19 @@ extension FeedPublisher {
             "Add a key with --key FILE. To publish without a signature, add --allow-unsigned.")
     }
 
+    /// Throws if stores would ignore what this command recommends for a withdrawn release: a stolen timestamp key, or no key at all,
+    /// must not be enough to take them back to an older release.
+    func requireProvenRecommendation(_ signing: SigningKeys) throws {
+        let recommends = options.changes.contains { if case .withdraw(_, _, _?) = $0 { true } else { false } }
+        guard recommends, signing.isSplit || options.keys.isEmpty else { return }
+        throw refusal(
+            "stores would ignore the recommendation of --on-withdrawn",
+            signing.isSplit
+                ? "the timestamp key that signs the feed may not sign releases" : "the feed would not be signed",
+            "Withdraw the release without --on-withdrawn. Operators can set \"onWithdrawn\" in moult.json of each store."
+        )
+    }
+
     /// Throws if a key is not trusted any more: this is a better reason than the signatures that it cannot verify.
     func requireTrustedKeys(_ list: KeyList?) throws {
         // A change of keys needs the old ones, too.

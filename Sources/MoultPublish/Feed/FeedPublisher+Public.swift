@@ -238,7 +238,7 @@ extension FeedPublisher {
                     continue
                 }
                 if let reason = release.withdrawn, feed.releases[index].withdrawn == nil {
-                    feed.releases[index].withdrawn = reason
+                    (feed.releases[index].withdrawn, feed.releases[index].onWithdrawn) = (reason, release.onWithdrawn)
                     notes.append("withdrew \(release.version)")
                 }
                 if let before, before.rollout != release.rollout, feed.releases[index].rollout == before.rollout {

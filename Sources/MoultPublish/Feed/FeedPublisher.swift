@@ -64,6 +64,7 @@ package struct FeedPublisher {
         let signing = try SigningKeys(
             options.keys, before: list, next: next?.list, repeats: options.changesKeys && next == nil)
         try requireKeyOrConsent()
+        try requireProvenRecommendation(signing)
         let clockWarnings = try checkClock(against: before?.feed)
         var feed = try renewed(
             before?.feed, above: predecessor.lost.map(\.feed.serial).max() ?? 0, product,
@@ -299,7 +300,9 @@ package struct FeedPublisher {
 
     private func make(_ change: PublishOptions.Change, in feed: inout Feed) throws {
         switch change {
-        case .withdraw(let version, let reason): feed.releases[try index(of: version, in: feed)].withdrawn = reason
+        case .withdraw(let version, let reason, let recommended):
+            let index = try index(of: version, in: feed)
+            (feed.releases[index].withdrawn, feed.releases[index].onWithdrawn) = (reason, recommended)
         case .roll(let version, let share):
             let index = try index(of: version, in: feed)
             if let reason = feed.releases[index].withdrawn {

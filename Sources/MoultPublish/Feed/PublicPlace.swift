@@ -7,6 +7,9 @@ internal import StepKit
 /// The place from which stores get a feed that the publisher uploads: a URL, or a shell command that gets one file.
 struct PublicPlace {
     let source: String
+    let connection: Transport
+    /// Each file has the whole time.
+    private var transport: Transport { Transport(after: connection) }
 
     struct File {
         let bytes: [UInt8]
@@ -33,7 +36,7 @@ struct PublicPlace {
             }
         }
         let place = try Location(source).beside(name)
-        guard case .bytes(let bytes, let tag) = try Transport().read(place, limit: limit) else { return nil }
+        guard case .bytes(let bytes, let tag) = try transport.read(place, limit: limit) else { return nil }
         return File(bytes: bytes, tag: tag)
     }
 
@@ -52,7 +55,7 @@ struct PublicPlace {
     /// Gets a file with a known size and digest.
     func download(_ name: String, sha256: String, size: Int, to path: String) throws {
         if isURL {
-            try Transport().download(Location(source).beside(name), to: path, size: size) { _ in }
+            try transport.download(Location(source).beside(name), to: path, size: size) { _ in }
         } else {
             let isThere = try run(name) { scratch -> Bool? in
                 guard try Files.facts("\(scratch)/file") != nil else { return nil }

@@ -1,4 +1,5 @@
 package import MoultBasics
+internal import MoultTransport
 package import MoultTrust
 package import StepKit
 
@@ -37,11 +38,14 @@ package struct PublishOptions {
     package var now = Timestamp.now
     package init() {}
 
-    var publicPlace: PublicPlace? { fetchCommand.map { PublicPlace(source: $0) } }
+    /// Keeps one connection to the public feed for all files that the command reads back.
+    private let connection = Transport()
+    var publicPlace: PublicPlace? { fetchCommand.map { PublicPlace(source: $0, connection: connection) } }
 
     /// A change to releases or keys that are already in the feed.
     package enum Change: Sendable {
-        case withdraw(Version, reason: String)
+        /// Withdraws a release, with what is recommended to stores that have it.
+        case withdraw(Version, reason: String, Feed.OnWithdrawn? = nil)
         case roll(Version, to: Int)
         /// The keys that stores should trust from now on.
         case trust([PublicKey], threshold: Int)

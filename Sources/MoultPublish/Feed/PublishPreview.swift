@@ -41,7 +41,7 @@ package struct PublishPreview: Sendable {
             guard let was = old[release.version] else {
                 return Entry(change: .added, release: release, rolloutBefore: nil)
             }
-            if release.withdrawn != nil, was.withdrawn == nil {
+            if release.withdrawn != nil, was.withdrawn == nil || was.onWithdrawn != release.onWithdrawn {
                 return Entry(change: .withdrawn, release: release, rolloutBefore: was.rollout)
             }
             guard release.rollout != was.rollout else { return nil }

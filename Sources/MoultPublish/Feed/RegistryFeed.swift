@@ -72,7 +72,9 @@ package struct RegistryFeed {
     private func requireFiles(
         _ copy: RegistryCopy, except new: [Version], withdrawing options: PublishOptions
     ) throws {
-        let withdrawn = options.changes.compactMap { if case .withdraw(let version, _) = $0 { version } else { nil } }
+        let withdrawn = options.changes.compactMap {
+            if case .withdraw(let version, _, _) = $0 { version } else { nil }
+        }
         let directory = FeedDirectory(path: copy.path)
         for release in try directory.feed()?.feed.releases ?? []
         where release.withdrawn == nil && !(new + withdrawn).contains(where: { $0.ranksWith(release.version) }) {

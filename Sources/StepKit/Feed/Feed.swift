@@ -51,6 +51,8 @@ package struct Feed: Sendable, Equatable {
         package var rollout: Int
         /// Why the release must no longer be installed; nil if it may be installed.
         package var withdrawn: String?
+        /// What the publisher recommends to stores that have the withdrawn release.
+        package var onWithdrawn: OnWithdrawn?
         /// The patches of the manifest whose files are next to the feed.
         package var patches: [Patch] = []
 
@@ -68,6 +70,16 @@ package struct Feed: Sendable, Equatable {
             (self.manifest, self.requires) = (manifest, requires)
             (self.rollout, self.withdrawn) = (rollout, withdrawn)
         }
+    }
+
+    /// What a store does if its installed release was withdrawn, and the feed has no newer one.
+    package enum OnWithdrawn: String, Sendable, CaseIterable {
+        /// The store keeps the release, and warns.
+        case keep
+        /// The store goes back to the newest kept release that was not withdrawn.
+        case rollback
+        /// The store installs the newest release that the feed offers, even if it is older.
+        case newest
     }
 
     /// A file next to the feed.

@@ -94,6 +94,25 @@ import Testing
                 ! strace -f -o trace -e trace=renameat2,renameat -e inject=renameat2,renameat:signal=KILL:when=3 \
                   moult apply -q "$(find other -name test-2.0.0.json)"
                 """, alerts: ["MoultUpdateInterrupted"]),
+        Case(
+            state: "clock behind the feed",
+            script: """
+                cd store/.moult/feed; old=$(sha256sum feed.json | cut -d' ' -f1)
+                sed -i 's/"created": *"[^"]*"/"created": "2099-01-02T03:04:05Z"/' feed.json
+                sed -i "s/$old/$(sha256sum feed.json | cut -d' ' -f1)/" seen.json
+                """, alerts: ["MoultClockWrong"]),
+        Case(
+            state: "quarantine over its budget",
+            script: """
+                sqlite3 store/user.db "INSERT INTO note VALUES('mine')"; moult reset -q user --set-user-data-aside
+                sed -i '0,/{/s//{"quarantine": {"size": 0},/' store/moult.json
+                """, alerts: ["MoultQuarantine", "MoultQuarantineFull"]),
+        Case(
+            state: "lost key list",
+            script: """
+                moult publish -q public rel/test-2.0.0.json --key k.key --trust k.pub; moult apply -q
+                rm -r store/.moult/keys
+                """, alerts: ["MoultKeyListMissing"]),
         Case(state: "unreadable", script: "echo '{' > store/moult.json", alerts: ["MoultStoreUnreadable"]),
     ]
 
@@ -193,20 +212,25 @@ import Testing
         #expect(check.status == 0, "\(check.output)\(check.errors)")
     }
 
-    @Test func `the dashboard and the rules name only metrics that the command prints`() throws {
+    @Test func `the dashboard and the rules name all metrics that the command prints, and no others`() throws {
         let printed = try metrics(Self.cases[0]).split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
             .map { String($0.split(separator: " ")[2]) }
         // Only stores with a key list, with a release that expires, or with failures have these metrics.
         let optional: Set = [
             "moult_key_list_expires_timestamp_seconds", "moult_release_expires_timestamp_seconds",
-            "moult_failing_since_timestamp_seconds", "moult_attempt_error",
+            "moult_failing_since_timestamp_seconds", "moult_attempt_error", "moult_finding", "moult_feed_info",
+            "moult_rollout_position_ratio",
         ]
+        var all: Set<String> = []
         for file in [Self.rules, "\(Self.integration)/dashboard.json"] {
             let text = String(decoding: try Files.read(file, limit: 1 << 20) ?? [], as: UTF8.self)
             let named = Set(text.matches(of: /\bmoult_[a-z_]+/).map { String($0.output) })
             #expect(named.count > 10)
             #expect(named.subtracting(printed).subtracting(optional) == [])
+            all.formUnion(named)
         }
+        // moult_hold and moult_last_… have the same facts in a better form for alerts.
+        #expect(Set(printed).subtracting(all) == ["moult_holds", "moult_last_timestamp_seconds"])
     }
 
     /// Each expression of the dashboard becomes a recording rule, which promtool checks.

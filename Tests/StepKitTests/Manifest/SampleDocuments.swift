@@ -149,7 +149,6 @@ enum SampleDocuments {
           "keep": 3,
           "minimumAge": 0,
           "cacheRoot": "/var/cache/dailyvalue",
-          "quarantineLimit": 0,
           "quarantine": {"size": 1000000, "count": 10, "age": 86400},
           "consumers": [
             {
@@ -201,7 +200,7 @@ enum SampleDocuments {
               "version": "2.1.0", "sequence": 41, "channel": "beta",
               "manifest": { "file": "dailyvalue-2.1.0.json", "size": 2048, "sha256": "\(digest)" },
               "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": "^1.4 || 2.0.0" },
-              "rollout": 10, "withdrawn": "shows wrong totals",
+              "rollout": 10, "withdrawn": "shows wrong totals", "onWithdrawn": "rollback",
               "patches": [{ "from": "2.0.0", "file": "food.from-2.0.0.patch" }]
             }
           ]

@@ -20,15 +20,12 @@ extension QuarantineShelf {
         for root in roots { try Removable.sweep(quarantine: root, except: unfinished) }
     }
 
-    /// Removes broken caches, oldest first, until the rest is within the operator's limit and budget.
-    func enforceLimit() throws -> Report {
+    /// Removes broken caches, oldest first, until the rest is within the operator's budget.
+    func enforceBudget() throws -> Report {
         var report = Report()
         var left = try sets()
-        let caches = left.filter(\.isCache)
-        var size = caches.reduce(0) { $0 + $1.size }
-        for set in caches where size > settings.quarantineLimit || settings.quarantine.excess(of: left) != nil {
+        for set in left where set.isCache && settings.quarantine.excess(of: left) != nil {
             try Removable(set, isNamed: false)?.removeSet()
-            size -= set.size
             left.removeAll { $0.directory == set.directory }
             report.removed.append(set)
         }

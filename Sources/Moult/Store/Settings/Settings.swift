@@ -21,8 +21,6 @@ package struct Settings: Sendable, Equatable {
     package var keys: TrustedKeys?
     /// The directory of caches, if they are not in the store.
     package var cacheRoot: String?
-    /// The maximum size of damaged caches in quarantine, in bytes; this limit does not apply to user data.
-    package var quarantineLimit = 1 << 30
     package var quarantine = QuarantineBudget()
     /// The feed that is used if no release is given.
     package var feed: FeedSettings?
@@ -37,16 +35,8 @@ package struct Settings: Sendable, Equatable {
     static let defaultWaitForApps = 10
     /// CPU seconds for the check of a database; nil to derive them from its size.
     package var checkTimeout: Int?
-    /// What happens if the publisher withdraws the installed release, and the feed has no newer one.
-    package var onWithdrawn = OnWithdrawn.keep
-    package enum OnWithdrawn: String, Sendable, CaseIterable {
-        /// The store keeps the release, and warns.
-        case keep
-        /// The store goes back to the newest kept release that was not withdrawn.
-        case rollback
-        /// The store installs the newest release that the feed offers, even if it is older.
-        case newest
-    }
+    /// What happens if the publisher withdraws the installed release; nil to do what the publisher recommends.
+    package var onWithdrawn: Feed.OnWithdrawn?
     /// When monitoring calls the store stuck.
     package var monitoring = MonitoringSettings()
     /// The check that is run on each file of a release, even if its publisher's proof would be enough.
@@ -100,7 +90,6 @@ package struct Settings: Sendable, Equatable {
             }
             cacheRoot = path.withoutFinalSlashes
         }
-        quarantineLimit = try fields.optionalNumber("quarantineLimit", in: 0...Self.maxBytes) ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {
             hold = try Hold(part, isRecord: false)
             try part.refuseUnknown()
@@ -117,7 +106,7 @@ package struct Settings: Sendable, Equatable {
         checkTimeout = try fields.optionalNumber("checkTimeout", in: CheckTime.range)
         verify = try fields.word("verify", Database.Depth.self)
         steps = try StepSettings.read(fields)
-        onWithdrawn = try fields.word("onWithdrawn", OnWithdrawn.self) ?? onWithdrawn
+        onWithdrawn = try fields.word("onWithdrawn", Feed.OnWithdrawn.self)
         monitoring = try MonitoringSettings(fields.optionalObject("monitoring"))
         try fields.refuseUnknown()
     }
