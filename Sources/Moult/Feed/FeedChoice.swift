@@ -14,6 +14,8 @@ package struct FeedChoice: Sendable {
     let holds: Holds
     let policy: Policy
     let machine: Machine
+    /// The only release to install, even if it is of another channel or not yet rolled out to this machine; nil for the newest.
+    let only: Version?
     /// Whether a release is available at the feed's location.
     private var isAvailable: @Sendable (Feed.Release) throws -> Bool
 
@@ -49,13 +51,13 @@ package struct FeedChoice: Sendable {
 
     package init(
         feed: Feed, installed: Version?, revoked: RevokedRelease? = nil, leavesWithdrawn: Bool = false, channel: String,
-        holds: Holds, policy: Policy, machine: Machine,
+        holds: Holds, policy: Policy, machine: Machine, only: Version? = nil,
         isAvailable: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
     ) {
         (self.feed, self.installed, self.revoked) = (feed, installed, revoked)
         self.leavesWithdrawn = leavesWithdrawn
         (self.channel, self.holds) = (channel, holds)
-        (self.policy, self.machine, self.isAvailable) = (policy, machine, isAvailable)
+        (self.policy, self.machine, self.only, self.isAvailable) = (policy, machine, only, isAvailable)
     }
 
     package func choose() throws -> Result {
@@ -85,9 +87,12 @@ package struct FeedChoice: Sendable {
         result.revoked = revoked
         result.withdrawn = withdrawn
         let wanted = feed.releases.filter { release in
-            isOurs(release) && (policy.takesOlder || floor.map { $0.precedes(release.version) } ?? true)
+            if let only { return release.version == only }
+            return isOurs(release) && (policy.takesOlder || floor.map { $0.precedes(release.version) } ?? true)
         }
-        var search = WaySearch(floor, among: feed.releases.filter(isOurs)) { try obstacle(to: $0).why == nil }
+        var search = WaySearch(floor, among: feed.releases.filter { isOurs($0) || $0.version == only }) {
+            try obstacle(to: $0).why == nil
+        }
         for release in wanted.sorted(by: { $1.version.precedes($0.version) }) {
             let (why, note) = try obstacle(to: release)
             if let why {
@@ -134,7 +139,7 @@ package struct FeedChoice: Sendable {
         guard release.rollout < 100 else { return (nil, nil) }
         let place = try machine.rolloutPosition(for: release.version, of: feed.product)
         let text = "it is rolled out to \(release.rollout) % of machines, and this machine is included from \(place) %"
-        return place < Double(release.rollout) ? (nil, text) : (text, nil)
+        return place < Double(release.rollout) || release.version == only ? (nil, text) : (text, nil)
     }
 }
 

@@ -8,7 +8,7 @@ internal import StepKit
 enum ApplyVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
-        "Manifest or feed (default: the store's feed)")
+        "Manifest, feed or version (default: the feed)")
     static let create = Option(
         "create", "Create the store if it does not exist")
     static let key = Option(
@@ -116,6 +116,10 @@ enum ApplyVerb {
     private static func install(_ call: Call, _ name: String, _ source: ReleaseSource) throws {
         switch source {
         case .feed(let feed): try follow(call, feed)
+        case .version(let version):
+            try update(call) { orchestrator, announce in
+                try orchestrator.update(to: version, call.feedRequest(), wait: call.wait, announce: announce)
+            }
         case .webManifest(let manifest):
             try update(call) { orchestrator, announce in
                 try orchestrator.update(from: manifest, call.feedRequest(), wait: call.wait, announce: announce)
