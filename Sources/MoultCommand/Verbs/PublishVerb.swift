@@ -24,6 +24,9 @@ enum PublishVerb {
         "The percentage of machines that get the new releases, or that get the release given with --release")
     static let release = Option(
         "release", value: .text("VERSION"), "The release in the feed whose percentage --rollout changes")
+    static let promote = Option(
+        "promote", value: .text("VERSION"), "A release in the feed to offer to the stores of another channel")
+    static let to = Option("to", value: .text("CHANNEL"), "With --promote: the other channel")
     static let withdraw = Option(
         "withdraw", value: .text("VERSION"), "Withdraw a release: stores no longer install it")
     static let reason = Option("reason", value: .text("TEXT"), "The reason for the withdrawal, shown to operators")
@@ -99,7 +102,8 @@ enum PublishVerb {
         ],
         arguments: [directory, manifests],
         options: [
-            key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, keepReleases, serial,
+            key, days, channel, rollout, release, promote, to, withdraw, reason, trust, threshold, patches,
+            keepReleases, serial,
             new, wait, dryRun, allowUnsigned, ignoreClock, mount, uploadWith, fetchWith, listUploads, check, tidy,
             PackVerb.checkTimeout,
         ],
@@ -108,6 +112,9 @@ enum PublishVerb {
             .init("Publish a release:", "moult publish public releases/dailyvalue-2.1.0.json --key release.key"),
             .init("Publish to 10 % of the machines:", "moult publish public new.json --rollout 10 -k release.key"),
             .init("Then to all machines:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
+            .init(
+                "Offer a release of another channel to all stores:",
+                "moult publish public --promote 2.1.0 --to stable -k release.key"),
             .init(
                 "Withdraw a release:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
             .init(
@@ -139,9 +146,7 @@ enum PublishVerb {
         options.keys = try call.secretKeys(key)
         options.days = call.number(days) ?? options.days
         options.channel = call.value(channel) ?? options.channel
-        if let fault = PlainName.databaseFault(options.channel) {
-            throw call.wrongUsage("\"\(options.channel)\" cannot be a channel", why: "it \(fault)")
-        }
+        try requireChannel(options.channel, call)
         options.patches = call.number(patches)
         options.serial = call.number(serial)
         options.keptReleases = call.number(keepReleases)
@@ -279,6 +284,18 @@ enum PublishVerb {
             "--threshold cannot be used with a key list", why: "the list has the threshold of each role")
     }
 
+    private static func requireChannel(_ name: String, _ call: Call) throws {
+        guard let fault = PlainName.databaseFault(name) else { return }
+        throw call.wrongUsage("\"\(name)\" cannot be a channel", why: "it \(fault)")
+    }
+
+    private static func requireNoManifest(_ option: Option, _ call: Call) throws {
+        guard let other = call.values(manifests).first else { return }
+        throw call.wrongUsage(
+            "--\(option.name) and \(other) cannot be used together",
+            why: "--rollout would not apply to the new release: publish it first")
+    }
+
     private static func changes(_ call: Call) throws -> [PublishOptions.Change] {
         if call.has(reason), !call.has(withdraw) { throw call.wrongUsage("--reason needs --withdraw VERSION") }
         if call.has(threshold), !call.has(trust) { throw call.wrongUsage("--threshold needs --trust KEY") }
@@ -293,15 +310,22 @@ enum PublishVerb {
             }
             changes.append(.withdraw(version, reason: why))
         }
+        if call.has(to), !call.has(promote) { throw call.wrongUsage("--to needs --promote VERSION") }
+        if call.has(release), call.has(promote) {
+            throw call.wrongUsage(
+                "--release and --promote cannot be used together", why: "--promote has a --rollout of its own")
+        }
+        if let version = try call.version(promote) {
+            guard let channel = call.value(to) else { throw call.wrongUsage("--promote needs --to CHANNEL") }
+            try requireChannel(channel, call)
+            try requireNoManifest(promote, call)
+            changes.append(.promote(version, to: channel, share: call.number(rollout) ?? 100))
+        }
         if let version = try call.version(release) {
             guard let share = call.number(rollout) else { throw call.wrongUsage("--release needs --rollout PERCENT") }
-            if let other = call.values(manifests).first {
-                throw call.wrongUsage(
-                    "--release and \(other) cannot be used together",
-                    why: "--rollout would not apply to the new release: publish it first")
-            }
+            try requireNoManifest(release, call)
             changes.append(.roll(version, to: share))
-        } else if call.has(rollout), call.values(manifests).isEmpty {
+        } else if call.has(rollout), !call.has(promote), call.values(manifests).isEmpty {
             throw call.wrongUsage(
                 "--rollout needs a MANIFEST or --release VERSION", why: "a rollout percentage belongs to a release")
         }
@@ -327,6 +351,9 @@ private struct PublishedReport: Report {
                 page.wrapped("\("-", .removed) \("\(version)") is withdrawn: \(reason)")
             case .roll(let version, let share):
                 page.wrapped("\("~", .changed) \("\(version)") is rolled out to \("\(share)") % of machines")
+            case .promote(let version, let channel, let share):
+                page.wrapped(
+                    "\("~", .changed) \("\(version)") is promoted to \(channel), for \("\(share)") % of machines")
             case .trust, .keyList: break
             }
         }

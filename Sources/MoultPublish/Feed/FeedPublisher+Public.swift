@@ -241,6 +241,10 @@ extension FeedPublisher {
                     feed.releases[index].withdrawn = reason
                     notes.append("withdrew \(release.version)")
                 }
+                if let before, before.channel != release.channel, feed.releases[index].channel == before.channel {
+                    feed.releases[index].channel = release.channel
+                    notes.append("promoted \(release.version) to \(release.channel)")
+                }
                 if let before, before.rollout != release.rollout, feed.releases[index].rollout == before.rollout {
                     feed.releases[index].rollout = release.rollout
                     notes.append("\(release.version) is rolled out to \(release.rollout) % of machines")

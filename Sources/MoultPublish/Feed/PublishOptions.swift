@@ -43,6 +43,8 @@ package struct PublishOptions {
     package enum Change: Sendable {
         case withdraw(Version, reason: String)
         case roll(Version, to: Int)
+        /// Offers a release to the stores of another channel, and to this percentage of them.
+        case promote(Version, to: String, share: Int)
         /// The keys that stores should trust from now on.
         case trust([PublicKey], threshold: Int)
         /// The signed key list in this file, whose keys stores trust from now on.

@@ -34,6 +34,8 @@ final class FeedModel {
     var promised: Set<String> = []
     /// The releases that a command has dropped from the feed.
     var dropped: Set<String> = []
+    /// The releases that a command has promoted.
+    var stable: Set<Version> = []
     var lastPublic = (list: 0, serial: 0)
     /// The warnings of all commands.
     var warnings: [String] = []
@@ -77,6 +79,16 @@ final class FeedModel {
         case .roll(let machine, let pick, let share):
             let version = try version(pick)
             try publish(machine) { $0.changes = [.roll(version, to: share)] }
+        case .promote(let machine, let pick, let share):
+            let beta = try publicFeed().releases.filter { $0.channel == "beta" && $0.withdrawn == nil }
+            if beta.isEmpty { return }
+            let version = beta[pick % beta.count].version
+            guard try publish(machine, change: { $0.changes = [.promote(version, to: "stable", share: share)] }) else {
+                return
+            }
+            guard let release = try publicFeed().release(version), release.channel == "stable", release.rollout == share
+            else { throw Violation(description: "\(version) is not in stable, to which it was promoted") }
+            stable.insert(version)
         case .withdraw(let machine, let pick):
             let version = try version(pick)
             try publish(machine) { $0.changes = [.withdraw(version, reason: "model")] }

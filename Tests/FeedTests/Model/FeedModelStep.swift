@@ -4,6 +4,7 @@ extension FeedModel {
         /// `from` picks the oldest release that a store must have; nil for none.
         case publish(machine: Int, line: Int, patch: Int, channel: String, rollout: Int, app: Bool, from: Int?)
         case roll(machine: Int, pick: Int, to: Int)
+        case promote(machine: Int, pick: Int, rollout: Int)
         case withdraw(machine: Int, pick: Int)
         case renew(machine: Int)
         /// More feeds than the next one names.
@@ -29,6 +30,8 @@ extension FeedModel {
                 "publish m\(machine) \(line).0.\(patch) --channel \(channel) --rollout \(rollout)"
                     + (app ? "  # requires app" : "") + (from.map { "  # requires from release \($0)" } ?? "")
             case .roll(let machine, let pick, let to): "roll m\(machine) release \(pick) --rollout \(to)"
+            case .promote(let machine, let pick, let rollout):
+                "promote m\(machine) release \(pick) --to stable --rollout \(rollout)"
             case .withdraw(let machine, let pick): "withdraw m\(machine) release \(pick)"
             case .renew(let machine): "renew m\(machine)"
             case .renewOften(let machine): "renew m\(machine) 17 times"

@@ -3,7 +3,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Random histories of a feed: publishers on two machines, three lines, two channels, rollouts, withdrawals, renewals, lost
+/// Random histories of a feed: publishers on two machines, three lines, two channels, rollouts, promotions, withdrawals, renewals, lost
 /// uploads, races, changes of keys, thieves, replays, and 20 stores each.
 ///
 /// Every store reaches the newest release that is offered to it, no release that was published is lost, no older feed is
@@ -33,7 +33,8 @@ import Testing
                         from: random.chance(40) ? pick : nil))
             case 30..<40: steps.append(.roll(machine: machine, pick: pick, to: random.pick([0, 30, 100])))
             case 40..<46: steps.append(.withdraw(machine: machine, pick: pick))
-            case 46..<53: steps.append(.renew(machine: machine))
+            case 46..<50: steps.append(.renew(machine: machine))
+            case 50..<53: steps.append(.promote(machine: machine, pick: pick, rollout: random.pick([100, 30])))
             case 53..<54: steps.append(.renewOften(machine: machine))
             case 54..<56: steps.append(.keepPatches(machine: machine, count: pick % 3))
             case 56..<60: steps.append(.keep(machine: machine, count: pick % 3 + 1))
