@@ -99,7 +99,7 @@ struct FeedFollower {
             revoked: RevokedRelease.installed(in: store, keys: current.keys, feed: current.feed),
             leavesWithdrawn: settings.onWithdrawn == .newest,
             channel: settings.feed?.channel ?? Feed.Release.defaultChannel, holds: holds,
-            policy: planner.policy(request.update, settings), machine: .this(), only: request.version,
+            policy: planner.policy(request.update, settings), machine: .this(settings.rollout), only: request.version,
             isAvailable: { [places] in try Self.isAvailable($0, at: places) }
         )
         .choose()

@@ -29,7 +29,8 @@ struct PreviewReport: Report {
 
     private func before(_ entry: PublishPreview.Entry) -> StyledText {
         guard let before = entry.before else { return "" }
-        return before.channel == entry.release.channel ? "\("\(before.rollout)") %" : "for \(before.audience)"
+        return before.channel == entry.release.channel && before.groups.isEmpty
+            ? "\("\(before.rollout)") %" : "for \(before.audience)"
     }
 
     private func line(_ entry: PublishPreview.Entry) -> StyledText {
@@ -56,6 +57,8 @@ extension PublishPreview {
                     .compact([
                         "change": .string(entry.change.rawValue), "version": .string(entry.release.version.description),
                         "channel": .string(entry.release.channel), "rollout": .size(entry.release.rollout),
+                        "groups": entry.release.groups.isEmpty
+                            ? nil : .array(entry.release.groups.map { .string($0) }),
                         "rolloutBefore": entry.before.map { .size($0.rollout) },
                         "channelBefore": .optional(entry.before?.channel),
                         "app": .optional(entry.release.requires.app?.description),
@@ -77,7 +80,6 @@ extension Feed.Release {
 
     /// The stores that get the release.
     var audience: String {
-        let share = rollout == 100 ? "all machines" : "\(rollout) % of machines"
         let app = requires.app.map { ", app \($0)" } ?? ""
         return channel == Self.defaultChannel ? "\(share)\(app)" : "\(share) that follow \(channel)\(app)"
     }

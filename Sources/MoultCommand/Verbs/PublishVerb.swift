@@ -22,6 +22,9 @@ enum PublishVerb {
     static let rollout = Option(
         "rollout", value: .number("PERCENT", in: 0...100),
         "The percentage of machines that get the new releases, or that get the release given with --release")
+    static let group = Option(
+        "group", value: .text("NAME"), repeats: true,
+        "A group of machines that get the release at any percentage; alone, only they get it")
     static let release = Option(
         "release", value: .text("VERSION"), "The release in the feed whose percentage --rollout changes")
     static let promote = Option(
@@ -102,7 +105,7 @@ enum PublishVerb {
         ],
         arguments: [directory, manifests],
         options: [
-            key, days, channel, rollout, release, promote, to, withdraw, reason, trust, threshold, patches,
+            key, days, channel, rollout, group, release, promote, to, withdraw, reason, trust, threshold, patches,
             keepReleases, serial,
             new, wait, dryRun, allowUnsigned, ignoreClock, mount, uploadWith, fetchWith, listUploads, check, tidy,
             PackVerb.checkTimeout,
@@ -163,7 +166,7 @@ enum PublishVerb {
         options.wait = call.number(wait) ?? 0
         options.changes = try changes(call)
         options.tryInstall = { try call.trial().run($0, over: $1) }
-        if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
+        if call.value(release) == nil { (options.rollout, options.groups) = (share(call), try groups(call)) }
         if call.has(dryRun) {
             call.output.print(PreviewReport(preview: try preview(call, options)))
             return .done
@@ -289,6 +292,23 @@ enum PublishVerb {
         throw call.wrongUsage("\"\(name)\" cannot be a channel", why: "it \(fault)")
     }
 
+    /// Without a percentage, only the machines of the groups get the release.
+    private static func share(_ call: Call) -> Int { call.number(rollout) ?? (call.has(group) ? 0 : 100) }
+
+    private static func groups(_ call: Call) throws -> [String] {
+        let names = call.values(group)
+        for name in names {
+            guard let fault = PlainName.databaseFault(name) else { continue }
+            throw call.wrongUsage("\"\(name)\" cannot be a group", why: "it \(fault)")
+        }
+        if names.contains(Feed.Release.firstGroup) {
+            throw call.wrongUsage(
+                "\"\(Feed.Release.firstGroup)\" cannot be a group",
+                why: "these machines are in every percentage but zero")
+        }
+        return names
+    }
+
     private static func requireNoManifest(_ option: Option, _ call: Call) throws {
         guard let other = call.values(manifests).first else { return }
         throw call.wrongUsage(
@@ -319,15 +339,18 @@ enum PublishVerb {
             guard let channel = call.value(to) else { throw call.wrongUsage("--promote needs --to CHANNEL") }
             try requireChannel(channel, call)
             try requireNoManifest(promote, call)
-            changes.append(.promote(version, to: channel, share: call.number(rollout) ?? 100))
+            changes.append(.promote(version, to: channel, share: share(call), groups: try groups(call)))
         }
         if let version = try call.version(release) {
-            guard let share = call.number(rollout) else { throw call.wrongUsage("--release needs --rollout PERCENT") }
+            guard call.has(rollout) || call.has(group) else {
+                throw call.wrongUsage("--release needs --rollout PERCENT")
+            }
             try requireNoManifest(release, call)
-            changes.append(.roll(version, to: share))
-        } else if call.has(rollout), !call.has(promote), call.values(manifests).isEmpty {
+            changes.append(.roll(version, to: share(call), groups: try groups(call)))
+        } else if call.has(rollout) || call.has(group), !call.has(promote), call.values(manifests).isEmpty {
             throw call.wrongUsage(
-                "--rollout needs a MANIFEST or --release VERSION", why: "a rollout percentage belongs to a release")
+                "--\(call.has(rollout) ? rollout.name : group.name) needs a MANIFEST or --release VERSION",
+                why: "a rollout percentage belongs to a release")
         }
         if let list = call.values(trust).first, call.values(trust).count == 1, list.hasSuffix(".json") {
             try refuseThreshold(call)
@@ -349,11 +372,12 @@ private struct PublishedReport: Report {
             switch change {
             case .withdraw(let version, let reason):
                 page.wrapped("\("-", .removed) \("\(version)") is withdrawn: \(reason)")
-            case .roll(let version, let share):
-                page.wrapped("\("~", .changed) \("\(version)") is rolled out to \("\(share)") % of machines")
-            case .promote(let version, let channel, let share):
+            case .roll(let version, let share, let groups):
+                page.wrapped("\("~", .changed) \("\(version)") is rolled out to \(Feed.Release.share(share, groups))")
+            case .promote(let version, let channel, let share, let groups):
                 page.wrapped(
-                    "\("~", .changed) \("\(version)") is promoted to \(channel), for \("\(share)") % of machines")
+                    "\("~", .changed) \("\(version)") is promoted to \(channel), for \(Feed.Release.share(share, groups))"
+                )
             case .trust, .keyList: break
             }
         }

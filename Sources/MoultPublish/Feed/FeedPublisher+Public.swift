@@ -253,6 +253,9 @@ extension FeedPublisher {
                         "\(release.version) was rolled out to \(release.rollout) % of machines there, and stays at \(feed.releases[index].rollout) %"
                     )
                 }
+                if let before, before.groups != release.groups, feed.releases[index].groups == before.groups {
+                    feed.releases[index].groups = release.groups
+                }
                 for patch in release.patches where !feed.releases[index].patches.contains(patch) {
                     feed.releases[index].patches.append(patch)
                 }

@@ -300,7 +300,7 @@ package struct FeedPublisher {
     private func make(_ change: PublishOptions.Change, in feed: inout Feed) throws {
         switch change {
         case .withdraw(let version, let reason): feed.releases[try index(of: version, in: feed)].withdrawn = reason
-        case .roll(let version, let share):
+        case .roll(let version, let share, let groups):
             let index = try index(of: version, in: feed)
             if let reason = feed.releases[index].withdrawn {
                 throw refusal(
@@ -308,21 +308,27 @@ package struct FeedPublisher {
                     "Publish its content as a new version.")
             }
             feed.releases[index].rollout = share
-        case .promote(let version, let channel, let share): try promote(version, to: channel, share, in: &feed)
+            if !groups.isEmpty { feed.releases[index].groups = groups }
+        case .promote(let version, let channel, let share, let groups):
+            try promote(version, to: channel, share, groups, in: &feed)
         case .trust, .keyList: break
         }
     }
 
-    private func promote(_ version: Version, to channel: String, _ share: Int, in feed: inout Feed) throws {
+    private func promote(
+        _ version: Version, to channel: String, _ share: Int, _ groups: [String], in feed: inout Feed
+    ) throws {
         let index = try index(of: version, in: feed)
         let release = feed.releases[index]
         // After an interruption, the publisher may promote the same release again.
-        if release.channel == channel, release.rollout == share, release.withdrawn == nil { return }
+        if release.channel == channel, release.rollout == share, release.groups == groups, release.withdrawn == nil {
+            return
+        }
         let obstacle: (why: String, now: Advice)? =
             if let reason = release.withdrawn {
                 ("it was withdrawn: \(reason)", "Publish its content as a new version.")
             } else if release.channel == channel {
-                ("it is in this channel, for \(release.rollout) % of machines", changingRollout(of: version, to: share))
+                ("it is in this channel, for \(release.share)", changingRollout(of: version, to: share))
             } else if release.channel == Feed.Release.defaultChannel {
                 (
                     "stores of every channel get the releases of \(release.channel)",
@@ -333,6 +339,7 @@ package struct FeedPublisher {
             throw refusal("release \(version) cannot be promoted to \(channel)", obstacle.why, obstacle.now)
         }
         (feed.releases[index].channel, feed.releases[index].rollout) = (channel, share)
+        feed.releases[index].groups = groups
     }
 
     private func changingRollout(of version: Version, to share: Int) -> Advice {

@@ -44,7 +44,9 @@ package struct PublishPreview: Sendable {
             if release.withdrawn != nil, was.withdrawn == nil {
                 return Entry(change: .withdrawn, release: release, before: was)
             }
-            guard (release.rollout, release.channel) != (was.rollout, was.channel) else { return nil }
+            guard (release.rollout, release.groups, release.channel) != (was.rollout, was.groups, was.channel) else {
+                return nil
+            }
             return Entry(change: .changed, release: release, before: was)
         }
         let kept = Set(next.releases.map(\.version))

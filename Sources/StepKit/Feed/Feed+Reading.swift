@@ -76,6 +76,7 @@ extension Feed.Release {
             version: version, sequence: try fields.count("sequence"), channel: channel, manifest: manifest,
             requires: try fields.requires(), rollout: rollout,
             withdrawn: try fields.optionalString("withdrawn"))
+        groups = try fields.optionalStrings("groups") ?? []
         patches = try fields.objects("patches").map { part in
             guard let from = Version(try part.string("from")) else { throw part.fail("from", "is not a version") }
             let file = try part.string("file")

@@ -54,7 +54,9 @@ final class FeedModel {
             let app = random.pick([nil, Version(1, 0, 0), Version(2, 0, 0)])
             stores.append(
                 try ModelStore(
-                    root: scratch.path("s\(number)"), machine: "\(seed)-\(number)",
+                    root: scratch.path("s\(number)"),
+                    machine: Machine(
+                        id: "\(seed)-\(number)", group: [nil, nil, "first", "canaries"][number % 4]),
                     channel: random.pick(["stable", "beta"]),
                     app: app, key: root.publicKey, rules))
         }
@@ -68,14 +70,16 @@ final class FeedModel {
 
     func perform(_ step: Step) throws {
         switch step {
-        case .publish(let machine, let line, let patch, let channel, let rollout, let app, let from):
+        case .publish(let machine, let line, let patch, let channel, let rollout, let groups, let app, let from):
             if try isPublic("\(line).0.\(patch)") { return }
             // Another machine may have this release in a feed that is not public.
             if try Files.facts(scratch.path("rel/\(line).0.\(patch).json")) != nil { return }
             let version = Version(line, 0, patch)
             let manifest = try makeRelease(
                 machine, version, app: app ? line : nil, from: from.flatMap { try floor($0, below: version, channel) })
-            try publish(machine, [manifest]) { ($0.channel, $0.rollout) = (channel, rollout) }
+            try publish(machine, [manifest]) {
+                ($0.channel, $0.rollout, $0.groups) = (channel, rollout, groups)
+            }
         case .roll(let machine, let pick, let share):
             let version = try version(pick)
             try publish(machine) { $0.changes = [.roll(version, to: share)] }

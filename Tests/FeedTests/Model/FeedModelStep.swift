@@ -2,7 +2,8 @@ extension FeedModel {
     /// One step of a history. A step contains all its choices, so that a history stays the same when others are removed.
     enum Step: CustomStringConvertible {
         /// `from` picks the oldest release that a store must have; nil for none.
-        case publish(machine: Int, line: Int, patch: Int, channel: String, rollout: Int, app: Bool, from: Int?)
+        case publish(
+            machine: Int, line: Int, patch: Int, channel: String, rollout: Int, groups: [String], app: Bool, from: Int?)
         case roll(machine: Int, pick: Int, to: Int)
         case promote(machine: Int, pick: Int, rollout: Int)
         case withdraw(machine: Int, pick: Int)
@@ -26,8 +27,9 @@ extension FeedModel {
 
         var description: String {
             switch self {
-            case .publish(let machine, let line, let patch, let channel, let rollout, let app, let from):
+            case .publish(let machine, let line, let patch, let channel, let rollout, let groups, let app, let from):
                 "publish m\(machine) \(line).0.\(patch) --channel \(channel) --rollout \(rollout)"
+                    + groups.map { " --group \($0)" }.joined()
                     + (app ? "  # requires app" : "") + (from.map { "  # requires from release \($0)" } ?? "")
             case .roll(let machine, let pick, let to): "roll m\(machine) release \(pick) --rollout \(to)"
             case .promote(let machine, let pick, let rollout):

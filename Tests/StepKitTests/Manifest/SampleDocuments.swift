@@ -161,7 +161,7 @@ enum SampleDocuments {
             { "name": "indexer", "signal": { "pidFile": "/run/indexer.pid", "release": "USR1", "reload": "USR2" } },
             { "name": "web", "systemd": "shop-web.service" },
           ],
-          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120, "verify": "full", "onWithdrawn": "newest",
+          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120, "verify": "full", "onWithdrawn": "newest", "rollout": "first",
           "monitoring": {"criticalAfter": 3600, "every": 60},
           "steps": {
             "acme.notify": {
@@ -203,7 +203,7 @@ enum SampleDocuments {
               "version": "2.1.0", "sequence": 41, "channel": "beta",
               "manifest": { "file": "dailyvalue-2.1.0.json", "size": 2048, "sha256": "\(digest)" },
               "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": "^1.4 || 2.0.0" },
-              "rollout": 10, "withdrawn": "shows wrong totals",
+              "rollout": 10, "groups": ["canaries"], "withdrawn": "shows wrong totals",
               "patches": [{ "from": "2.0.0", "file": "food.from-2.0.0.patch" }]
             }
           ]

@@ -47,6 +47,8 @@ package struct Settings: Sendable, Equatable {
         /// The store installs the newest release that the feed offers, even if it is older.
         case newest
     }
+    /// The group of the store in rollouts: `first`, or one that the publisher names.
+    package var rollout: String?
     /// When monitoring calls the store stuck.
     package var monitoring = MonitoringSettings()
     /// The check that is run on each file of a release, even if its publisher's proof would be enough.
@@ -118,6 +120,10 @@ package struct Settings: Sendable, Equatable {
         verify = try fields.word("verify", Database.Depth.self)
         steps = try StepSettings.read(fields)
         onWithdrawn = try fields.word("onWithdrawn", OnWithdrawn.self) ?? onWithdrawn
+        rollout = try fields.optionalString("rollout")
+        if let rollout, let fault = PlainName.databaseFault(rollout) {
+            throw fields.fail("rollout", "\"\(rollout)\" \(fault)")
+        }
         monitoring = try MonitoringSettings(fields.optionalObject("monitoring"))
         try fields.refuseUnknown()
     }
