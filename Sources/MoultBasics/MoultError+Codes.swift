@@ -185,6 +185,8 @@ extension MoultError.Code {
     package static let generation = Self(803)
     /// A user other than root and the user who runs the command can change the store, its settings or a saved plan.
     package static let custody = Self(804)
+    /// The installed data is older than the settings of the store allow.
+    public static let tooOld = Self(805)
     /// A writable database cannot be opened, and was not recreated.
     public static let willNotLoad = Self(820)
     /// The SQL for an app's cache is invalid.

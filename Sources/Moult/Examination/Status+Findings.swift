@@ -98,6 +98,12 @@ extension Status {
                     why: "with a wrong clock, an expired feed is accepted", advice: "Correct the clock."))
         }
         if let text = keyList?.warning(at: now) { all.append(Finding(.expiry, .warning, text)) }
+        if let age, age.isOver(at: now) {
+            all.append(
+                Finding(
+                    .age, .critical, age.sentence, why: age.reason,
+                    advice: "Install a newer release with: \(moult: "apply")"))
+        }
         if let expires, expires < now {
             all.append(Finding(.expiry, .warning, "the release was valid until \(expires)"))
         }

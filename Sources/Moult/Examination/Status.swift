@@ -38,6 +38,8 @@ package struct Status: Sendable {
     /// When the publisher made the installed release, and when it expires.
     package let created: Timestamp?
     package let expires: Timestamp?
+    /// The age of the installed data; nil without a limit.
+    package let age: DataAge?
     /// Whether `moult rollback` would find a release to return to.
     let canRollBack: Bool
     /// The feed's content at the last request.
@@ -102,6 +104,7 @@ package struct Status: Sendable {
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
+        age = try DataAge(store)
         if let installed {
             canRollBack = try RollbackTarget(
                 layout: layout, settings: settings, current: installed, holds: holds

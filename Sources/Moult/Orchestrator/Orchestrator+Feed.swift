@@ -13,6 +13,8 @@ extension Orchestrator {
         package let installed: Version?
         package let choice: FeedChoice.Result
         package let holds: Holds
+        /// The age of the installed data, if it is over the limit in the settings.
+        package let oldData: DataAge?
         /// Why the newest release cannot be installed with this request.
         package var obstacle: MoultError?
 
@@ -345,7 +347,7 @@ extension Orchestrator {
         FeedStatus(
             feed: current.place.description, serial: current.feed.serial, expires: current.feed.expires,
             provenance: current.provenance, installed: try store.installedVersion, choice: choice,
-            holds: try store.holds)
+            holds: try store.holds, oldData: try DataAge(store).flatMap { $0.isOver() ? $0 : nil })
     }
 
     /// Returns the next release to install, prepared for planning.

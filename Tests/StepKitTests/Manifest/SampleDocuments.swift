@@ -161,7 +161,7 @@ enum SampleDocuments {
             { "name": "indexer", "signal": { "pidFile": "/run/indexer.pid", "release": "USR1", "reload": "USR2" } },
             { "name": "web", "systemd": "shop-web.service" },
           ],
-          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120, "verify": "full", "onWithdrawn": "newest", "rollout": "first",
+          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120, "verify": "full", "onWithdrawn": "newest", "maxAge": 432000, "rollout": "first",
           "monitoring": {"criticalAfter": 3600, "every": 60},
           "steps": {
             "acme.notify": {

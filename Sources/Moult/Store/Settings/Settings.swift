@@ -17,6 +17,8 @@ package struct Settings: Sendable, Equatable {
     /// Seconds for which a generation is kept after it was created or replaced, because readers without a lease may be
     /// about to open it.
     package var minimumAge: Int
+    /// Seconds for which readers may use a release after it was made; nil for any time.
+    package var maxAge: Int?
     /// The required signers of releases; nil accepts any release.
     package var keys: TrustedKeys?
     /// The directory of caches, if they are not in the store.
@@ -96,6 +98,7 @@ package struct Settings: Sendable, Equatable {
         follow = try fields.word("follow", Policy.Follow.self) ?? follow
         keep = try fields.optionalNumber("keep", in: 1...1_000_000) ?? keep
         minimumAge = try fields.optionalNumber("minimumAge", in: 0...Self.maxSeconds) ?? minimumAge
+        maxAge = try fields.optionalNumber("maxAge", in: 1...Self.maxSeconds)
         if let path = try fields.optionalString("cacheRoot") {
             guard path.isAbsolutePath, path.utf8.count > 1 else {
                 throw fields.fail("cacheRoot", "must be an absolute path, but is \"\(path)\"")
