@@ -105,7 +105,8 @@ enum PublishVerb {
         ],
         arguments: [directory, manifests],
         options: [
-            key, days, channel, rollout, group, release, promote, to, withdraw, reason, trust, threshold, patches,
+            key, SigningCommand.option, days, channel, rollout, group, release, promote, to, withdraw, reason, trust,
+            threshold, patches,
             keepReleases, serial,
             new, wait, dryRun, allowUnsigned, ignoreClock, mount, uploadWith, fetchWith, listUploads, check, tidy,
             PackVerb.checkTimeout,
