@@ -47,7 +47,7 @@ extension MoultError.Code {
     package static let badAnswer = Self(273)
     /// The program that sends requests to web servers is missing or broken.
     package static let helper = Self(274)
-    /// The credentials for a registry cannot be read.
+    /// Credentials for a registry, or a file with a client's key or token, cannot be used.
     package static let credentials = Self(275)
 
     // Archives

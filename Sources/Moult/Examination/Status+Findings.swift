@@ -74,8 +74,10 @@ extension Status {
                     ? Finding(
                         .newer, .warning, known.choice.unreadable, advice: "Check the feed with: \(moult: "check")")
                     : Finding(
-                        .newer, .warning, "\(newest) is available and not installed",
-                        advice: "Install it with: \(moult: "apply")"))
+                        .newer, window?.isOpen(at: now) == false ? .note : .warning,
+                        "\(newest) is available and not installed",
+                        why: window.map { "updates are installed at \($0)" },
+                        advice: "Install it with: \(moult: ["apply"] + (window == nil ? [] : ["\(newest)"]))"))
         }
         if let known, known.isExpired(at: now) {
             all.append(

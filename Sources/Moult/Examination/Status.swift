@@ -52,6 +52,7 @@ package struct Status: Sendable {
     /// Why the store cannot be written; nil if it can, or if it follows no feed.
     package let obstacle: String?
     let monitoring: MonitoringSettings
+    let window: TimeWindow?
     package let last: History.Entry?
     /// The latest failed attempt, if none has succeeded since.
     package let failure: History.Entry?
@@ -124,7 +125,7 @@ package struct Status: Sendable {
                 }
             } ?? []
         unfinished = try Unfinished(in: layout)
-        (attempt, monitoring) = (Attempt.read(layout), settings.monitoring)
+        (attempt, monitoring, window) = (Attempt.read(layout), settings.monitoring, settings.window)
         obstacle = try settings.feed == nil ? nil : Self.obstacle(layout)
         (last, failure, historyFault) = try Self.outcomes(layout)
         do {

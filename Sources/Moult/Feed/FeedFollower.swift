@@ -37,7 +37,9 @@ struct FeedFollower {
         (retryPolicy.patience, retryPolicy.minimumRate) = (limits.patience, limits.minimumRate)
         (retryPolicy.fileDeadline, retryPolicy.bandwidth) = (limits.fileDeadline, limits.bandwidth)
         transport = Transport(
-            retryPolicy, budget: NetworkBudget(seconds: limits.deadline), after: request.content?.transport,
+            retryPolicy, budget: NetworkBudget(seconds: limits.deadline),
+            proof: try limits.client.proof(for: Self.configuredPlaces(settings, layout)),
+            after: request.content?.transport,
             stopIfAsked: { try watcher.stopIfAsked() })
         reader = FeedReader(
             layout: layout, settings: settings, places: places, transport: transport,

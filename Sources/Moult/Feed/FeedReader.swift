@@ -311,6 +311,8 @@ package struct FeedRequest: Sendable {
     package var checkTime = CheckTime()
     /// The version to install, instead of the newest one.
     package var version: Version?
+    /// Whether the files are only downloaded, for a later update.
+    package var downloadsOnly = false
 
     package init(
         place: Address? = nil, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, allowUnsigned: Bool = false,

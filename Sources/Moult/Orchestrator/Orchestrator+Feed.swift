@@ -111,8 +111,8 @@ extension Orchestrator {
     ) throws -> (status: FeedStatus, result: Result) {
         let asked = snapshot()
         var follower = try follower(request, asked)
-        let downloads = Downloads(layout)
-        let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
+        let cache = Downloads(layout)
+        let lock = try cache.lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let current = try follower.ask()
         follower.prefer(current.place)
@@ -122,6 +122,9 @@ extension Orchestrator {
         traffic.note(choice.rollout)
         let first = try feedStatus(current, choice, store)
         var result = Result(generation: try store.installedName)
+        // An operator who names a release does not wait, and neither do apps without databases.
+        let window = try request.version == nil && store.installed != nil ? store.settings.window : nil
+        let downloads = request.downloadsOnly || window?.isOpen() == false
         if !choice.hasNext, try isUnfinished() {
             result.recovered = try recover(wait: wait)
             store = snapshot()
@@ -133,9 +136,15 @@ extension Orchestrator {
         // A missing manifest is an error, unless the command has made a change.
         while result.plan == nil || choice.hasNext, let incoming = try incoming(choice, current, follower) {
             do {
-                result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
+                result = try install(
+                    incoming, follower, recovered: result.recovered, wait, announce, onlyDownloading: downloads
+                ).following(result)
             } catch let error as MoultError {
                 throw try result.plan == nil ? error : error.after(snapshot().installedVersion ?? choice.way[0].version)
+            }
+            if result.downloaded != nil {
+                result.window = request.downloadsOnly ? nil : window
+                break
             }
             let next = try follower.choose(from: current, snapshot())
             // Stops if an update has brought the store no closer to the newest release, because the loop would not end.
@@ -144,15 +153,17 @@ extension Orchestrator {
         }
         if let version = request.version {
             store = snapshot()
-            if try result.plan == nil || store.installedVersion != version {
+            if try result.downloaded == nil && (result.plan == nil || store.installedVersion != version) {
                 result = try install(
-                    kept(version, unlike: current, choice, store), follower, recovered: result.recovered, wait, announce
+                    kept(version, unlike: current, choice, store), follower, recovered: result.recovered, wait,
+                    announce,
+                    onlyDownloading: downloads
                 ).following(result)
             }
         } else if let reason = choice.withdrawn, !choice.hasNext {
             result = try leave(withdrawn: reason, result, wait, announce)
         }
-        if result.plan != nil { warning { try downloads.trim(to: asked.settings.feed?.cache ?? 0) } }
+        if result.plan != nil { warning { try cache.trim(to: asked.settings.feed?.cache ?? 0) } }
         return (first, result)
     }
 
@@ -193,7 +204,8 @@ extension Orchestrator {
             let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
             defer { withExtendedLifetime(lock) {} }
             let result = try install(
-                follower.incoming(manifest, readsOnly: false), follower, recovered: [], wait, announce)
+                follower.incoming(manifest, readsOnly: false), follower, recovered: [], wait, announce,
+                onlyDownloading: request.downloadsOnly)
             if result.plan != nil { warning { try downloads.trim(to: store.settings.feed?.cache ?? 0) } }
             return result
         }
@@ -214,7 +226,9 @@ extension Orchestrator {
     ) throws -> Result {
         var request = request
         request.version = version
-        if try hasFeed(request) { return try follow(request, wait: wait, announce: announce).result }
+        if try request.downloadsOnly || hasFeed(request) {
+            return try follow(request, wait: wait, announce: announce).result
+        }
         return try tracing("apply", \.self) { _ in
             try locked(wait) { store, recovered in
                 try execute(in: store, recovered: recovered, announce) {
@@ -276,7 +290,7 @@ extension Orchestrator {
 
     private func install(
         _ incoming: Planner.Incoming, _ follower: FeedFollower, recovered: [CrashRecovery.Result], _ wait: Int,
-        _ announce: @escaping (Plan) throws -> Void
+        _ announce: @escaping (Plan) throws -> Void, onlyDownloading: Bool = false
     ) throws -> Result {
         let store = snapshot()
         return try avoidingUnfitPatches(store) { planner in
@@ -287,6 +301,11 @@ extension Orchestrator {
             stopwatch.begin(.prepare, "fetch")
             try follower.fetchFiles(of: prepared, watcher)
             stopwatch.pause()
+            if onlyDownloading, prepared.plan.changesStore {
+                var result = Result(recovered: recovered, generation: try store.installedName)
+                result.downloaded = prepared.plan.to.version
+                return result
+            }
             return try locked(wait) { store, more in
                 try execute(in: store, recovered: recovered + more, stopwatch: stopwatch, announce) {
                     try planner.locked($0).update(incoming, follower.request.update)

@@ -21,6 +21,7 @@ extension Call {
             allowDowngrade: has(UpdateOptions.allowDowngrade), allowUnsigned: has(FeedOptions.allowUnsigned),
             app: try version(UpdateOptions.app), consent: consent)
         request.checkTime.fixed = number(UpdateOptions.checkTimeout)
+        request.downloadsOnly = has(ApplyVerb.downloadOnly)
         return request
     }
 

@@ -18,7 +18,7 @@ package struct DataAge: Sendable, Equatable {
 
     package func isOver(at now: Timestamp = .now) -> Bool { now.seconds - since.seconds > limit }
 
-    /// What is wrong if the data is too old.
+    /// The fault of data that is too old.
     package var sentence: String { "the installed data is from \(since)" }
     package var reason: String { "\"maxAge\" in moult.json is \(durationText(seconds: Double(limit)))" }
 

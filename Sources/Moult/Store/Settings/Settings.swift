@@ -51,6 +51,10 @@ package struct Settings: Sendable, Equatable {
     }
     /// The group of the store in rollouts: `first`, or one that the publisher names.
     package var rollout: String?
+    /// When updates are installed; nil for any time.
+    package var window: TimeWindow?
+    /// Where each attempt to update is reported.
+    package var report: Address?
     /// When monitoring calls the store stuck.
     package var monitoring = MonitoringSettings()
     /// The check that is run on each file of a release, even if its publisher's proof would be enough.
@@ -99,12 +103,7 @@ package struct Settings: Sendable, Equatable {
         keep = try fields.optionalNumber("keep", in: 1...1_000_000) ?? keep
         minimumAge = try fields.optionalNumber("minimumAge", in: 0...Self.maxSeconds) ?? minimumAge
         maxAge = try fields.optionalNumber("maxAge", in: 1...Self.maxSeconds)
-        if let path = try fields.optionalString("cacheRoot") {
-            guard path.isAbsolutePath, path.utf8.count > 1 else {
-                throw fields.fail("cacheRoot", "must be an absolute path, but is \"\(path)\"")
-            }
-            cacheRoot = path.withoutFinalSlashes
-        }
+        cacheRoot = try fields.absolutePath("cacheRoot")?.withoutFinalSlashes
         quarantineLimit = try fields.optionalNumber("quarantineLimit", in: 0...Self.maxBytes) ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {
             hold = try Hold(part, isRecord: false)
@@ -126,6 +125,18 @@ package struct Settings: Sendable, Equatable {
         rollout = try fields.optionalString("rollout")
         if let rollout, let fault = PlainName.databaseFault(rollout) {
             throw fields.fail("rollout", "\"\(rollout)\" \(fault)")
+        }
+        if let text = try fields.optionalString("window") {
+            guard let window = TimeWindow(text) else {
+                throw fields.fail("window", "must be two times of day, such as 02:00-05:00, but is \"\(text)\"")
+            }
+            self.window = window
+        }
+        if let text = try fields.optionalString("report") {
+            guard ["http://", "https://"].contains(where: text.hasPrefix) else {
+                throw fields.fail("report", "must be a URL with http: or https:, but is \"\(Address(text))\"")
+            }
+            report = Address(text)
         }
         monitoring = try MonitoringSettings(fields.optionalObject("monitoring"))
         try fields.refuseUnknown()
@@ -166,6 +177,16 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
+}
+
+extension Fields {
+    func absolutePath(_ name: String) throws -> String? {
+        guard let path = try optionalString(name) else { return nil }
+        guard path.isAbsolutePath, path.utf8.count > 1 else {
+            throw fail(name, "must be an absolute path, but is \"\(path)\"")
+        }
+        return path
+    }
 }
 
 /// The version of this build of moult.
