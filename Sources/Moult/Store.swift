@@ -232,7 +232,8 @@ extension Store {
         }
     }
 
-    /// Installs the newest release that the feed in `moult.json` offers this store, if any.
+    /// Installs the newest release that the feed in `moult.json` offers this store, if any. Outside the `window` in `moult.json`, only
+    /// downloads it.
     @discardableResult
     public func follow(
         app: Version? = nil, waiting: Duration = .seconds(10),

@@ -65,6 +65,8 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
         try bench.set("feed", nil)
         #expect(try bench.run("moult plan 2.0.0").status == 2)
+        #expect(try bench.run("moult plan --deep 2.0.0").status == 2)
+        #expect(try bench.refusal("moult plan -o p 2.0.0", status: 64).contains("2.0.0 is only kept in the store"))
         try bench.must("moult apply -q 2.0.0")
         #expect(try bench.installed() == "2.0.0")
         #expect(

@@ -34,6 +34,23 @@ import Testing
             """)
     }
 
+    @Test(.tags(.thorough)) func `a key in a token signs through PKCS#11`() throws {
+        let module = "/usr/lib/softhsm/libsofthsm2.so"
+        let tool = "pkcs11-tool --module \(module) --login --pin 1234"
+        try bench.must(
+            """
+            export SOFTHSM2_CONF=$PWD/softhsm.conf
+            mkdir tokens; echo "directories.tokendir = $PWD/tokens" > softhsm.conf
+            softhsm2-util --init-token --free --label moult --pin 1234 --so-pin 1234
+            \(tool) --keypairgen --key-type EC:edwards25519 --id 01
+            \(tool) --read-object --type pubkey --id 01 -o public.pem
+            openssl pkey -pubin -in public.pem -outform DER | tail -c 32 > raw
+            { head -n 1 token.pub; { printf 'Ed'; sha256sum raw | xxd -r -p | head -c 8; cat raw; } | base64 -w 0; echo; } > hsm.pub
+            moult sign file -k hsm.pub --sign-with '\(tool) --sign -m EDDSA --id 01 -i "$MOULT_FILE" -o /dev/stdout' -q
+            minisign -V -q -p hsm.pub -m file
+            """)
+    }
+
     @Test func `a command that fails or has another key signs nothing`() throws {
         func refusal(_ options: String) throws -> String {
             let ended = try bench.run("moult sign file -k token.pub \(options)")

@@ -32,7 +32,7 @@ enum AttemptReport {
         // Without a name, the report still has the path of the store.
         let host =
             gethostname(&name, name.count - 1) == 0
-            ? String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
+            ? OutsideText.valid(name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))) : nil
         return .compact([
             "format": 1, "host": .optional(host), "store": .string(layout.root), "product": .string(settings.product),
             "attempt": attempt.json,

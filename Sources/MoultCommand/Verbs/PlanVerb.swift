@@ -67,13 +67,18 @@ enum PlanVerb {
     }
 
     private static func show(_ plan: Plan, _ words: [String], _ call: Call) throws -> ExitCode {
-        if call.has(deep), plan.manifestPath == nil {
+        if call.has(deep), plan.manifestPath == nil, plan.origin != nil {
             throw call.wrongUsage(
                 "--deep needs a manifest on this machine",
                 why: "the bundle of a remote release is downloaded only when it is applied")
         }
         var command = ["moult", "apply"] + words + call.storeWords + call.requestWords
         if let file = call.value(out) {
+            if plan.manifestPath == nil, plan.origin == nil {
+                throw call.wrongUsage(
+                    "--output needs a release of the feed or a manifest",
+                    why: "\(plan.to.version) is only kept in the store, which may remove it")
+            }
             try plan.save(to: file)
             command = ["moult", "apply", "--plan", file]
         }
