@@ -9,7 +9,7 @@ BUILD := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-d
 # Debian packages for `make test`: other programs that read or write the same files, a web server, and a tracer.
 QUICK := $(BUILD) sqlite3 strace python3 libarchive-tools nginx openssl procps
 # Debian packages that only the tests tagged as thorough and the other targets use.
-ALL := $(QUICK) curl btrfs-progs zstd xz-utils zip unzip p7zip-full minisign util-linux systemd docker-registry skopeo apache2-utils gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone
+ALL := $(QUICK) curl btrfs-progs zstd xz-utils zip unzip p7zip-full minisign util-linux systemd docker-registry skopeo apache2-utils gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone softhsm2 opensc
 PROOF := $(ALL) e2fsprogs xfsprogs
 BENCH_DEPS := $(ALL) sqlite3-tools xdelta3 bsdiff time
 # Programs to compare with; the tables leave out those that cannot be installed.

@@ -128,8 +128,13 @@ public struct Store: Sendable {
     /// The connection holds a lease: its generation stays while the connection is open, even if another release is installed.
     ///
     /// A release with more databases than SQLite can attach divides them into groups; each group opens on its own connection.
-    public func connect(group: String? = nil) throws -> StoreConnection {
-        try Advice.forApps { try openConnection(group: group) }
+    ///
+    /// With `refusingOldData`, throws `MoultError.Code.tooOld` if the data is older than `maxAge` in `moult.json`.
+    public func connect(group: String? = nil, refusingOldData: Bool = false) throws -> StoreConnection {
+        try Advice.forApps {
+            if refusingOldData { try DataAge(StoreSnapshot(StoreLayout(root: directory)))?.require() }
+            return try openConnection(group: group)
+        }
     }
 
     /// Does the same as `connect`, with advice for operators in errors.
@@ -227,7 +232,8 @@ extension Store {
         }
     }
 
-    /// Installs the newest release that the feed in `moult.json` offers this store, if any.
+    /// Installs the newest release that the feed in `moult.json` offers this store, if any. Outside the `window` in `moult.json`, only
+    /// downloads it.
     @discardableResult
     public func follow(
         app: Version? = nil, waiting: Duration = .seconds(10),

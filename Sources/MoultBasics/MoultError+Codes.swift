@@ -47,7 +47,7 @@ extension MoultError.Code {
     package static let badAnswer = Self(273)
     /// The program that sends requests to web servers is missing or broken.
     package static let helper = Self(274)
-    /// The credentials for a registry cannot be read.
+    /// Credentials for a registry, or a file with a client's key or token, cannot be used.
     package static let credentials = Self(275)
 
     // Archives
@@ -185,6 +185,8 @@ extension MoultError.Code {
     package static let generation = Self(803)
     /// A user other than root and the user who runs the command can change the store, its settings or a saved plan.
     package static let custody = Self(804)
+    /// The installed data is older than the settings of the store allow.
+    public static let tooOld = Self(805)
     /// A writable database cannot be opened, and was not recreated.
     public static let willNotLoad = Self(820)
     /// The SQL for an app's cache is invalid.

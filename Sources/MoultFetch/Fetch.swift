@@ -72,12 +72,16 @@ struct Fetch {
         let body = Body(request)
         // The Authorization header is not sent after a redirect to another host.
         let isKnown = origin == authority
-        let headers = try HeaderList(request, authorization: isKnown ? request.authorization : nil)
+        // The client's certificate and headers are sent only over TLS, and only to the hosts for which they are meant.
+        let isTold = origin.scheme == "https" && request.client?.places.contains { Origin($0) == origin } == true
+        let client = isTold ? request.client : nil
+        let headers = try HeaderList(request, authorization: isKnown ? request.authorization : nil, client: client)
         var message = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))
         let result = try message.withUnsafeMutableBufferPointer { buffer in
             try curl.set(CURLOPT_ERRORBUFFER, pointer: buffer.baseAddress)
             try Self.prepare(curl, url, request, headers, answer)
             try Self.send(curl, request, body)
+            try client?.prepare(curl)
             try reach.prepare(curl, origin)
             // Passwords come from `~/.netrc`. They are sent only over TLS, and only to the host of the original URL.
             let isTrusted = request.usesNetrc && first.scheme == "https" && origin == first

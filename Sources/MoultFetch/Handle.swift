@@ -16,6 +16,9 @@ struct Handle: ~Copyable {
     func set(_ option: CURLoption, offset: Int) throws {
         try check(moult_curl_set_offset(curl, option, curl_off_t(offset)))
     }
+    func set(_ option: CURLoption, blob text: String) throws {
+        try check(moult_curl_set_blob(curl, option, text, text.utf8.count))
+    }
     func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) throws {
         try check(moult_curl_set_pointer(curl, option, pointer))
     }
@@ -90,13 +93,14 @@ struct Connections {
 final class HeaderList {
     private(set) var list: UnsafeMutablePointer<curl_slist>?
 
-    init(_ request: Request, authorization: String?) throws {
+    init(_ request: Request, authorization: String?, client: Request.Client?) throws {
         // Bytes are counted and hashed as they are stored, so they must not be encoded for the transfer.
         try add("Accept-Encoding: identity")
         if let types = request.accept { try add("Accept: \(types)") }
         if let type = request.contentType { try add("Content-Type: \(type)") }
         // No `Expect: 100-continue`: it costs a round trip, or a second if the server ignores it.
         if !request.method.isRead { try add("Expect:") }
+        for line in client?.headers ?? [] { try add(line) }
         if let proof = authorization { try add("Authorization: \(proof)") }
         if request.offset > 0 { try add("Range: bytes=\(request.offset)-") }
         if let tag = request.ifRange, request.offset > 0 { try add("If-Range: \(tag)") }

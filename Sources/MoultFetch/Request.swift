@@ -1,3 +1,4 @@
+internal import CCurl
 internal import MoultBasics
 internal import MoultFiles
 
@@ -26,6 +27,7 @@ struct Request {
     let file: Range<Int>?
     /// The Authorization header.
     let authorization: String?
+    let client: Client?
     /// The Authorization header is sent only to the host and port of this URL.
     let authority: String
     /// Whether a public server has named the URL, so that the request must not connect to this machine or its network.
@@ -49,6 +51,28 @@ struct Request {
     /// The maximum speed in bytes per second; 0 means no limit.
     let bandwidth: Int
 
+    /// What proves to certain servers who the client is.
+    struct Client {
+        /// URLs with the hosts and ports for which the proof is meant.
+        let places: [String]
+        /// PEM texts.
+        let certificate: String?
+        let key: String?
+        let headers: [String]
+
+        init(_ fields: Fields) throws {
+            places = try fields.optionalStrings("places") ?? []
+            certificate = try fields.optionalString("certificate")
+            key = try fields.optionalString("key")
+            headers = try fields.optionalStrings("headers") ?? []
+        }
+
+        func prepare(_ curl: borrowing Handle) throws {
+            if let certificate { try curl.set(CURLOPT_SSLCERT_BLOB, blob: certificate) }
+            if let key { try curl.set(CURLOPT_SSLKEY_BLOB, blob: key) }
+        }
+    }
+
     static let fileNumber: Int32 = 3
     static let largest = 1 << 22
 
@@ -64,6 +88,7 @@ struct Request {
         let bodyOffset = try fields.optionalCount("bodyOffset") ?? 0
         file = try fields.optionalCount("bodySize").map { bodyOffset..<bodyOffset + $0 }
         authorization = try fields.optionalString("authorization")
+        client = try fields.optionalObject("client").map { try Client($0) }
         authority = try fields.optionalString("authority") ?? url
         isPublicOnly = try fields.optionalBool("isPublicOnly") ?? false
         usesNetrc = try fields.optionalBool("usesNetrc") ?? true

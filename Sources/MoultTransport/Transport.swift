@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
@@ -31,15 +31,17 @@ package struct Transport: Sendable {
     private var budget: NetworkBudget
     let registries: RegistrySession
     private let helper: HelperProcess
+    private let proof: ClientProof?
     /// Called often; throws to stop the transfer.
     let stopIfAsked: @Sendable () throws -> Void
 
-    /// `earlier`: another transport of the same command, whose connections and tokens this one uses.
+    /// `proof`: what proves to the servers who this client is. `earlier`: another transport of the same command, whose connections and tokens this one uses.
     package init(
         _ retryPolicy: RetryPolicy = RetryPolicy(), budget: NetworkBudget = NetworkBudget(seconds: 3600),
-        after earlier: Transport? = nil, stopIfAsked: @escaping @Sendable () throws -> Void = {}
+        proof: ClientProof? = nil, after earlier: Transport? = nil,
+        stopIfAsked: @escaping @Sendable () throws -> Void = {}
     ) {
-        (self.retryPolicy, self.budget, self.stopIfAsked) = (retryPolicy, budget, stopIfAsked)
+        (self.retryPolicy, self.budget, self.proof, self.stopIfAsked) = (retryPolicy, budget, proof, stopIfAsked)
         (registries, helper) = (earlier?.registries ?? RegistrySession(), earlier?.helper ?? HelperProcess())
     }
 
@@ -48,7 +50,21 @@ package struct Transport: Sendable {
 
     /// Sends one request, and returns the head of the response.
     func send(_ request: WebRequest, until: ContinuousClock.Instant, _ sink: any ResponseSink) throws -> WebHead {
-        try request.perform(by: helper, retryPolicy, until: until, sink, stopIfAsked)
+        var request = request
+        request.proof = proof
+        return try request.perform(by: helper, retryPolicy, until: until, sink, stopIfAsked)
+    }
+
+    /// Sends a small JSON document to a web server, once.
+    package func post(_ json: String, to url: Address, seconds: Int) throws {
+        var request = WebRequest(url: url, method: .post, body: .text(json, type: "application/json"))
+        request.purpose = "cannot send to \(url)"
+        do {
+            let head = try send(request, until: .now + .seconds(seconds), IgnoredBody())
+            guard (200..<300).contains(head.status) else {
+                throw MoultError(.badAnswer, what: "cannot send to \(url)", why: head.why)
+            }
+        } catch let failure as Retryable { throw failure.error }
     }
 
     /// Returns the same transport with the time budget for one server, if this many servers can still be tried.

@@ -52,6 +52,8 @@ struct WebHead: Equatable {
             case 401 where !isSecure, 403 where !isSecure: "Use HTTPS: moult sends no password over plain HTTP."
             case 401 where isNetrcExposed, 403 where isNetrcExposed:
                 "Other users can read ~/.netrc, so it was not used. Protect it: \(run: ["chmod", "600"], "~/.netrc")"
+            case 400 where isSecure:
+                #"If the server requires a client certificate: "certificate" under "feed" in moult.json."#
             case 407:
                 "Put the name and the password into the address of the proxy: https_proxy=http://NAME:PASSWORD@HOST:PORT"
             case 401, 403:

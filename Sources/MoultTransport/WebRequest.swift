@@ -21,6 +21,8 @@ struct WebRequest {
     /// The Authorization header, and the URL whose host and port receive it. With an authority, `~/.netrc` is not used.
     var authorization: String?
     var authority: String?
+    /// What proves to certain servers who this client is.
+    var proof: ClientProof?
     /// Whether a public server has named the URL. Then the request does not connect to this machine or its network.
     var isPublicOnly = false
     /// The beginning of error messages, such as "cannot publish …"; nil for "cannot get" and the URL.
@@ -59,7 +61,7 @@ struct WebRequest {
             "isFresh": isFresh ? true : nil, "authorization": .optional(authorization),
             "authority": .optional(authority),
             "usesNetrc": .bool(authority == nil), "isPublicOnly": isPublicOnly ? true : nil,
-            "contentType": .optional(contentType), "text": .optional(text),
+            "client": proof?.json, "contentType": .optional(contentType), "text": .optional(text),
             "bodyOffset": part.map { .size($0.lowerBound) }, "bodySize": part.map { .size($0.count) },
         ])
     }

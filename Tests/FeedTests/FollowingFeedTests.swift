@@ -83,6 +83,31 @@ import Testing
         #expect(try bench.must("moult check").contains("1.0.0 was withdrawn by its publisher: wrong totals\n"))
     }
 
+    @Test func `canaries and the first machines get a release before its percentage reaches them`() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q")
+        try bench.release("2.0.0", sequence: 2)
+        let machine = ["MOULT_MACHINE_ID": "x"]
+        func newest() throws -> String? {
+            let checked = try bench.run("moult check --json", environment: machine)
+            return try JSON(parsing: checked.output, source: "check")["available"]?.string
+        }
+        let published = try bench.must("moult publish public rel/test-2.0.0.json -k a.key --group canaries --group lab")
+        #expect(published.contains("+ 2.0.0 for the machines of canaries, lab\n"))
+        #expect(try newest() == nil)
+        try set(#""rollout": "lab""#)
+        let plan = try bench.run("moult plan", environment: machine).output
+        #expect(plan.contains("2.0.0: it is rolled out to the machines of canaries, lab, and this machine is in lab\n"))
+        try bench.set("rollout", "first")
+        #expect(try newest() == nil)
+        try bench.must("moult publish public -q -k a.key --release 2.0.0 --rollout 1")
+        #expect(try newest() == "2.0.0")
+        // The groups stay when the percentage changes.
+        #expect(try bench.feed()["releases"]?.array?.last?["groups"]?.array?.count == 2)
+        try bench.set("rollout", "others")
+        #expect(try newest() == nil)
+    }
+
     private func set(_ setting: String) throws { try bench.must("sed -i '0,/{/s//{\(setting),/' store/moult.json") }
 
     @Test func `a store keeps a withdrawn release by default, and the timer warns`() throws {

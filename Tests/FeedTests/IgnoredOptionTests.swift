@@ -13,6 +13,10 @@ import Testing
             "moult publish public rel/test-2.0.0.json -k a.key --release 1.0.0 --rollout 10",
             "--release and rel/test-2.0.0.json cannot"
         ),
+        ("moult publish public -k a.key --promote 1.0.0", "--promote needs --to CHANNEL"),
+        ("moult publish public -k a.key --group lab", "--group needs a MANIFEST or --release VERSION"),
+        ("moult publish public rel/test-2.0.0.json -k a.key --group first", "\"first\" cannot be a group"),
+        ("moult publish public -k a.key --to beta", "--to needs --promote VERSION"),
         ("moult publish public -k a.key --channel 'b c' rel/test-2.0.0.json", "\"b c\" cannot be a channel"),
         ("moult publish public --list-uploads --days 5", "--list-uploads and --days cannot be used together"),
         ("moult publish public --list-uploads -k a.key", "--list-uploads and --key cannot be used together"),

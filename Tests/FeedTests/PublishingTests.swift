@@ -125,7 +125,7 @@ import Testing
         try refused(
             "rel/test-1.0.0.json --channel beta -k a.key",
             """
-            version 1.0.0 is already published: it is in the channel stable, and the channel of a version cannot be changed
+            version 1.0.0 is already published: it is in the channel stable
               Choose another version for the release.
             """)
         try bench.must("moult publish public --withdraw 1.0.0 --reason typo -q -k a.key")
@@ -140,6 +140,41 @@ import Testing
             """
             release 1.0.0 cannot be rolled out: it was withdrawn: typo
               Publish its content as a new version.
+            """)
+    }
+
+    @Test func `a promoted release has the same files, and stores of its new channel get it`() throws {
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json --channel beta -q -k a.key")
+        try bench.must("moult init --product org.example.test --key a.pub --feed public/feed.json -q; moult apply -q")
+        #expect(try bench.installed() == "1.0.0")
+        let before = try bench.feed()["releases"]?.array?.last
+        try refused(
+            "rel/test-2.0.0.json -k a.key",
+            """
+            version 2.0.0 is already published: it is in the channel beta
+              To offer the published release to other stores: moult publish public --promote 2.0.0 --to stable --key FILE
+            """)
+        let promote = "moult publish public --promote 2.0.0 --to stable -k a.key"
+        let preview = try bench.must("\(promote) --rollout 10 --dry-run")
+        #expect(preview.contains("  ~ 2.0.0 for 10 % of machines, before for all machines that follow beta\n"))
+        for _ in 1...2 {
+            #expect(try bench.must(promote).contains("~ 2.0.0 is promoted to stable, for all machines\n"))
+        }
+        #expect(try bench.feed()["releases"]?.array?.last == before?.setting("channel", to: nil))
+        try bench.must("moult publish public --check --trust a.pub; moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+        try refused(
+            "--promote 2.0.0 --to stable --rollout 10 -k a.key",
+            """
+            release 2.0.0 cannot be promoted to stable: it is in this channel, for all machines
+              To change the rollout of a published release: moult publish public --release 2.0.0 --rollout 10 --key FILE
+            """)
+        try refused(
+            "--promote 2.0.0 --to beta -k a.key",
+            """
+            release 2.0.0 cannot be promoted to beta: stores of every channel get the releases of stable
+              Withdraw it, or change its rollout.
             """)
     }
 

@@ -28,21 +28,56 @@ import Testing
         return refusal
     }
 
-    @Test func `pack refuses more databases than can be attached to a connection`() throws {
+    @Test func `pack refuses more databases in a group than can be attached to a connection`() throws {
         try draft(11)
+        try bench.must("sed -i 's/\"kind\": \"reference\"/&, \"attach\": {\"group\": \"all\"}/g' draft.json")
         let message = """
-            release 1.0.0 cannot be installed into an empty store: the release has 11 databases to attach: SQLite \
-            attaches at most 10 databases to one connection, and "attach": { "group": "NAME" } moves a database to another \
-            connection
+            release 1.0.0 cannot be installed into an empty store: the release has 11 databases to attach in group all: \
+            SQLite attaches at most 10 databases to one connection, and "attach": { "group": "NAME" } moves a database to \
+            another connection
             """
         #expect(try refusal().hasPrefix("moult: error: \(message)\n"))
         // The main database is not attached, so it does not count.
         try draft(11, more: "user")
+        try bench.must("moult pack draft.json -o out -q; moult apply -q --create out/*.json")
+        #expect(try bench.must("moult sql --csv --no-header 'SELECT count(*) FROM d10.t10'") == "0\n")
+    }
+
+    @Test func `thirty databases of a directory get connections of their own, also in the next releases`() throws {
         try bench.must(
-            "moult pack draft.json -o out -q; moult init -q --product org.example.test; moult apply -q out/*.json")
+            "mkdir maps; for i in $(seq 30); do sqlite3 maps/m$i.db \"CREATE TABLE t(n); INSERT INTO t VALUES($i)\"; done"
+        )
+        let packed = try bench.run("moult pack maps --product org.example.test")
+        #expect(packed.status == 0 && packed.errors.isEmpty, "\(packed.errors)")
+        #expect(packed.output.contains("for example with moult sql --group m1\n"), "\(packed.output)")
+        #expect(try bench.run("moult apply -q --create releases/test-1.0.0.json").errors == "")
+        for number in [1, 30] {
+            #expect(try bench.must("moult sql --csv --no-header --group m\(number) 'SELECT n FROM t'") == "\(number)\n")
+        }
+        try bench.must(
+            "sqlite3 maps/m31.db 'CREATE TABLE t(n)'; moult pack -q maps; moult apply -q releases/test-1.1.0.json")
+        #expect(try bench.must("moult sql --csv --no-header --group m31 'SELECT count(*) FROM t'") == "0\n")
+    }
+
+    @Test func `the eleventh database gets a connection of its own, and apps find the others where they were`() throws {
         try draft(10)
-        try bench.must("rm -rf out store; moult pack draft.json -o out -q; moult init -q --product org.example.test")
-        try bench.must("moult apply -q out/*.json")
+        try bench.must("moult pack draft.json -o out -q; moult apply -q --create out/*.json")
+        try draft(11)
+        try bench.must(
+            "sed -i s/1.0.0/1.1.0/ draft.json; moult pack draft.json -o out -q; moult apply -q out/test-1.1.0.json")
+        #expect(try bench.must("moult sql --csv --no-header 'SELECT count(*) FROM d1.t1, d10.t10'") == "0\n")
+        #expect(try bench.must("moult sql --csv --no-header --group d11 'SELECT count(*) FROM t11'") == "0\n")
+    }
+
+    @Test func `the error of a refused release says that the draft was written`() throws {
+        try bench.must(
+            "sqlite3 b.db 'CREATE TABLE t(n); CREATE TABLE moult_transaction(n)'")
+        let pack = "moult pack b.db --product org.example.test -o out"
+        #expect(try bench.refusal(pack, status: 3).contains("  Nothing was written. "))
+        #expect(
+            try bench.refusal("\(pack) --write-draft b.json", status: 3).contains(
+                "  Only \(bench.path("b.json")) was written, and no release. "))
+        try bench.must("test -e b.json; test ! -e out")
     }
 
     /// Three groups of ten databases, with the same names in each group, and a main database.
@@ -84,7 +119,7 @@ import Testing
         #expect(
             other.errors == """
                 moult: error: cannot run "SELECT * FROM d11": no such table: d11
-                  Only the databases without a group are open here. To open others, use --group maps or --group books.
+                  Only the databases without a group are open here. To open others, use --group with maps, books.
 
                 """)
         // Two databases in one group cannot have the same name.

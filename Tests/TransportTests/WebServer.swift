@@ -13,8 +13,10 @@ final class WebServer {
     private var marks = 0
 
     /// Starts nginx. With a certificate, given as a path without its extension, nginx uses only TLS. `elsewhere` is the
-    /// target of `/elsewhere`.
-    init(_ directory: String, certificate: String? = nil, elsewhere: String = "/") throws {
+    /// target of `/elsewhere`, and `requiring` has further lines of the configuration.
+    init(_ directory: String, certificate: String? = nil, elsewhere: String = "/", requiring: String = "")
+        throws
+    {
         isSecure = certificate != nil
         scratch = try Scratch()
         port = try Port.free()
@@ -28,6 +30,7 @@ final class WebServer {
               server {
                 listen 127.0.0.1:\(port)\(isSecure ? " ssl" : ""); root \(directory);
                 \(certificate.map { "ssl_certificate \($0).pem; ssl_certificate_key \($0).key;" } ?? "")
+                \(requiring)
                 location /elsewhere { return 302 \(elsewhere); }
                 location /private/ { auth_basic "x"; auth_basic_user_file \(scratch.path("users")); }
                 location /moved { return 302 http://127.0.0.1:\(port)/file; }

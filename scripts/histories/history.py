@@ -12,14 +12,15 @@ def history(seed):
         # Most commands make fewer than 300 calls.
         kill = chance.randint(1, 300) if chance.random() < 0.5 else None
         common = {"machine": machine, "pick": pick, "kill": kill}
-        op = chance.choices(["publish", "roll", "withdraw", "renew", "patches", "keep", "rotate", "race", "steal", "recover", "replay"],
-                            [32, 10, 6, 9, 3, 7, 6, 8, 6, 8, 5])[0]
+        op = chance.choices(["publish", "roll", "promote", "withdraw", "renew", "patches", "keep", "rotate", "race", "steal", "recover", "replay"],
+                            [32, 10, 6, 6, 7, 3, 7, 6, 8, 6, 8, 5])[0]
         step = {"op": op} | common
         if op in ("publish", "race"):
             step |= {"version": (1, 9, number) if op == "race" else (chance.randint(1, 3), 0, number), "channel": chance.choice(["stable", "stable", "beta"]),
-                     "rollout": chance.choice([100, 100, 50, 10, 0]), "app": op == "publish" and chance.random() < 0.3,
+                     "rollout": chance.choice([100, 100, 50, 10, 0]), "group": chance.choice(["", "", "canaries"]),
+                     "app": op == "publish" and chance.random() < 0.3,
                      "from": op == "publish" and chance.random() < 0.4, "again": chance.random() < 0.6}
-        elif op == "roll":
+        elif op in ("roll", "promote"):
             step["rollout"] = chance.choice([0, 30, 100])
         elif op == "steal":
             step["serial"] = chance.choice([1, 2, 900, 990_000])
@@ -34,8 +35,9 @@ def text(step):
     version = ".".join(map(str, step.get("version", ())))
     return {
         "publish": lambda: f"publish {machine} {version} --channel {step['channel']} --rollout {step['rollout']}"
-                           + " (requires app)" * step["app"] + f" (requires release {step['pick']})" * step["from"] + ", and again if killed" * step["again"],
+                           + f" --group {step['group']}" * bool(step["group"]) + " (requires app)" * step["app"] + f" (requires release {step['pick']})" * step["from"] + ", and again if killed" * step["again"],
         "roll": lambda: f"publish {machine} --release {step['pick']} --rollout {step['rollout']}",
+        "promote": lambda: f"publish {machine} --promote {step['pick']} --to stable --rollout {step['rollout']}",
         "withdraw": lambda: f"publish {machine} --withdraw {step['pick']}",
         "renew": lambda: f"publish {machine}",
         "patches": lambda: f"publish {machine} --patches {step['pick'] % 3}",

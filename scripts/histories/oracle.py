@@ -30,7 +30,15 @@ def offered(feed, store):
         number(release["version"]) for release in feed["releases"]
         if "withdrawn" not in release and channel(release) in ("stable", store.channel)
         and ("app" not in release.get("requires", {}) or store.app == number(release["version"])[0])
-        and position(store.machine, feed["product"], release["version"]) < release.get("rollout", 100)}
+        and includes(release, store, feed["product"])}
+
+
+def includes(release, store, product):
+    """Returns whether the rollout of a release includes the machine of a store."""
+    share = release.get("rollout", 100)
+    if store.group == "first":
+        return share > 0
+    return store.group in release.get("groups", []) or position(store.machine, product, release["version"]) < share
 
 
 class Rules:

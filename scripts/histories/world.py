@@ -24,10 +24,11 @@ class Store:
         self.name, self.path = f"s{index}", os.path.join(world.directory, f"s{index}")
         self.machine = f"{world.seed}-{index}"
         self.channel, self.app = chance.choice(["stable", "beta"]), chance.choice([None, 1, 2])
+        self.group = chance.choice([None, None, "first", "canaries"])
         self.seen, self.signers = (0, 0), set()
         url = world.path("away/feed.json")
         world.must("init", "-q", self.path, "--product", PRODUCT, "--key", "root.pub", "--feed", url)
-        releases.set_settings(self.path, feed={"url": url, "channel": self.channel}, **({"app": f"{self.app}.0.0"} if self.app else {}))
+        releases.set_settings(self.path, feed={"url": url, "channel": self.channel}, **({"app": f"{self.app}.0.0"} if self.app else {}), **({"rollout": self.group} if self.group else {}))
 
     def read(self, path):
         try:
@@ -140,8 +141,8 @@ class World(Runner):
         if status == KILLED and patches is not None:
             # The directory of the machine may have fewer patches than the public feed, and replaces it later.
             self.rules.promised_patches = {version: set() for version in self.rules.promised_patches}
-        # New keys do not sign what another publisher has changed, and a withdrawn release is not rolled out.
-        expected = "the public feed is not the one" in self.log[-1] or "cannot be rolled out" in self.log[-1]
+        # New keys do not sign what another publisher has changed, and a withdrawn release is not rolled out or promoted.
+        expected = any(words in self.log[-1] for words in ("the public feed is not the one", "cannot be rolled out", "cannot be promoted"))
         if status not in (0, 75, KILLED) and not (status == 3 and expected):
             raise Wrong(f"publish ended with {status}: {self.log[-1]}")
         return status
@@ -224,6 +225,7 @@ class World(Runner):
             requires["from"] = f">={name(self.rules.oldest[version])}"
         manifest = self.pack(step["machine"], version, requires)
         words = [manifest, "--channel", step["channel"], "--rollout", str(step["rollout"])]
+        words += ["--group", step["group"]] * bool(step["group"])
         status = self.publish(step["machine"], *words, kill=step["kill"])
         if status == KILLED and step["again"]:
             status = self.publish(step["machine"], *words)
@@ -234,6 +236,18 @@ class World(Runner):
         words = ["--release", self.picked(step), "--rollout", str(step["rollout"])]
         if self.publish(step["machine"], *words, kill=step["kill"]) == 0:
             self.done()
+
+    def do_promote(self, step):
+        beta = [one["version"] for one in self.feed()["releases"] if channel(one) == "beta" and "withdrawn" not in one]
+        if not beta:
+            return
+        version = beta[step["pick"] % len(beta)]
+        words = ["--promote", version, "--to", "stable", "--rollout", str(step["rollout"])]
+        if self.publish(step["machine"], *words, kill=step["kill"]) == 0:
+            self.done()
+            found = next(one for one in self.feed()["releases"] if one["version"] == version)
+            if channel(found) != "stable" or found.get("rollout", 100) != step["rollout"]:
+                raise Wrong(f"{version} is not in stable, to which it was promoted")
 
     def do_withdraw(self, step):
         if self.publish(step["machine"], "--withdraw", self.picked(step), "--reason", "history", kill=step["kill"]) == 0:

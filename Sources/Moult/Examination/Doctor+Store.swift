@@ -73,13 +73,13 @@ extension Doctor {
 
     /// Finds secrets in the feed's URLs that every user can read, or that are sent over plain HTTP.
     func secrets() throws -> [Finding] {
-        let addresses = (settings.feed?.addresses ?? []).filter(\.hasSecrets)
+        let addresses = ((settings.feed?.addresses ?? []) + [settings.report].compactMap(\.self)).filter(\.hasSecrets)
         var findings: [Finding] = []
         if !addresses.isEmpty, let facts = try Files.factsThroughLinks(layout.settings), facts.mode & 0o004 != 0 {
             findings.append(
                 Finding(
                     .secrets, .warning, path: layout.settings,
-                    "every user can read the settings, and a feed URL in them contains a secret",
+                    "every user can read the settings, and a URL in them contains a secret",
                     why: "the query of a URL can contain a token or a signature",
                     advice: "\(run: ["chmod", "o-r", layout.settings])"))
         }

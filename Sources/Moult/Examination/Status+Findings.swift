@@ -74,8 +74,10 @@ extension Status {
                     ? Finding(
                         .newer, .warning, known.choice.unreadable, advice: "Check the feed with: \(moult: "check")")
                     : Finding(
-                        .newer, .warning, "\(newest) is available and not installed",
-                        advice: "Install it with: \(moult: "apply")"))
+                        .newer, window?.isOpen(at: now) == false ? .note : .warning,
+                        "\(newest) is available and not installed",
+                        why: window.map { "updates are installed at \($0)" },
+                        advice: "Install it with: \(moult: ["apply"] + (window == nil ? [] : ["\(newest)"]))"))
         }
         if let known, known.isExpired(at: now) {
             all.append(
@@ -98,6 +100,12 @@ extension Status {
                     why: "with a wrong clock, an expired feed is accepted", advice: "Correct the clock."))
         }
         if let text = keyList?.warning(at: now) { all.append(Finding(.expiry, .warning, text)) }
+        if let age, age.isOver(at: now) {
+            all.append(
+                Finding(
+                    .age, .critical, age.sentence, why: age.reason,
+                    advice: "Install a newer release with: \(moult: "apply")"))
+        }
         if let expires, expires < now {
             all.append(Finding(.expiry, .warning, "the release was valid until \(expires)"))
         }

@@ -38,6 +38,8 @@ package struct Status: Sendable {
     /// When the publisher made the installed release, and when it expires.
     package let created: Timestamp?
     package let expires: Timestamp?
+    /// The age of the installed data; nil without a limit.
+    package let age: DataAge?
     /// Whether `moult rollback` would find a release to return to.
     let canRollBack: Bool
     /// The feed's content at the last request.
@@ -50,6 +52,7 @@ package struct Status: Sendable {
     /// Why the store cannot be written; nil if it can, or if it follows no feed.
     package let obstacle: String?
     let monitoring: MonitoringSettings
+    let window: TimeWindow?
     package let last: History.Entry?
     /// The latest failed attempt, if none has succeeded since.
     package let failure: History.Entry?
@@ -102,6 +105,7 @@ package struct Status: Sendable {
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
+        age = try DataAge(store)
         if let installed {
             canRollBack = try RollbackTarget(
                 layout: layout, settings: settings, current: installed, holds: holds
@@ -122,7 +126,7 @@ package struct Status: Sendable {
                 }
             } ?? []
         unfinished = try Unfinished(in: layout)
-        (attempt, monitoring) = (Attempt.read(layout), settings.monitoring)
+        (attempt, monitoring, window) = (Attempt.read(layout), settings.monitoring, settings.window)
         obstacle = try settings.feed == nil ? nil : Self.obstacle(layout)
         (last, failure, historyFault) = try Self.outcomes(layout)
         do {

@@ -14,6 +14,8 @@ package struct FeedChoice: Sendable {
     let holds: Holds
     let policy: Policy
     let machine: Machine
+    /// The only release to install, even if it is of another channel or not yet rolled out to this machine; nil for the newest.
+    let only: Version?
     /// Whether a release is available at the feed's location.
     private var isAvailable: @Sendable (Feed.Release) throws -> Bool
 
@@ -51,13 +53,13 @@ package struct FeedChoice: Sendable {
 
     package init(
         feed: Feed, installed: Version?, revoked: RevokedRelease? = nil, onWithdrawn: Feed.OnWithdrawn? = nil,
-        channel: String, holds: Holds, policy: Policy, machine: Machine,
+        channel: String, holds: Holds, policy: Policy, machine: Machine, only: Version? = nil,
         isAvailable: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
     ) {
         (self.feed, self.installed, self.revoked) = (feed, installed, revoked)
         self.onWithdrawn = onWithdrawn
         (self.channel, self.holds) = (channel, holds)
-        (self.policy, self.machine, self.isAvailable) = (policy, machine, isAvailable)
+        (self.policy, self.machine, self.only, self.isAvailable) = (policy, machine, only, isAvailable)
     }
 
     package func choose() throws -> Result {
@@ -87,9 +89,12 @@ package struct FeedChoice: Sendable {
         result.revoked = revoked
         (result.withdrawn, result.onWithdrawn) = (withdrawn, onWithdrawn)
         let wanted = feed.releases.filter { release in
-            isOurs(release) && (policy.takesOlder || floor.map { $0.precedes(release.version) } ?? true)
+            if let only { return release.version == only }
+            return isOurs(release) && (policy.takesOlder || floor.map { $0.precedes(release.version) } ?? true)
         }
-        var search = WaySearch(floor, among: feed.releases.filter(isOurs)) { try obstacle(to: $0).why == nil }
+        var search = WaySearch(floor, among: feed.releases.filter { isOurs($0) || $0.version == only }) {
+            try obstacle(to: $0).why == nil
+        }
         for release in wanted.sorted(by: { $1.version.precedes($0.version) }) {
             let (why, note) = try obstacle(to: release)
             if let why {
@@ -135,8 +140,11 @@ package struct FeedChoice: Sendable {
         if try !isAvailable(release) { return ("its manifest is not in the directory of the feed", nil) }
         guard release.rollout < 100 else { return (nil, nil) }
         let place = try machine.rolloutPosition(for: release.version, of: feed.product)
-        let text = "it is rolled out to \(release.rollout) % of machines, and this machine is included from \(place) %"
-        return place < Double(release.rollout) ? (nil, text) : (text, nil)
+        let text = "it is rolled out to \(release.share), and this machine is included from \(place) %"
+        if let group = machine.group, release.groups.contains(group) {
+            return (nil, "it is rolled out to \(release.share), and this machine is in \(group)")
+        }
+        return place < Double(release.rollout) || release.version == only ? (nil, text) : (text, nil)
     }
 }
 
@@ -155,23 +163,28 @@ extension Settings {
 /// Identifies this machine, for staged rollouts.
 package struct Machine: Sendable, Equatable {
     let id: String
+    /// The group of the machine in rollouts. The first machines are included in every percentage but zero.
+    let group: String?
 
-    package init(id: String) { self.id = id }
+    package init(id: String, group: String? = nil) { (self.id, self.group) = (id, group) }
 
-    /// Returns this machine. Its ID is MOULT_MACHINE_ID if that is set, otherwise systemd's machine ID, otherwise the host
+    /// Returns this machine, with the group of a store. Its ID is MOULT_MACHINE_ID if that is set, otherwise systemd's machine ID, otherwise the host
     /// name.
-    package static func this() throws -> Machine {
-        if let id = try ProcessEnvironment.value("MOULT_MACHINE_ID") { return Machine(id: id) }
+    package static func this(_ group: String? = nil) throws -> Machine {
+        if let id = try ProcessEnvironment.value("MOULT_MACHINE_ID") { return Machine(id: id, group: group) }
         for path in ["/etc/machine-id", "/etc/hostname"] {
             let text = String(decoding: try Files.read(path, limit: 4096) ?? [], as: UTF8.self)
-            if let line = text.split(whereSeparator: \.isWhitespace).first { return Machine(id: String(line)) }
+            if let line = text.split(whereSeparator: \.isWhitespace).first {
+                return Machine(id: String(line), group: group)
+            }
         }
-        return Machine(id: "")
+        return Machine(id: "", group: group)
     }
 
     /// Returns the position of this machine in the rollout of a release: 0 up to, but not including, 100, with two decimals. It
     /// is constant for a release and differs between releases, so that the first machines are not always the same.
     package func rolloutPosition(for version: Version, of product: String) throws -> Double {
+        if group == Feed.Release.firstGroup { return 0 }
         let digest = try SHA256.digest(of: Array("\(product)\n\(version)\n\(id)".utf8))
         let number = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return Double((number * 10_000) >> 32) / 100

@@ -37,7 +37,9 @@ struct FeedFollower {
         (retryPolicy.patience, retryPolicy.minimumRate) = (limits.patience, limits.minimumRate)
         (retryPolicy.fileDeadline, retryPolicy.bandwidth) = (limits.fileDeadline, limits.bandwidth)
         transport = Transport(
-            retryPolicy, budget: NetworkBudget(seconds: limits.deadline), after: request.content?.transport,
+            retryPolicy, budget: NetworkBudget(seconds: limits.deadline),
+            proof: try limits.client.proof(for: Self.configuredPlaces(settings, layout)),
+            after: request.content?.transport,
             stopIfAsked: { try watcher.stopIfAsked() })
         reader = FeedReader(
             layout: layout, settings: settings, places: places, transport: transport,
@@ -89,15 +91,6 @@ struct FeedFollower {
     /// Puts the mirror that served the feed first, because others may be down or slow.
     mutating func prefer(_ place: Location) { places = [place] + places.filter { $0 != place } }
 
-    /// The request to install one release of the feed.
-    var update: UpdateRequest {
-        var update = UpdateRequest(
-            follow: request.follow, allowDowngrade: request.allowDowngrade, app: request.app,
-            consent: request.consent)
-        update.checkTime = request.checkTime
-        return update
-    }
-
     /// Chooses a release for a store in its present state.
     func choose(from current: FeedReader.Current, _ store: StoreSnapshot) throws -> FeedChoice.Result {
         let holds = try store.holds
@@ -108,7 +101,7 @@ struct FeedFollower {
             revoked: RevokedRelease.installed(in: store, keys: current.keys, feed: current.feed),
             onWithdrawn: onWithdrawn(store, current),
             channel: settings.feed?.channel ?? Feed.Release.defaultChannel, holds: holds,
-            policy: planner.policy(update, settings), machine: .this(),
+            policy: planner.policy(request.update, settings), machine: .this(settings.rollout), only: request.version,
             isAvailable: { [places] in try Self.isAvailable($0, at: places) }
         )
         .choose()

@@ -309,6 +309,10 @@ package struct FeedRequest: Sendable {
     package var app: Version?
     package var consent: Consent
     package var checkTime = CheckTime()
+    /// The version to install, instead of the newest one.
+    package var version: Version?
+    /// Whether the files are only downloaded, for a later update.
+    package var downloadsOnly = false
 
     package init(
         place: Address? = nil, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, allowUnsigned: Bool = false,
@@ -324,5 +328,12 @@ package struct FeedRequest: Sendable {
         var request = self
         (request.place, request.content) = (content.address, content)
         return request
+    }
+
+    /// The request to install one release.
+    var update: UpdateRequest {
+        var update = UpdateRequest(follow: follow, allowDowngrade: allowDowngrade, app: app, consent: consent)
+        update.checkTime = checkTime
+        return update
     }
 }

@@ -30,7 +30,7 @@ package struct KnownFeed: Sendable {
                 channel: settings.feed?.channel ?? Feed.Release.defaultChannel,
                 holds: holds,
                 policy: Policy(follow: settings.follow, appVersion: settings.app, moultVersion: moultVersion),
-                machine: .this(), isAvailable: { try FeedFollower.isAvailable($0, at: places) }
+                machine: .this(settings.rollout), isAvailable: { try FeedFollower.isAvailable($0, at: places) }
             )
             .choose()
             return KnownFeed(serial: feed.serial, created: feed.created, expires: feed.expires, choice: choice)

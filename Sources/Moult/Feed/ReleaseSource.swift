@@ -11,6 +11,8 @@ package enum ReleaseSource: Sendable {
     /// The sealed manifest of a release on a web server.
     case webManifest(Content)
     case feed(Content)
+    /// The version of a release in the store's feed, or of one that the store keeps.
+    case version(Version)
 
     /// The content that was read to identify the source. Nothing in it is verified yet.
     package struct Content: Sendable {
@@ -54,6 +56,7 @@ package enum ReleaseSource: Sendable {
                 now: "Specify the manifest of a release in that directory.")
         }
         if isMissing(path) {
+            if let version = Version(path) { return .version(version) }
             throw MoultError(
                 .notThere, what: "no release at \(path)", why: "no such file",
                 now:
@@ -79,7 +82,7 @@ package enum ReleaseSource: Sendable {
     package var webAddress: Address? {
         get throws {
             switch self {
-            case .manifest: nil
+            case .manifest, .version: nil
             case .webManifest(let content): content.address
             case .feed(let content): try Location("\(content.address)").isLocal ? nil : content.address
             }
@@ -91,6 +94,10 @@ package enum ReleaseSource: Sendable {
         get throws {
             switch self {
             case .manifest(let release): try release.product
+            case .version(let version):
+                throw MoultError(
+                    .usage, .usage, what: "no release at \(version)", why: "a new store follows no feed",
+                    now: "Specify the manifest of a release, or a feed.")
             case .webManifest(let content):
                 try Manifest(parsing: content.bytes, as: .sealed, source: "\(content.address)").product
             case .feed(let content): try Feed(parsing: content.bytes, source: "\(content.address)").product

@@ -13,6 +13,8 @@ extension Orchestrator {
         package let installed: Version?
         package let choice: FeedChoice.Result
         package let holds: Holds
+        /// The age of the installed data, if it is over the limit in the settings.
+        package let oldData: DataAge?
         /// Why the newest release cannot be installed with this request.
         package var obstacle: MoultError?
 
@@ -53,7 +55,7 @@ extension Orchestrator {
     ) throws -> MoultError? {
         do {
             if let next = try incoming(choice, current, follower) {
-                try refusingDamage { _ = try planner(store).update(next, follower.update) }
+                try refusingDamage { _ = try planner(store).update(next, follower.request.update) }
             }
             return nil
         } catch let error as MoultError {
@@ -71,6 +73,7 @@ extension Orchestrator {
         let choice = try follower.choose(from: current, store)
         let next =
             try repair(current, follower, store, isBehind: choice.hasNext) ?? incoming(choice, current, follower)
+            ?? request.version.map { try kept($0, unlike: current, choice, store) }
         let plan: Plan? = try refusingDamage {
             try next.map { try finding(follower, store, $0, deep: deep) }
         }
@@ -83,7 +86,7 @@ extension Orchestrator {
         _ follower: FeedFollower, _ store: StoreSnapshot, _ next: Planner.Incoming, deep: Bool = false
     ) throws -> Plan {
         let prepared = try avoidingUnfitPatches(store) { planner in
-            var prepared = try planner.update(next, follower.update)
+            var prepared = try planner.update(next, follower.request.update)
             let found = try follower.findFiles(of: prepared).map(\.address)
             prepared.plan.origin?.found = found
             return prepared
@@ -108,8 +111,8 @@ extension Orchestrator {
     ) throws -> (status: FeedStatus, result: Result) {
         let asked = snapshot()
         var follower = try follower(request, asked)
-        let downloads = Downloads(layout)
-        let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
+        let cache = Downloads(layout)
+        let lock = try cache.lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let current = try follower.ask()
         follower.prefer(current.place)
@@ -119,6 +122,9 @@ extension Orchestrator {
         traffic.note(choice.rollout)
         let first = try feedStatus(current, choice, store)
         var result = Result(generation: try store.installedName)
+        // An operator who names a release does not wait, and neither do apps without databases.
+        let window = try request.version == nil && store.installed != nil ? store.settings.window : nil
+        let downloads = request.downloadsOnly || window?.isOpen() == false
         if !choice.hasNext, try isUnfinished() {
             result.recovered = try recover(wait: wait)
             store = snapshot()
@@ -130,19 +136,34 @@ extension Orchestrator {
         // A missing manifest is an error, unless the command has made a change.
         while result.plan == nil || choice.hasNext, let incoming = try incoming(choice, current, follower) {
             do {
-                result = try install(incoming, follower, recovered: result.recovered, wait, announce).following(result)
+                result = try install(
+                    incoming, follower, recovered: result.recovered, wait, announce, onlyDownloading: downloads
+                ).following(result)
             } catch let error as MoultError {
                 throw try result.plan == nil ? error : error.after(snapshot().installedVersion ?? choice.way[0].version)
+            }
+            if result.downloaded != nil {
+                result.window = request.downloadsOnly ? nil : window
+                break
             }
             let next = try follower.choose(from: current, snapshot())
             // Stops if an update has brought the store no closer to the newest release, because the loop would not end.
             guard next.way.count < choice.way.count else { break }
             choice = next
         }
-        if let reason = choice.withdrawn, !choice.hasNext {
+        if let version = request.version {
+            store = snapshot()
+            if try result.downloaded == nil && (result.plan == nil || store.installedVersion != version) {
+                result = try install(
+                    kept(version, unlike: current, choice, store), follower, recovered: result.recovered, wait,
+                    announce,
+                    onlyDownloading: downloads
+                ).following(result)
+            }
+        } else if let reason = choice.withdrawn, !choice.hasNext {
             result = try leave(withdrawn: reason, choice.onWithdrawn, result, wait, announce)
         }
-        if result.plan != nil { warning { try downloads.trim(to: asked.settings.feed?.cache ?? 0) } }
+        if result.plan != nil { warning { try cache.trim(to: asked.settings.feed?.cache ?? 0) } }
         return (first, result)
     }
 
@@ -184,7 +205,8 @@ extension Orchestrator {
             let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
             defer { withExtendedLifetime(lock) {} }
             let result = try install(
-                follower.incoming(manifest, readsOnly: false), follower, recovered: [], wait, announce)
+                follower.incoming(manifest, readsOnly: false), follower, recovered: [], wait, announce,
+                onlyDownloading: request.downloadsOnly)
             if result.plan != nil { warning { try downloads.trim(to: store.settings.feed?.cache ?? 0) } }
             return result
         }
@@ -198,22 +220,96 @@ extension Orchestrator {
         return try refusingDamage { try finding(follower, store, incoming) }
     }
 
+    /// Installs the release with this version: the one that the feed offers, or else one that the store keeps.
+    package func update(
+        to version: Version, _ request: FeedRequest, wait: Int = 0,
+        announce: @escaping (Plan) throws -> Void = { _ in }
+    ) throws -> Result {
+        var request = request
+        request.version = version
+        if try request.downloadsOnly || hasFeed(request) {
+            return try follow(request, wait: wait, announce: announce).result
+        }
+        return try tracing("apply", \.self) { _ in
+            try locked(wait) { store, recovered in
+                try execute(in: store, recovered: recovered, announce) {
+                    try planner($0).locked($0).update(kept(version, $0), request.update)
+                }
+            }
+        }
+    }
+
+    /// Returns the plan of the update that `update(to:_:)` would make; changes nothing.
+    package func plan(to version: Version, _ request: FeedRequest, deep: Bool) throws -> Plan? {
+        var request = request
+        request.version = version
+        if try hasFeed(request) { return try plan(following: request, deep: deep).plan }
+        let store = snapshot()
+        return try refusingDamage {
+            let prepared = try planner(store).update(kept(version, store), request.update)
+            return try deep ? rehearse(prepared) : prepared.plan
+        }
+    }
+
+    private func hasFeed(_ request: FeedRequest) throws -> Bool {
+        try request.place != nil || snapshot().settings.feed != nil
+    }
+
+    /// Returns a release that the store keeps, because the feed has none with this version; throws why the feed's release cannot be
+    /// installed if it has one.
+    private func kept(
+        _ version: Version, unlike current: FeedReader.Current, _ choice: FeedChoice.Result, _ store: StoreSnapshot
+    ) throws -> Planner.Incoming {
+        if try store.installedVersion != version, current.feed.release(version) != nil {
+            throw MoultError(
+                .refused, .refused, what: "\(version) cannot be installed",
+                why: choice.skipped.map(\.why).first ?? "the update stopped before it",
+                now: "To see what the feed offers: \(moult: "check")")
+        }
+        return try kept(version, store, in: current.place.description)
+    }
+
+    private func kept(_ version: Version, _ store: StoreSnapshot, in feed: String? = nil) throws -> Planner.Incoming {
+        guard let installed = try store.installed else { throw notKept(version, [], feed) }
+        if installed.manifest.version == version { return try planner(store).kept(installed) }
+        let names = try Generation.names(layout).filter { RollbackTarget.isNamed("\(version)", $0) }
+        if names.isEmpty { throw notKept(version, try Generation.names(layout), feed) }
+        let target = RollbackTarget(
+            layout: layout, settings: try store.settings, current: installed, holds: try store.holds)
+        return try planner(store).kept(store.generation(target.choose("\(version)", force: false).name))
+    }
+
+    private func notKept(_ version: Version, _ names: [String], _ feed: String?) -> MoultError {
+        let kept = names.isEmpty ? "the store keeps no release" : "the store keeps \(names.joined(separator: ", "))"
+        return MoultError(
+            .notThere, .refused, what: feed.map { "no release \(version) in \($0)" } ?? "no release \(version)",
+            why: feed == nil ? "the store follows no feed, and \(kept)" : kept,
+            now: feed == nil
+                ? "Specify the manifest of the release: \(moult: "apply", "RELEASE")"
+                : "To see what the feed offers: \(moult: "check")")
+    }
+
     private func install(
         _ incoming: Planner.Incoming, _ follower: FeedFollower, recovered: [CrashRecovery.Result], _ wait: Int,
-        _ announce: @escaping (Plan) throws -> Void
+        _ announce: @escaping (Plan) throws -> Void, onlyDownloading: Bool = false
     ) throws -> Result {
         let store = snapshot()
         return try avoidingUnfitPatches(store) { planner in
             let prepared = try refusingDamage {
-                try waitingForApps(store) { try planner.update(incoming, follower.update) }
+                try waitingForApps(store) { try planner.update(incoming, follower.request.update) }
             }
             let stopwatch = Stopwatch()
             stopwatch.begin(.prepare, "fetch")
             try follower.fetchFiles(of: prepared, watcher)
             stopwatch.pause()
+            if onlyDownloading, prepared.plan.changesStore {
+                var result = Result(recovered: recovered, generation: try store.installedName)
+                result.downloaded = prepared.plan.to.version
+                return result
+            }
             return try locked(wait) { store, more in
                 try execute(in: store, recovered: recovered + more, stopwatch: stopwatch, announce) {
-                    try planner.locked($0).update(incoming, follower.update)
+                    try planner.locked($0).update(incoming, follower.request.update)
                 }
             }
         }
@@ -271,7 +367,7 @@ extension Orchestrator {
         FeedStatus(
             feed: current.place.description, serial: current.feed.serial, expires: current.feed.expires,
             provenance: current.provenance, installed: try store.installedVersion, choice: choice,
-            holds: try store.holds)
+            holds: try store.holds, oldData: try DataAge(store).flatMap { $0.isOver() ? $0 : nil })
     }
 
     /// Returns the next release to install, prepared for planning.

@@ -59,6 +59,9 @@ package struct Orchestrator: Sendable {
         package var laggards: [Laggard] = []
         /// The consumers that did not reload, although the update was made.
         package var notReloaded: [String] = []
+        /// The release that was only downloaded, and when it will be installed.
+        package var downloaded: Version?
+        package var window: TimeWindow?
         /// Processes that have files of an older release open and do not follow the store.
         package var outdated: [OutdatedReader] = []
     }
@@ -149,7 +152,9 @@ package struct Orchestrator: Sendable {
         guard let settings = try? Settings.read(layout),
             source.withSecrets.contains("://") || settings.feed?.url.withSecrets == source.withSecrets
         else { return }
-        Attempt.record("apply", error, took: .zero, notReloaded: nil, in: layout)
+        if let attempt = Attempt.record("apply", error, took: .zero, notReloaded: nil, in: layout) {
+            AttemptReport.send(attempt, in: layout, Watcher())
+        }
     }
 
     /// Runs a command that asks a feed or begins an update, and records how it ended.
@@ -158,9 +163,10 @@ package struct Orchestrator: Sendable {
         var orchestrator = self
         orchestrator.traffic = Traffic()
         func record(_ error: (any Error)?, _ notReloaded: [String]?) {
-            Attempt.record(
+            let attempt = Attempt.record(
                 command, error, took: .now - begun, notReloaded: notReloaded, bytes: orchestrator.traffic.bytes,
                 rollout: orchestrator.traffic.rollout, in: layout)
+            if let attempt { AttemptReport.send(attempt, in: layout, watcher) }
         }
         do {
             let ended = try body(orchestrator)

@@ -27,11 +27,17 @@ struct PreviewReport: Report {
         for warning in preview.warnings { page.wrapped("\("!", .warning) \(warning)", indent: 2) }
     }
 
+    private func before(_ entry: PublishPreview.Entry) -> StyledText {
+        guard let before = entry.before else { return "" }
+        return before.channel == entry.release.channel && before.groups.isEmpty
+            ? "\("\(before.rollout)") %" : "for \(before.audience)"
+    }
+
     private func line(_ entry: PublishPreview.Entry) -> StyledText {
         let (version, audience) = ("\(entry.release.version)", entry.release.audience)
         return switch entry.change {
         case .added: "\("+", .added) \(version) for \(audience)"
-        case .changed: "\("~", .changed) \(version) for \(audience), before \("\(entry.rolloutBefore ?? 0)") %"
+        case .changed: "\("~", .changed) \(version) for \(audience), before \(before(entry))"
         case .withdrawn:
             "\("-", .removed) \(version) is withdrawn: \(entry.release.withdrawn ?? "")\(entry.release.onWithdrawn.clause)"
         case .removed: "\("-", .removed) \(version) leaves the feed"
@@ -52,7 +58,10 @@ extension PublishPreview {
                     .compact([
                         "change": .string(entry.change.rawValue), "version": .string(entry.release.version.description),
                         "channel": .string(entry.release.channel), "rollout": .size(entry.release.rollout),
-                        "rolloutBefore": entry.rolloutBefore.map { .size($0) },
+                        "groups": entry.release.groups.isEmpty
+                            ? nil : .array(entry.release.groups.map { .string($0) }),
+                        "rolloutBefore": entry.before.map { .size($0.rollout) },
+                        "channelBefore": .optional(entry.before?.channel),
                         "app": .optional(entry.release.requires.app?.description),
                         "withdrawn": .optional(entry.release.withdrawn),
                         "onWithdrawn": .optional(entry.release.onWithdrawn?.rawValue),
@@ -85,7 +94,6 @@ extension Feed.Release {
 
     /// The stores that get the release.
     var audience: String {
-        let share = rollout == 100 ? "all machines" : "\(rollout) % of machines"
         let app = requires.app.map { ", app \($0)" } ?? ""
         return channel == Self.defaultChannel ? "\(share)\(app)" : "\(share) that follow \(channel)\(app)"
     }

@@ -8,7 +8,7 @@ enum Keys {
     private static let limit = 1 << 14
 
     /// Reads a secret key from a file in moult's or minisign's format; asks for the password if the key has one.
-    fileprivate static func secret(_ path: String, _ bar: ProgressBar) throws -> SecretKey {
+    fileprivate static func secret(_ path: String, _ command: String?, _ bar: ProgressBar) throws -> SecretKey {
         guard let bytes = try Files.read(path, limit: limit) else {
             throw MoultError(
                 .minisignForm, what: "no secret key at \(path)", why: "no such file",
@@ -16,10 +16,15 @@ enum Keys {
                     + "\(moult: "keygen", stem(of: path))")
         }
         // Any other file is read as a secret key below, which reports its fault.
-        if (try? PublicKey(file: bytes, named: path)) != nil {
-            throw MoultError(
-                .minisignForm, what: "\(path) is a public key", why: "only the secret key can sign",
-                now: "Use the secret key file, whose name ends in .key.")
+        if let key = try? PublicKey(file: bytes, named: path) {
+            guard let command else {
+                throw MoultError(
+                    .minisignForm, what: "\(path) is a public key", why: "only the secret key can sign",
+                    now: "Use the secret key file, whose name ends in .key. For a key elsewhere: --sign-with COMMAND")
+            }
+            return SecretKey(elsewhere: key) {
+                try SigningCommand(command: command).sign($0, keyID: key.id.description)
+            }
         }
         defer { bar.end() }
         return try SecretKey(file: bytes, named: path) {
@@ -80,8 +85,8 @@ enum Keys {
 extension Call {
     /// Reads a secret key whose path is on the command line, and prints a warning if other users may read or change the file.
     func secretKey(_ path: String) throws -> SecretKey {
-        let key = try Keys.secret(path, progressBar())
-        if let command = try Keys.protection(of: path) {
+        let key = try Keys.secret(path, value(SigningCommand.option), progressBar())
+        if !key.isElsewhere, let command = try Keys.protection(of: path) {
             output.warn("other users may read the secret key \(path). Protect it: \(command)")
         }
         return key

@@ -66,6 +66,9 @@ struct Metrics {
             Metric(
                 "release_expires_timestamp_seconds", "When the installed release expires.", status.expires?.seconds),
             Metric(
+                "too_old", "Whether the installed release is older than maxAge.", status.age.map { $0.isOver() ? 1 : 0 }
+            ),
+            Metric(
                 "state", "The state that status --nagios reports: 0 ok, 1 warning, 2 critical.",
                 Int(NagiosLine.State(findings).rawValue)),
             Metric(

@@ -21,6 +21,7 @@ extension Call {
             allowDowngrade: has(UpdateOptions.allowDowngrade), allowUnsigned: has(FeedOptions.allowUnsigned),
             app: try version(UpdateOptions.app), consent: consent)
         request.checkTime.fixed = number(UpdateOptions.checkTimeout)
+        request.downloadsOnly = has(ApplyVerb.downloadOnly)
         return request
     }
 
@@ -38,12 +39,13 @@ extension Call {
 
     /// Returns the release to install, as the user specified it.
     func source(_ name: String) throws -> ReleaseSource {
+        let source = try ReleaseSource(name) { try Watcher(shouldStop: { Interruption.isRequested }).stopIfAsked() }
+        if case .version = source { return source }
         if has(FeedOptions.feed) {
             throw wrongUsage(
                 "--feed and a release cannot be used together",
                 why: "choose one; the argument RELEASE can be a manifest or a feed")
         }
-        let source = try ReleaseSource(name) { try Watcher(shouldStop: { Interruption.isRequested }).stopIfAsked() }
         if case .manifest = source {
             try refuseFeedOptions(with: "a manifest on this machine", why: "feed options apply only to a feed")
         }

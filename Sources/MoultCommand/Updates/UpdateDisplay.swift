@@ -128,7 +128,8 @@ final class UpdateDisplay: Sendable {
         output.event(
             "result",
             [
-                "changed": .bool(result.plan != nil), "version": .string(version), "generation": .string(generation),
+                "changed": .bool(result.plan != nil), "downloaded": .optional(result.downloaded?.description),
+                "version": .string(version), "generation": .string(generation),
                 "feed": feed, "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
                 "removed": .array(result.collected.removed.map { .string($0) }),
                 "laggards": .array(result.laggards.map(\.json)),
@@ -140,6 +141,13 @@ final class UpdateDisplay: Sendable {
             ])
         if output.format == .text { warn(of: result) }
         output.lines { page in
+            if let downloaded = result.downloaded {
+                let when: Advice =
+                    if let window = result.window { "it is installed at \(window)" } else {
+                        "install it with: \(run: ["moult", "apply"] + storeWords)"
+                    }
+                return page.wrapped("\("\(downloaded) is downloaded", .good); \(when)")
+            }
             guard let plan = result.plan else { return page.line(StyledText(nothingToDo(version))) }
             page.line()
             for fate in result.rows {

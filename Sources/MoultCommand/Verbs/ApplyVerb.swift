@@ -8,24 +8,24 @@ internal import StepKit
 enum ApplyVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
-        "Manifest or feed (default: the store's feed)")
+        "Manifest, feed or version (default: the feed)")
     static let create = Option(
         "create", "Create the store if it does not exist")
     static let key = Option(
         InitVerb.key.name, value: InitVerb.key.value, repeats: true,
         "With --create: trust only this key")
+    static let downloadOnly = Option("download-only", "Download the files, and install nothing")
     static let plan = Option("plan", value: .file(), "Apply this saved plan instead of RELEASE")
 
     static let command = Command(
         "apply", .operators, "install a release completely, or not at all",
         discussion: [
             """
-            Apps see no change until every file is verified, and Ctrl-C is always safe. With --create and a feed, the \
-            store follows that feed from then on.
+            Apps see no change until every file is verified, and Ctrl-C is always safe.
             """
         ],
         arguments: [release],
-        options: [plan, create, key, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
+        options: [plan, create, key, downloadOnly, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
             UpdateOptions.wait, Retry.option, Spread.option,
         ]
             + UpdateOptions.consumers,
@@ -66,6 +66,10 @@ enum ApplyVerb {
         if call.has(create), call.value(release) == nil {
             throw call.wrongUsage(
                 "--create needs a release or a feed", why: "the release or feed determines the product of the store")
+        }
+        for option in [plan, create, UpdateOptions.confirm] where call.has(downloadOnly) && call.has(option) {
+            throw call.wrongUsage(
+                "--download-only and --\(option.name) cannot be used together", why: "--download-only installs nothing")
         }
         try Spread.wait(call)
         try Retry.run(call) {
@@ -116,11 +120,18 @@ enum ApplyVerb {
     private static func install(_ call: Call, _ name: String, _ source: ReleaseSource) throws {
         switch source {
         case .feed(let feed): try follow(call, feed)
+        case .version(let version):
+            try update(call) { orchestrator, announce in
+                try orchestrator.update(to: version, call.feedRequest(), wait: call.wait, announce: announce)
+            }
         case .webManifest(let manifest):
             try update(call) { orchestrator, announce in
                 try orchestrator.update(from: manifest, call.feedRequest(), wait: call.wait, announce: announce)
             }
         case .manifest(let release):
+            if call.has(downloadOnly) {
+                throw call.wrongUsage("--download-only needs a feed", why: "\(name) is on this machine")
+            }
             try update(call) { orchestrator, announce in
                 try call.reading(name) {
                     try orchestrator.update(release, call.request(), wait: call.wait, announce: announce)
@@ -167,7 +178,7 @@ enum ApplyVerb {
         let (status, result) = try call.orchestrator(display.watcher).follow(
             feed.map(request.at) ?? request, wait: call.wait, announce: display.announce)
         if call.has(create), result.generation == nil { throw nothingOffered(status) }
-        if result.plan == nil, call.output.format == .text {
+        if result.plan == nil, result.downloaded == nil, call.output.format == .text {
             call.output.print(FeedReport(status: status, storeWords: call.storeWords))
         } else {
             let answer = result.plan == nil ? FeedReport(status: status, storeWords: call.storeWords).json : nil

@@ -21,7 +21,9 @@ enum CheckVerb {
         ],
         exits: [
             .init(.done, "no newer release for this store"), .init(.changes, "a newer release exists"),
-            .init(.failure(.refused), "the feed cannot be trusted; the message says why"),
+            .init(
+                .failure(.refused), "the feed cannot be trusted, or the data is older than maxAge; the message says why"
+            ),
             .init(.failure(.busy), "the feed cannot be reached now"),
         ],
         run: run)
@@ -32,7 +34,8 @@ enum CheckVerb {
         try call.reportUnfinished()
         let words = ["moult", "apply"] + call.feedWords + call.requestWords + call.storeWords
         call.output.print(FeedReport(status: status, storeWords: call.storeWords, install: words))
-        return status.newest == nil ? .done : .changes
+        if status.newest != nil { return .changes }
+        return status.oldData == nil ? .done : .failure(.refused)
     }
 }
 
@@ -68,6 +71,7 @@ struct FeedReport: Report {
         if let reason = status.choice.withdrawn {
             page.wrapped(StyledText("\(installed) was withdrawn by its publisher: \(reason)", .warning))
         }
+        if let old = status.oldData { page.wrapped(StyledText("\(old.sentence), and \(old.reason)", .warning)) }
         page.wrapped(
             StyledText(
                 "feed \(status.feed), serial \(status.serial), \(status.provenance.words), valid until \(status.expires.text(for: page.terminal))",
@@ -99,6 +103,7 @@ struct FeedReport: Report {
             "obstacle": status.obstacle.map { ErrorReport($0).json["error"] ?? .null },
             "note": .optional(status.choice.note), "withdrawn": .optional(status.choice.withdrawn),
             "onWithdrawn": .optional(status.choice.onWithdrawn?.rawValue),
+            "tooOld": status.oldData.map { .string("\($0.sentence), and \($0.reason)") },
         ])
     }
 }

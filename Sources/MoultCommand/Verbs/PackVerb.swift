@@ -8,8 +8,8 @@ internal import StepKit
 /// `moult pack`: builds a release from a draft.
 enum PackVerb {
     static let draft = Argument(
-        .file("DRAFT|DATABASE"), presence: .several,
-        "A draft, or one or more database files")
+        .file("DRAFT|DATABASE", orDirectory: true), presence: .several,
+        "A draft, or database files, or a directory with them")
     static let product = Option(
         "product", value: .text("NAME"), "For database files: the product (default: as in the previous release)")
     static let version = Option(
@@ -87,6 +87,7 @@ enum PackVerb {
             .init("Pack into ./releases:", "moult pack draft.json"),
             .init("Make the first release from a database file:", "moult pack food.db --product org.example.food"),
             .init("Make the next release:", "moult pack food.db"),
+            .init("Pack all databases of a directory:", "moult pack build/ --product org.example.maps"),
             .init("Compress more, into another directory:", "moult pack draft.json -o public --level 19"),
             .init(
                 "Add patches for stores with a release in another directory:",
@@ -156,7 +157,7 @@ enum PackVerb {
 extension Call {
     /// Calls `body` with the path of the given draft, or of one generated for the given databases.
     fileprivate func withDraft<R>(for output: String, _ body: (String) throws -> R) throws -> R {
-        let files = values(PackVerb.draft)
+        let files = try values(PackVerb.draft).flatMap(ReleaseDraft.databases)
         let first = try required(PackVerb.draft)
         for file in files {
             if let why = try ReleaseDraft.misfit(file) {
@@ -194,7 +195,12 @@ extension Call {
             let directory = try OutputFile.directory(of: path)
             try withExtendedLifetime(directory) { try Files.writeNew(Array(text.utf8), to: path) }
             try draft.requirePreserve(in: json, advice: completingDraft)
-            do { return try body(path) } catch var error as MoultError where !has(PackVerb.writeDraft) {
+            do { return try body(path) } catch var error as MoultError {
+                if has(PackVerb.writeDraft) {
+                    error.now = error.now?.replacing(
+                        text: "Nothing was written.", with: "Only \(path) was written, and no release.")
+                    throw error
+                }
                 // The message must not name the generated draft, which the user does not know and which is about to be removed.
                 if error.what.hasPrefix("\(path): ") { error.what.removeFirst("\(path): ".count) }
                 throw error
@@ -277,6 +283,11 @@ private struct PackedReport: Report {
         }
         page.line("\("+", .added) \(packed.manifest)")
         if let reason = packed.reasonForSequence { page.wrapped("sequence \("\(packed.sequence)"): \(reason)") }
+        if let own = packed.databases.first(where: { $0.group == $0.name })?.name {
+            page.wrapped(
+                "too many databases for one connection: those with a group of their own open alone, for example with \(run: ["moult", "sql", "--group", own])"
+            )
+        }
         page.wrapped(packed.trials.text(page.terminal))
         for (step, why) in packed.trials.stepsNotRun {
             page.wrapped("\("!", .warning) trial: the step \(step) was not run: \(why)")
@@ -302,7 +313,10 @@ private struct PackedReport: Report {
                     }),
             "databases": .array(
                 packed.databases.map {
-                    ["name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256)]
+                    .compact([
+                        "name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256),
+                        "group": .optional($0.group),
+                    ])
                 }),
             "trials": packed.trials.json,
             "stepsNotRun": packed.trials.stepsNotRun.isEmpty

@@ -5,7 +5,7 @@ internal import MoultBasics
 enum PlanVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
-        "Path or URL of a release manifest or of a feed (default: the store's feed)")
+        "Manifest, feed, or version in the store's feed (default: the newest)")
     static let out = Option(
         "output", aliases: ["out"], letter: "o", value: .file(), "Save the plan, for `moult apply --plan FILE`")
     static let deep = Option(
@@ -41,6 +41,9 @@ enum PlanVerb {
         let orchestrator = try call.orchestrator()
         switch try call.reading(name, { try call.source(name) }) {
         case .feed(let feed): return try follow(call, call.feedRequest().at(feed), ["\(feed.address)"])
+        case .version(let version):
+            let plan = try orchestrator.plan(to: version, call.feedRequest(), deep: call.has(deep))
+            return try plan.map { try show($0, [name] + call.feedWords, call) } ?? .done
         case .webManifest(let manifest):
             return try show(
                 orchestrator.plan(from: manifest, call.feedRequest()), ["\(manifest.address)"] + call.feedWords, call)
@@ -64,13 +67,18 @@ enum PlanVerb {
     }
 
     private static func show(_ plan: Plan, _ words: [String], _ call: Call) throws -> ExitCode {
-        if call.has(deep), plan.manifestPath == nil {
+        if call.has(deep), plan.manifestPath == nil, plan.origin != nil {
             throw call.wrongUsage(
                 "--deep needs a manifest on this machine",
                 why: "the bundle of a remote release is downloaded only when it is applied")
         }
         var command = ["moult", "apply"] + words + call.storeWords + call.requestWords
         if let file = call.value(out) {
+            if plan.manifestPath == nil, plan.origin == nil {
+                throw call.wrongUsage(
+                    "--output needs a release of the feed or a manifest",
+                    why: "\(plan.to.version) is only kept in the store, which may remove it")
+            }
             try plan.save(to: file)
             command = ["moult", "apply", "--plan", file]
         }

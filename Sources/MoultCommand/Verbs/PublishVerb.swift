@@ -22,8 +22,14 @@ enum PublishVerb {
     static let rollout = Option(
         "rollout", value: .number("PERCENT", in: 0...100),
         "The percentage of machines that get the new releases, or that get the release given with --release")
+    static let group = Option(
+        "group", value: .text("NAME"), repeats: true,
+        "A group of machines that get the release at any percentage; alone, only they get it")
     static let release = Option(
         "release", value: .text("VERSION"), "The release in the feed whose percentage --rollout changes")
+    static let promote = Option(
+        "promote", value: .text("VERSION"), "A release in the feed to offer to the stores of another channel")
+    static let to = Option("to", value: .text("CHANNEL"), "With --promote: the other channel")
     static let withdraw = Option(
         "withdraw", value: .text("VERSION"), "Withdraw a release: stores no longer install it")
     static let reason = Option("reason", value: .text("TEXT"), "The reason for the withdrawal, shown to operators")
@@ -102,15 +108,18 @@ enum PublishVerb {
         ],
         arguments: [directory, manifests],
         options: [
-            key, days, channel, rollout, release, withdraw, reason, onWithdrawn, trust, threshold, patches,
-            keepReleases, serial, new, wait, dryRun, allowUnsigned, ignoreClock, mount, uploadWith, fetchWith,
-            listUploads, check, tidy, PackVerb.checkTimeout,
+            key, SigningCommand.option, days, channel, rollout, group, release, promote, to, withdraw, reason, onWithdrawn,
+            trust, threshold, patches, keepReleases, serial, new, wait, dryRun, allowUnsigned, ignoreClock, mount,
+            uploadWith, fetchWith, listUploads, check, tidy, PackVerb.checkTimeout,
         ],
         usesStore: false,
         examples: [
             .init("Publish a release:", "moult publish public releases/dailyvalue-2.1.0.json --key release.key"),
             .init("Publish to 10 % of the machines:", "moult publish public new.json --rollout 10 -k release.key"),
             .init("Then to all machines:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
+            .init(
+                "Offer a release of another channel to all stores:",
+                "moult publish public --promote 2.1.0 --to stable -k release.key"),
             .init(
                 "Withdraw a release:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
             .init(
@@ -145,9 +154,7 @@ enum PublishVerb {
         options.keys = try call.secretKeys(key)
         options.days = call.number(days) ?? options.days
         options.channel = call.value(channel) ?? options.channel
-        if let fault = PlainName.databaseFault(options.channel) {
-            throw call.wrongUsage("\"\(options.channel)\" cannot be a channel", why: "it \(fault)")
-        }
+        try requireChannel(options.channel, call)
         options.patches = call.number(patches)
         options.serial = call.number(serial)
         options.keptReleases = call.number(keepReleases)
@@ -164,7 +171,7 @@ enum PublishVerb {
         options.wait = call.number(wait) ?? 0
         options.changes = try changes(call)
         options.tryInstall = { try call.trial().run($0, over: $1) }
-        if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
+        if call.value(release) == nil { (options.rollout, options.groups) = (share(call), try groups(call)) }
         if call.has(dryRun) {
             call.output.print(PreviewReport(preview: try preview(call, options)))
             return .done
@@ -285,6 +292,35 @@ enum PublishVerb {
             "--threshold cannot be used with a key list", why: "the list has the threshold of each role")
     }
 
+    private static func requireChannel(_ name: String, _ call: Call) throws {
+        guard let fault = PlainName.databaseFault(name) else { return }
+        throw call.wrongUsage("\"\(name)\" cannot be a channel", why: "it \(fault)")
+    }
+
+    /// Without a percentage, only the machines of the groups get the release.
+    private static func share(_ call: Call) -> Int { call.number(rollout) ?? (call.has(group) ? 0 : 100) }
+
+    private static func groups(_ call: Call) throws -> [String] {
+        let names = call.values(group)
+        for name in names {
+            guard let fault = PlainName.databaseFault(name) else { continue }
+            throw call.wrongUsage("\"\(name)\" cannot be a group", why: "it \(fault)")
+        }
+        if names.contains(Feed.Release.firstGroup) {
+            throw call.wrongUsage(
+                "\"\(Feed.Release.firstGroup)\" cannot be a group",
+                why: "these machines are in every percentage but zero")
+        }
+        return names
+    }
+
+    private static func requireNoManifest(_ option: Option, _ call: Call) throws {
+        guard let other = call.values(manifests).first else { return }
+        throw call.wrongUsage(
+            "--\(option.name) and \(other) cannot be used together",
+            why: "--rollout would not apply to the new release: publish it first")
+    }
+
     private static func changes(_ call: Call) throws -> [PublishOptions.Change] {
         for option in [reason, onWithdrawn] where call.has(option) && !call.has(withdraw) {
             throw call.wrongUsage("--\(option.name) needs --withdraw VERSION")
@@ -302,17 +338,27 @@ enum PublishVerb {
             changes.append(
                 .withdraw(version, reason: why, call.value(onWithdrawn).flatMap { Feed.OnWithdrawn(rawValue: $0) }))
         }
-        if let version = try call.version(release) {
-            guard let share = call.number(rollout) else { throw call.wrongUsage("--release needs --rollout PERCENT") }
-            if let other = call.values(manifests).first {
-                throw call.wrongUsage(
-                    "--release and \(other) cannot be used together",
-                    why: "--rollout would not apply to the new release: publish it first")
-            }
-            changes.append(.roll(version, to: share))
-        } else if call.has(rollout), call.values(manifests).isEmpty {
+        if call.has(to), !call.has(promote) { throw call.wrongUsage("--to needs --promote VERSION") }
+        if call.has(release), call.has(promote) {
             throw call.wrongUsage(
-                "--rollout needs a MANIFEST or --release VERSION", why: "a rollout percentage belongs to a release")
+                "--release and --promote cannot be used together", why: "--promote has a --rollout of its own")
+        }
+        if let version = try call.version(promote) {
+            guard let channel = call.value(to) else { throw call.wrongUsage("--promote needs --to CHANNEL") }
+            try requireChannel(channel, call)
+            try requireNoManifest(promote, call)
+            changes.append(.promote(version, to: channel, share: share(call), groups: try groups(call)))
+        }
+        if let version = try call.version(release) {
+            guard call.has(rollout) || call.has(group) else {
+                throw call.wrongUsage("--release needs --rollout PERCENT")
+            }
+            try requireNoManifest(release, call)
+            changes.append(.roll(version, to: share(call), groups: try groups(call)))
+        } else if call.has(rollout) || call.has(group), !call.has(promote), call.values(manifests).isEmpty {
+            throw call.wrongUsage(
+                "--\(call.has(rollout) ? rollout.name : group.name) needs a MANIFEST or --release VERSION",
+                why: "a rollout percentage belongs to a release")
         }
         if let list = call.values(trust).first, call.values(trust).count == 1, list.hasSuffix(".json") {
             try refuseThreshold(call)
@@ -334,8 +380,12 @@ private struct PublishedReport: Report {
             switch change {
             case .withdraw(let version, let reason, let recommended):
                 page.wrapped("\("-", .removed) \("\(version)") is withdrawn: \(reason)\(recommended.clause)")
-            case .roll(let version, let share):
-                page.wrapped("\("~", .changed) \("\(version)") is rolled out to \("\(share)") % of machines")
+            case .roll(let version, let share, let groups):
+                page.wrapped("\("~", .changed) \("\(version)") is rolled out to \(Feed.Release.share(share, groups))")
+            case .promote(let version, let channel, let share, let groups):
+                page.wrapped(
+                    "\("~", .changed) \("\(version)") is promoted to \(channel), for \(Feed.Release.share(share, groups))"
+                )
             case .trust, .keyList: break
             }
         }

@@ -95,9 +95,9 @@ enum SQLVerb {
             explained.now = "To attach another file, use --write."
         }
         if said.message.hasPrefix("no such table"), !groups.isEmpty {
-            let others = groups.filter { $0 != group }.map { "--group \($0)" }
+            let others = groups.filter { $0 != group }
             let ways =
-                (others.isEmpty ? [] : ["use \(others.joined(separator: " or "))"])
+                (others.isEmpty ? [] : ["use --group with \(others.joined(separator: ", "))"])
                 + (group == nil ? [] : ["leave out --group"])
             explained.now =
                 "Only the databases \(group.map { "in the group \($0)" } ?? "without a group") are open here. "

@@ -20,7 +20,7 @@ enum SignVerb {
             several signatures. The bundle needs no signature, because the manifest contains its digest.
             """
         ],
-        arguments: [files], options: [key, comment], usesStore: false,
+        arguments: [files], options: [key, SigningCommand.option, comment], usesStore: false,
         examples: [
             .init("Sign a release:", "moult sign releases/dailyvalue-2.1.0.json --key release.key"),
             .init("The same with minisign:", "minisign -S -s release.key -m releases/dailyvalue-2.1.0.json"),

@@ -33,7 +33,9 @@ enum TrustVerb {
             """,
             "If a root key on another machine must also sign, sign the list there: moult sign FILE --key FILE",
         ],
-        arguments: [directory], options: [product, root, release, timestamp, threshold, days, key], usesStore: false,
+        arguments: [directory],
+        options: [product, root, release, timestamp, threshold, days, key, SigningCommand.option],
+        usesStore: false,
         examples: [
             .init(
                 "Create the first list:", "moult trust keys --product APP --root root.pub --release rel.pub -k root.key"

@@ -148,7 +148,7 @@ extension FeedPublisher {
                     return nil
                 }
                 return try plainList(keys, threshold: threshold, after: list, product)
-            case .withdraw, .roll: continue
+            case .withdraw, .roll, .promote: continue
             }
         }
         return nil

@@ -241,6 +241,10 @@ extension FeedPublisher {
                     (feed.releases[index].withdrawn, feed.releases[index].onWithdrawn) = (reason, release.onWithdrawn)
                     notes.append("withdrew \(release.version)")
                 }
+                if let before, before.channel != release.channel, feed.releases[index].channel == before.channel {
+                    feed.releases[index].channel = release.channel
+                    notes.append("promoted \(release.version) to \(release.channel)")
+                }
                 if let before, before.rollout != release.rollout, feed.releases[index].rollout == before.rollout {
                     feed.releases[index].rollout = release.rollout
                     notes.append("\(release.version) is rolled out to \(release.rollout) % of machines")
@@ -248,6 +252,9 @@ extension FeedPublisher {
                     notes.append(
                         "\(release.version) was rolled out to \(release.rollout) % of machines there, and stays at \(feed.releases[index].rollout) %"
                     )
+                }
+                if let before, before.groups != release.groups, feed.releases[index].groups == before.groups {
+                    feed.releases[index].groups = release.groups
                 }
                 for patch in release.patches where !feed.releases[index].patches.contains(patch) {
                     feed.releases[index].patches.append(patch)

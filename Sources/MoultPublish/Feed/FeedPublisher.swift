@@ -281,21 +281,21 @@ package struct FeedPublisher {
             return refusal(what, "it was withdrawn: \(reason); a withdrawal cannot be undone", another)
         }
         if new.channel != old.channel {
+            let words = ["moult", "publish", directory.path, "--promote", "\(old.version)", "--to", new.channel]
             return refusal(
-                what, "it is in the channel \(old.channel), and the channel of a version cannot be changed", another)
+                what, "it is in the channel \(old.channel)",
+                old.channel == Feed.Release.defaultChannel
+                    ? another : "To offer the published release to other stores: \(run: words + keyWords)")
         }
         guard new.rollout != old.rollout else {
             return refusal(
                 what, "its entry in the feed differs from the release, and a published entry cannot be changed", another
             )
         }
-        let words =
-            ["moult", "publish", directory.path, "--release", "\(old.version)", "--rollout", "\(new.rollout)"]
-            + (options.keys.isEmpty ? [] : ["--key", "FILE"])
         return refusal(
             what,
             "it is rolled out to \(old.rollout) % of machines, and this command would change that to \(new.rollout) %",
-            "To change the rollout of a published release: \(run: words)")
+            changingRollout(of: old.version, to: new.rollout))
     }
 
     private func make(_ change: PublishOptions.Change, in feed: inout Feed) throws {
@@ -303,7 +303,7 @@ package struct FeedPublisher {
         case .withdraw(let version, let reason, let recommended):
             let index = try index(of: version, in: feed)
             (feed.releases[index].withdrawn, feed.releases[index].onWithdrawn) = (reason, recommended)
-        case .roll(let version, let share):
+        case .roll(let version, let share, let groups):
             let index = try index(of: version, in: feed)
             if let reason = feed.releases[index].withdrawn {
                 throw refusal(
@@ -311,9 +311,46 @@ package struct FeedPublisher {
                     "Publish its content as a new version.")
             }
             feed.releases[index].rollout = share
+            if !groups.isEmpty { feed.releases[index].groups = groups }
+        case .promote(let version, let channel, let share, let groups):
+            try promote(version, to: channel, share, groups, in: &feed)
         case .trust, .keyList: break
         }
     }
+
+    private func promote(
+        _ version: Version, to channel: String, _ share: Int, _ groups: [String], in feed: inout Feed
+    ) throws {
+        let index = try index(of: version, in: feed)
+        let release = feed.releases[index]
+        // After an interruption, the publisher may promote the same release again.
+        if release.channel == channel, release.rollout == share, release.groups == groups, release.withdrawn == nil {
+            return
+        }
+        let obstacle: (why: String, now: Advice)? =
+            if let reason = release.withdrawn {
+                ("it was withdrawn: \(reason)", "Publish its content as a new version.")
+            } else if release.channel == channel {
+                ("it is in this channel, for \(release.share)", changingRollout(of: version, to: share))
+            } else if release.channel == Feed.Release.defaultChannel {
+                (
+                    "stores of every channel get the releases of \(release.channel)",
+                    "Withdraw it, or change its rollout."
+                )
+            } else { nil }
+        if let obstacle {
+            throw refusal("release \(version) cannot be promoted to \(channel)", obstacle.why, obstacle.now)
+        }
+        (feed.releases[index].channel, feed.releases[index].rollout) = (channel, share)
+        feed.releases[index].groups = groups
+    }
+
+    private func changingRollout(of version: Version, to share: Int) -> Advice {
+        let words = ["moult", "publish", directory.path, "--release", "\(version)", "--rollout", "\(share)"]
+        return "To change the rollout of a published release: \(run: words + keyWords)"
+    }
+
+    private var keyWords: [String] { options.keys.isEmpty ? [] : ["--key", "FILE"] }
 
     private func index(of version: Version, in feed: Feed) throws -> Int {
         if let index = feed.releases.firstIndex(where: { $0.version == version }) { return index }

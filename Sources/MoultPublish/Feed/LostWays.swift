@@ -29,7 +29,7 @@ struct LostWays {
 
     /// The newest release of each line, and the newest one that all machines get.
     private var newest: [Feed.Release] {
-        let offered = feed.releases.filter { $0.withdrawn == nil && $0.rollout > 0 }
+        let offered = feed.releases.filter { $0.withdrawn == nil && ($0.rollout > 0 || !$0.groups.isEmpty) }
         let lines = Dictionary(grouping: offered) { PatchBases.Line($0) }.values
         let newest = lines.flatMap { line in [line.last, line.last { $0.rollout == 100 }].compactMap { $0 } }
         let versions = Set(newest.map(\.version))

@@ -12,6 +12,8 @@ package struct PublishOptions {
     package var channel = Feed.Release.defaultChannel
     /// The percentage of machines that get the releases.
     package var rollout = 100
+    /// The groups of machines that get the releases at any percentage.
+    package var groups: [String] = []
     /// The serial of the new feed; by default, one more than the last.
     package var serial: Int?
     /// The number of releases of each channel, before its newest one, from which patches are kept; nil for all in the feed.
@@ -46,7 +48,10 @@ package struct PublishOptions {
     package enum Change: Sendable {
         /// Withdraws a release, with what is recommended to stores that have it.
         case withdraw(Version, reason: String, Feed.OnWithdrawn? = nil)
-        case roll(Version, to: Int)
+        /// Changes the percentage of machines and, if they are given, the groups.
+        case roll(Version, to: Int, groups: [String] = [])
+        /// Offers a release to the stores of another channel, and to this percentage and these groups of them.
+        case promote(Version, to: String, share: Int, groups: [String] = [])
         /// The keys that stores should trust from now on.
         case trust([PublicKey], threshold: Int)
         /// The signed key list in this file, whose keys stores trust from now on.

@@ -9,8 +9,8 @@ package struct PublishPreview: Sendable {
         package enum Change: String, Sendable { case added, changed, withdrawn, removed }
         package let change: Change
         package let release: Feed.Release
-        /// The percentage of machines in the previous feed.
-        package let rolloutBefore: Int?
+        /// The release in the previous feed.
+        package let before: Feed.Release?
     }
 
     package var feed: String
@@ -39,17 +39,19 @@ package struct PublishPreview: Sendable {
         let old = Dictionary((before?.releases ?? []).map { ($0.version, $0) }) { first, _ in first }
         var entries = next.releases.compactMap { release -> Entry? in
             guard let was = old[release.version] else {
-                return Entry(change: .added, release: release, rolloutBefore: nil)
+                return Entry(change: .added, release: release, before: nil)
             }
             if release.withdrawn != nil, was.withdrawn == nil || was.onWithdrawn != release.onWithdrawn {
-                return Entry(change: .withdrawn, release: release, rolloutBefore: was.rollout)
+                return Entry(change: .withdrawn, release: release, before: was)
             }
-            guard release.rollout != was.rollout else { return nil }
-            return Entry(change: .changed, release: release, rolloutBefore: was.rollout)
+            guard (release.rollout, release.groups, release.channel) != (was.rollout, was.groups, was.channel) else {
+                return nil
+            }
+            return Entry(change: .changed, release: release, before: was)
         }
         let kept = Set(next.releases.map(\.version))
         entries += (before?.releases ?? []).filter { !kept.contains($0.version) }.map {
-            Entry(change: .removed, release: $0, rolloutBefore: $0.rollout)
+            Entry(change: .removed, release: $0, before: $0)
         }
         self.entries = entries
         func patches(_ feed: Feed?) -> [String] { (feed?.releases ?? []).flatMap(\.patches).map(\.file) }

@@ -252,7 +252,7 @@ extension PublishOptions {
         changes.contains {
             switch $0 {
             case .trust, .keyList: true
-            case .withdraw, .roll: false
+            case .withdraw, .roll, .promote: false
             }
         }
     }

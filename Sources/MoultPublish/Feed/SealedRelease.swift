@@ -45,11 +45,13 @@ struct SealedRelease {
     /// The release's entry in the feed.
     var entry: Feed.Release {
         get throws {
-            Feed.Release(
+            var entry = Feed.Release(
                 version: manifest.version, sequence: manifest.sequence, channel: options.channel,
                 manifest: Feed.File(
                     name: Files.name(of: path), size: bytes.count, sha256: try SHA256.digest(of: bytes).hex),
                 requires: manifest.requires, rollout: options.rollout)
+            entry.groups = options.groups
+            return entry
         }
     }
 

@@ -23,10 +23,13 @@ package struct Packer {
             defines: options.defines, environment: options.environment, directory: directory)
         var manifest = try read(draftPath, substitution)
         var reason: String?
-        if manifest.sequence == 0 {
+        if manifest.group(nil).others.count > Self.mostAttached || manifest.sequence == 0 {
             let before = try EarlierRelease.newest(in: options.output, of: manifest.product)
-            (manifest.sequence, reason) = try EarlierRelease.sequence(
-                of: manifest.version, after: before, product: manifest.product, in: options.output)
+            separate(&manifest, after: before?.manifest)
+            if manifest.sequence == 0 {
+                (manifest.sequence, reason) = try EarlierRelease.sequence(
+                    of: manifest.version, after: before, product: manifest.product, in: options.output)
+            }
         }
         let isNew = try Files.factsThroughLinks(options.output) == nil
         let output = try PinnedDirectory.output(options.output, creating: true)
@@ -49,6 +52,21 @@ package struct Packer {
         var report = try write(manifest, work, mode: mode)
         report.reasonForSequence = reason
         return report
+    }
+
+    /// SQLite attaches so many databases to one connection, unless it was built with another limit.
+    private static let mostAttached = 10
+
+    /// Gives each database a connection of its own if they are too many for one, but leaves those where apps already find them, and
+    /// the main database.
+    private func separate(_ manifest: inout Manifest, after before: Manifest?) {
+        let main = manifest.group(nil)
+        guard main.others.count > Self.mostAttached else { return }
+        let there = Set((before?.databases ?? []).filter { $0.attach.group == nil }.map(\.name))
+        let moved = Set(main.others.map(\.name)).subtracting(there)
+        for index in manifest.databases.indices where moved.contains(manifest.databases[index].name) {
+            manifest.databases[index].attach.group = manifest.databases[index].name
+        }
     }
 
     /// Throws if a feed itself uses this file name: stores could not read the feed if it contained the release.
@@ -214,7 +232,7 @@ package struct Packer {
             manifest: "\(options.output)/\(stem).json", bundle: manifest.bundle.map { "\(options.output)/\($0.file)" },
             bundleSize: manifest.bundle?.size ?? 0, contentSize: members.reduce(0) { $0 + $1.size },
             version: manifest.version.description, sequence: manifest.sequence, patches: manifest.patches,
-            databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) }, trials: trials,
+            databases: manifest.databases.map { ($0.name, $0.size, $0.sha256, $0.attach.group) }, trials: trials,
             changes: changes)
     }
 

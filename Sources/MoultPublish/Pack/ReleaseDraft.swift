@@ -20,11 +20,21 @@ package struct ReleaseDraft {
         try Files.factsThroughLinks(path)?.kind == .file && DatabaseHeader.begins(Files.beginning(of: path, count: 16))
     }
 
+    /// Returns the databases in a directory, in the order of their names; the path itself if it is not a directory with databases.
+    package static func databases(at path: String) throws -> [String] {
+        guard try Files.factsThroughLinks(path)?.kind == .directory else { return [path] }
+        let files = try Files.list(path).filter { !$0.hasPrefix(".") }.sorted().map {
+            "\(path.withoutFinalSlashes)/\($0)"
+        }
+        let databases = try files.filter(isDatabase)
+        return databases.isEmpty ? [path] : databases
+    }
+
     /// Returns why a file can be neither a database nor a draft; nil if it may be one.
     package static func misfit(_ path: String) throws -> String? {
         guard let facts = try Files.factsThroughLinks(path) else { return "no such file" }
         switch facts.kind {
-        case .directory: return "it is a directory"
+        case .directory: return "the directory has no SQLite database"
         case .file where facts.size == 0: return "it is empty"
         case .file where try isDatabase(path): return nil
         default: break
@@ -102,6 +112,9 @@ package struct ReleaseDraft {
             return .compact([
                 "kind": .string(kind.rawValue), "source": .string(near),
                 "path": path == "\(name).db" ? nil : .string(path),
+                // Where databases open alone, because they are too many for one connection, a new one does, too.
+                "attach": before?.manifest.databases.contains { $0.attach.group == $0.name } == true
+                    ? ["group": .string(name)] : nil,
             ])
         }
         if let wanted = kinds[name], wanted != kind {

@@ -14,6 +14,15 @@ extension Feed {
 }
 
 extension Feed.Release {
+    /// The machines of a rollout.
+    package var share: String { Self.share(rollout, groups) }
+
+    package static func share(_ rollout: Int, _ groups: [String]) -> String {
+        let share = rollout == 100 ? "all machines" : "\(rollout) % of machines"
+        if groups.isEmpty || rollout == 100 { return share }
+        return (rollout == 0 ? "the machines" : "\(share) and those") + " of \(groups.joined(separator: ", "))"
+    }
+
     package var json: JSON {
         let ranges = JSON.compact([
             "app": .optional(requires.app?.description), "moult": .optional(requires.moult?.description),
@@ -26,7 +35,8 @@ extension Feed.Release {
                 "file": .string(manifest.name), "size": .size(manifest.size), "sha256": .string(manifest.sha256),
             ],
             "requires": ranges.members?.isEmpty == true ? nil : ranges,
-            "rollout": rollout == 100 ? nil : .size(rollout), "withdrawn": .optional(withdrawn),
+            "rollout": rollout == 100 ? nil : .size(rollout),
+            "groups": groups.isEmpty ? nil : .array(groups.map { .string($0) }), "withdrawn": .optional(withdrawn),
             "onWithdrawn": .optional(onWithdrawn?.rawValue),
             "patches": patches.isEmpty
                 ? nil

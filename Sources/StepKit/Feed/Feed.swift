@@ -49,6 +49,10 @@ package struct Feed: Sendable, Equatable {
         package var requires: Manifest.Requires
         /// The percentage of machines that may install the release.
         package var rollout: Int
+        /// The groups of machines that may install the release at any percentage.
+        package var groups: [String] = []
+        /// The group in the settings of machines that are the first in every rollout.
+        package static let firstGroup = "first"
         /// Why the release must no longer be installed; nil if it may be installed.
         package var withdrawn: String?
         /// What the publisher recommends to stores that have the withdrawn release.

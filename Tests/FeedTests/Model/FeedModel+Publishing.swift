@@ -126,6 +126,7 @@ extension FeedModel {
             // The new keys would sign what another publisher has changed, or the release is withdrawn.
             let isExpected =
                 error.what.hasPrefix("the public feed is not the one") || error.what.hasSuffix("cannot be rolled out")
+                || error.what.hasSuffix("cannot be promoted to stable")
             if error.outcome == .refused, isExpected { return false }
             throw Violation(description: "publish failed: \(refusal)")
         } catch is Stopped {
@@ -156,6 +157,9 @@ extension FeedModel {
         if let patches, next != lastPublic { try rules.keepPatches(patches, feed) }
         lastPublic = next
         try rules.checkPatches(feed)
+        if let back = feed.releases.first(where: { stable.contains($0.version) && $0.channel != "stable" }) {
+            throw Violation(description: "\(back.version) is back in \(back.channel), although it was promoted")
+        }
         if let back = feed.releases.first(where: { dropped.contains($0.version.description) }) {
             throw Violation(description: "\(back.version) is public again, although a command has dropped it")
         }

@@ -34,6 +34,8 @@ final class FeedModel {
     var promised: Set<String> = []
     /// The releases that a command has dropped from the feed.
     var dropped: Set<String> = []
+    /// The releases that a command has promoted.
+    var stable: Set<Version> = []
     var lastPublic = (list: 0, serial: 0)
     /// The warnings of all commands.
     var warnings: [String] = []
@@ -52,7 +54,9 @@ final class FeedModel {
             let app = random.pick([nil, Version(1, 0, 0), Version(2, 0, 0)])
             stores.append(
                 try ModelStore(
-                    root: scratch.path("s\(number)"), machine: "\(seed)-\(number)",
+                    root: scratch.path("s\(number)"),
+                    machine: Machine(
+                        id: "\(seed)-\(number)", group: [nil, nil, "first", "canaries"][number % 4]),
                     channel: random.pick(["stable", "beta"]),
                     app: app, key: root.publicKey, rules))
         }
@@ -66,17 +70,29 @@ final class FeedModel {
 
     func perform(_ step: Step) throws {
         switch step {
-        case .publish(let machine, let line, let patch, let channel, let rollout, let app, let from):
+        case .publish(let machine, let line, let patch, let channel, let rollout, let groups, let app, let from):
             if try isPublic("\(line).0.\(patch)") { return }
             // Another machine may have this release in a feed that is not public.
             if try Files.facts(scratch.path("rel/\(line).0.\(patch).json")) != nil { return }
             let version = Version(line, 0, patch)
             let manifest = try makeRelease(
                 machine, version, app: app ? line : nil, from: from.flatMap { try floor($0, below: version, channel) })
-            try publish(machine, [manifest]) { ($0.channel, $0.rollout) = (channel, rollout) }
+            try publish(machine, [manifest]) {
+                ($0.channel, $0.rollout, $0.groups) = (channel, rollout, groups)
+            }
         case .roll(let machine, let pick, let share):
             let version = try version(pick)
             try publish(machine) { $0.changes = [.roll(version, to: share)] }
+        case .promote(let machine, let pick, let share):
+            let beta = try publicFeed().releases.filter { $0.channel == "beta" && $0.withdrawn == nil }
+            if beta.isEmpty { return }
+            let version = beta[pick % beta.count].version
+            guard try publish(machine, change: { $0.changes = [.promote(version, to: "stable", share: share)] }) else {
+                return
+            }
+            guard let release = try publicFeed().release(version), release.channel == "stable", release.rollout == share
+            else { throw Violation(description: "\(version) is not in stable, to which it was promoted") }
+            stable.insert(version)
         case .withdraw(let machine, let pick):
             let version = try version(pick)
             try publish(machine) { $0.changes = [.withdraw(version, reason: "model")] }

@@ -2,8 +2,10 @@ extension FeedModel {
     /// One step of a history. A step contains all its choices, so that a history stays the same when others are removed.
     enum Step: CustomStringConvertible {
         /// `from` picks the oldest release that a store must have; nil for none.
-        case publish(machine: Int, line: Int, patch: Int, channel: String, rollout: Int, app: Bool, from: Int?)
+        case publish(
+            machine: Int, line: Int, patch: Int, channel: String, rollout: Int, groups: [String], app: Bool, from: Int?)
         case roll(machine: Int, pick: Int, to: Int)
+        case promote(machine: Int, pick: Int, rollout: Int)
         case withdraw(machine: Int, pick: Int)
         case renew(machine: Int)
         /// More feeds than the next one names.
@@ -25,10 +27,13 @@ extension FeedModel {
 
         var description: String {
             switch self {
-            case .publish(let machine, let line, let patch, let channel, let rollout, let app, let from):
+            case .publish(let machine, let line, let patch, let channel, let rollout, let groups, let app, let from):
                 "publish m\(machine) \(line).0.\(patch) --channel \(channel) --rollout \(rollout)"
+                    + groups.map { " --group \($0)" }.joined()
                     + (app ? "  # requires app" : "") + (from.map { "  # requires from release \($0)" } ?? "")
             case .roll(let machine, let pick, let to): "roll m\(machine) release \(pick) --rollout \(to)"
+            case .promote(let machine, let pick, let rollout):
+                "promote m\(machine) release \(pick) --to stable --rollout \(rollout)"
             case .withdraw(let machine, let pick): "withdraw m\(machine) release \(pick)"
             case .renew(let machine): "renew m\(machine)"
             case .renewOften(let machine): "renew m\(machine) 17 times"

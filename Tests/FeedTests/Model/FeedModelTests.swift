@@ -3,8 +3,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Random histories of a feed: publishers on two machines, three lines, two channels, rollouts, withdrawals, renewals, lost
-/// uploads, races, changes of keys, thieves, replays, and 20 stores each.
+/// Random histories of a feed: publishers on two machines, three lines, two channels, rollouts, groups, promotions, withdrawals, renewals,
+/// lost uploads, races, changes of keys, thieves, replays, and 20 stores each.
 ///
 /// Every store reaches the newest release that is offered to it, no release that was published is lost, no older feed is
 /// accepted, no release lacks the patch from another one that the feed offers, no dropped release takes away the way to the newest
@@ -29,11 +29,13 @@ import Testing
                     .publish(
                         machine: machine, line: pick % 3 + 1, patch: number,
                         channel: random.pick(["stable", "stable", "beta"]),
-                        rollout: random.pick([100, 100, 50, 10, 0]), app: random.chance(30),
+                        rollout: random.pick([100, 100, 50, 10, 0]), groups: pick % 3 == 0 ? ["canaries"] : [],
+                        app: random.chance(30),
                         from: random.chance(40) ? pick : nil))
             case 30..<40: steps.append(.roll(machine: machine, pick: pick, to: random.pick([0, 30, 100])))
             case 40..<46: steps.append(.withdraw(machine: machine, pick: pick))
-            case 46..<53: steps.append(.renew(machine: machine))
+            case 46..<50: steps.append(.renew(machine: machine))
+            case 50..<53: steps.append(.promote(machine: machine, pick: pick, rollout: pick % 2 == 0 ? 100 : 30))
             case 53..<54: steps.append(.renewOften(machine: machine))
             case 54..<56: steps.append(.keepPatches(machine: machine, count: pick % 3))
             case 56..<60: steps.append(.keep(machine: machine, count: pick % 3 + 1))

@@ -25,11 +25,11 @@ final class ModelStore {
     private(set) var installed: Installed?
     private var seen = (list: 0, serial: 0)
 
-    init(root: String, machine: String, channel: String, app: Version?, key: PublicKey, _ rules: ModelRules)
+    init(root: String, machine: Machine, channel: String, app: Version?, key: PublicKey, _ rules: ModelRules)
         throws
     {
         (self.root, self.channel, self.app, self.rules) = (root, channel, app, rules)
-        self.machine = Machine(id: machine)
+        self.machine = machine
         layout = try StoreLayout(root: root)
         settings = Settings(product: FeedModel.product)
         settings.keys = TrustedKeys([.init(key: key)])
@@ -146,6 +146,8 @@ final class ModelStore {
                 return false
             }
             if release.requires.app != nil, app?.major != release.version.major { return false }
+            if machine.group == "first" { return release.rollout > 0 }
+            if let group = machine.group, release.groups.contains(group) { return true }
             // A place that cannot be computed is a violation of its own.
             let position = (try? machine.rolloutPosition(for: release.version, of: FeedModel.product)) ?? 0
             return position < Double(release.rollout)

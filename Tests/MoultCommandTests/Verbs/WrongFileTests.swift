@@ -58,7 +58,7 @@ import Testing
     @Test(
         arguments: [
             (
-                "moult pack full", 1, "cannot pack full: it is a directory",
+                "moult pack full", 1, "cannot pack full: the directory has no SQLite database",
                 "Specify a database file, or the draft of a release: moult help draft"
             ),
             (

@@ -158,7 +158,7 @@ enum SampleDocuments {
             { "name": "indexer", "signal": { "pidFile": "/run/indexer.pid", "release": "USR1", "reload": "USR2" } },
             { "name": "web", "systemd": "shop-web.service" },
           ],
-          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120, "verify": "full", "onWithdrawn": "newest",
+          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120, "verify": "full", "onWithdrawn": "newest", "maxAge": 432000, "window": "22:00-05:30", "report": "https://ops.example/moult", "rollout": "first",
           "monitoring": {"criticalAfter": 3600, "every": 60},
           "steps": {
             "acme.notify": {
@@ -173,6 +173,7 @@ enum SampleDocuments {
           "feed": {
             "url": "https://example.org/feed.json", "mirrors": ["/srv/mirror/feed.json", ["https://a.example/feed.json", "oci://b.example/food"]], "channel": "beta",
             "patience": 5, "minimumRate": 100, "fileDeadline": 60, "deadline": 90, "bandwidth": 1000000, "cache": 0,
+            "certificate": "/etc/moult/client.pem", "key": "/etc/moult/client.key", "headers": "/etc/moult/headers",
           },
           "keys": {
             "threshold": 2,
@@ -200,7 +201,7 @@ enum SampleDocuments {
               "version": "2.1.0", "sequence": 41, "channel": "beta",
               "manifest": { "file": "dailyvalue-2.1.0.json", "size": 2048, "sha256": "\(digest)" },
               "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": "^1.4 || 2.0.0" },
-              "rollout": 10, "withdrawn": "shows wrong totals", "onWithdrawn": "rollback",
+              "rollout": 10, "groups": ["canaries"], "withdrawn": "shows wrong totals", "onWithdrawn": "rollback",
               "patches": [{ "from": "2.0.0", "file": "food.from-2.0.0.patch" }]
             }
           ]

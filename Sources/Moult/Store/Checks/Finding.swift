@@ -79,6 +79,8 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
         case hold
         /// The feed, the release or the list of keys has expired or expires soon.
         case expiry
+        /// The installed data is older than the settings allow.
+        case age
         /// The list of keys under which the release was installed is missing.
         case keyList
         /// The clock of this machine is before the time when the feed was made.

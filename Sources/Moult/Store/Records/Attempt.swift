@@ -45,17 +45,19 @@ package struct Attempt: Sendable, Equatable {
         .reduce(nil) { newest, next in newest.map { $0.time > next.time } ?? false ? newest : next }
     }
 
-    /// Records how a command ended: in the store, or else, if that cannot be written, in the state directory of this user.
+    /// Records how a command ended: in the store, or else, if that cannot be written, in the state directory of this user. Returns the
+    /// record; nil if the command counts as no attempt.
+    @discardableResult
     static func record(
         _ command: String, _ error: (any Error)?, took: Duration, notReloaded: [String]?, bytes: Int = 0,
         rollout: Rollout? = nil,
         in layout: StoreLayout
-    ) {
+    ) -> Attempt? {
         // The history has a rollback that failed, and the operator who asked for it has the message.
-        if let error = error as? MoultError, command == "rollback" || Self.isNoAttempt(error) { return }
+        if let error = error as? MoultError, command == "rollback" || Self.isNoAttempt(error) { return nil }
         let before = read(layout)
         // A check does not show that an update would succeed.
-        if command == "check", error == nil, before?.failure != nil, before?.command != "check" { return }
+        if command == "check", error == nil, before?.failure != nil, before?.command != "check" { return nil }
         var new = Attempt(
             time: .now, command: command, milliseconds: took.microseconds / 1000, lastSuccess: before?.lastSuccess)
         (new.bytes, new.rollout) = (bytes, rollout ?? before?.rollout)
@@ -73,6 +75,7 @@ package struct Attempt: Sendable, Equatable {
             new.lastSuccess = new.time
         }
         new.write(layout)
+        return new
     }
 
     /// Forgets the consumers that did not reload: the operator has restarted them.

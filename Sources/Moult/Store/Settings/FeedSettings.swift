@@ -1,4 +1,5 @@
 package import MoultBasics
+package import MoultTransport
 internal import StepKit
 
 /// The settings for following a feed: `feed` in `moult.json`.
@@ -20,6 +21,9 @@ package struct FeedSettings: Sendable, Equatable {
     package var bandwidth = 0
     /// The maximum size of the downloaded bundles that are kept, in bytes.
     package var cache = 256 << 20
+
+    /// Files that prove to the servers who this client is.
+    package var client = ClientFiles()
 
     package init(url: Address) { self.url = url }
 
@@ -44,6 +48,9 @@ package struct FeedSettings: Sendable, Equatable {
         deadline = try fields.optionalNumber("deadline", in: Settings.timeouts) ?? deadline
         bandwidth = try fields.optionalNumber("bandwidth", in: 0...Self.maxBytes) ?? bandwidth
         cache = try fields.optionalNumber("cache", in: 0...Self.maxBytes) ?? cache
+        client.certificate = try fields.absolutePath("certificate")
+        client.key = try fields.absolutePath("key")
+        client.headers = try fields.absolutePath("headers")
         try fields.refuseUnknown()
     }
 
@@ -84,7 +91,8 @@ package struct FeedSettings: Sendable, Equatable {
             "fileDeadline": fileDeadline == usual.fileDeadline ? nil : .size(fileDeadline),
             "deadline": deadline == usual.deadline ? nil : .size(deadline),
             "bandwidth": bandwidth == usual.bandwidth ? nil : .size(bandwidth),
-            "cache": cache == usual.cache ? nil : .size(cache),
+            "cache": cache == usual.cache ? nil : .size(cache), "certificate": .optional(client.certificate),
+            "key": .optional(client.key), "headers": .optional(client.headers),
         ])
     }
 }

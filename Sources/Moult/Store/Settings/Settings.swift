@@ -17,6 +17,8 @@ package struct Settings: Sendable, Equatable {
     /// Seconds for which a generation is kept after it was created or replaced, because readers without a lease may be
     /// about to open it.
     package var minimumAge: Int
+    /// Seconds for which readers may use a release after it was made; nil for any time.
+    package var maxAge: Int?
     /// The required signers of releases; nil accepts any release.
     package var keys: TrustedKeys?
     /// The directory of caches, if they are not in the store.
@@ -37,6 +39,12 @@ package struct Settings: Sendable, Equatable {
     package var checkTimeout: Int?
     /// What happens if the publisher withdraws the installed release; nil to do what the publisher recommends.
     package var onWithdrawn: Feed.OnWithdrawn?
+    /// The group of the store in rollouts: `first`, or one that the publisher names.
+    package var rollout: String?
+    /// When updates are installed; nil for any time.
+    package var window: TimeWindow?
+    /// Where each attempt to update is reported.
+    package var report: Address?
     /// When monitoring calls the store stuck.
     package var monitoring = MonitoringSettings()
     /// The check that is run on each file of a release, even if its publisher's proof would be enough.
@@ -84,12 +92,8 @@ package struct Settings: Sendable, Equatable {
         follow = try fields.word("follow", Policy.Follow.self) ?? follow
         keep = try fields.optionalNumber("keep", in: 1...1_000_000) ?? keep
         minimumAge = try fields.optionalNumber("minimumAge", in: 0...Self.maxSeconds) ?? minimumAge
-        if let path = try fields.optionalString("cacheRoot") {
-            guard path.isAbsolutePath, path.utf8.count > 1 else {
-                throw fields.fail("cacheRoot", "must be an absolute path, but is \"\(path)\"")
-            }
-            cacheRoot = path.withoutFinalSlashes
-        }
+        maxAge = try fields.optionalNumber("maxAge", in: 1...Self.maxSeconds)
+        cacheRoot = try fields.absolutePath("cacheRoot")?.withoutFinalSlashes
         if let part = try fields.optionalObject("hold") {
             hold = try Hold(part, isRecord: false)
             try part.refuseUnknown()
@@ -107,6 +111,22 @@ package struct Settings: Sendable, Equatable {
         verify = try fields.word("verify", Database.Depth.self)
         steps = try StepSettings.read(fields)
         onWithdrawn = try fields.word("onWithdrawn", Feed.OnWithdrawn.self)
+        rollout = try fields.optionalString("rollout")
+        if let rollout, let fault = PlainName.databaseFault(rollout) {
+            throw fields.fail("rollout", "\"\(rollout)\" \(fault)")
+        }
+        if let text = try fields.optionalString("window") {
+            guard let window = TimeWindow(text) else {
+                throw fields.fail("window", "must be two times of day, such as 02:00-05:00, but is \"\(text)\"")
+            }
+            self.window = window
+        }
+        if let text = try fields.optionalString("report") {
+            guard ["http://", "https://"].contains(where: text.hasPrefix) else {
+                throw fields.fail("report", "must be a URL with http: or https:, but is \"\(Address(text))\"")
+            }
+            report = Address(text)
+        }
         monitoring = try MonitoringSettings(fields.optionalObject("monitoring"))
         try fields.refuseUnknown()
     }
@@ -146,6 +166,16 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
+}
+
+extension Fields {
+    func absolutePath(_ name: String) throws -> String? {
+        guard let path = try optionalString(name) else { return nil }
+        guard path.isAbsolutePath, path.utf8.count > 1 else {
+            throw fail(name, "must be an absolute path, but is \"\(path)\"")
+        }
+        return path
+    }
 }
 
 /// The version of this build of moult.
