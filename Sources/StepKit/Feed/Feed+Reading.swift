@@ -77,6 +77,7 @@ extension Feed.Release {
             requires: try fields.requires(), rollout: rollout,
             withdrawn: try fields.optionalString("withdrawn"))
         onWithdrawn = try fields.word("onWithdrawn", Feed.OnWithdrawn.self)
+        recommendedBy = try fields.optionalStrings("recommendedBy") ?? []
         patches = try fields.objects("patches").map { part in
             guard let from = Version(try part.string("from")) else { throw part.fail("from", "is not a version") }
             let file = try part.string("file")

@@ -28,6 +28,7 @@ extension Feed.Release {
             "requires": ranges.members?.isEmpty == true ? nil : ranges,
             "rollout": rollout == 100 ? nil : .size(rollout), "withdrawn": .optional(withdrawn),
             "onWithdrawn": .optional(onWithdrawn?.rawValue),
+            "recommendedBy": recommendedBy.isEmpty ? nil : .array(recommendedBy.map { .string($0) }),
             "patches": patches.isEmpty
                 ? nil
                 : .array(patches.map { ["from": .string($0.from.description), "file": .string($0.file)] }),
