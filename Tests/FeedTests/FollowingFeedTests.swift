@@ -200,17 +200,27 @@ import Testing
         #expect(status["known"]?["onWithdrawn"]?.string == "keep")
     }
 
-    @Test func `publish refuses a recommendation that stores would ignore`() throws {
+    @Test func `separate release keys sign a recommendation, and publish refuses one that stores would ignore`() throws
+    {
         try bench.publishWithKeyList()
         let withdraw = "moult publish public --withdraw 1.0.0 --reason bad"
         #expect(
             try bench.refusal("\(withdraw) --on-withdrawn newest -k online.key", status: 3).contains(
-                "stores would ignore the recommendation of --on-withdrawn: the timestamp key that signs the feed may not sign releases\n"
+                "stores would ignore the recommendation of --on-withdrawn: stores require a signature by key \(bench.id("release"))\n"
             ))
         #expect(
             try bench.refusal("moult publish public --on-withdrawn newest -k online.key", status: 64).contains(
                 "--on-withdrawn needs --withdraw VERSION"))
-        try bench.must("\(withdraw) -q -k online.key")
+        // A release key signs the recommendation, and later the timestamp key renews the feed alone.
+        try bench.must(
+            "moult init -q --product org.example.test --key root.pub --feed public/feed.json; moult apply -q")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish -q public rel/test-2.0.0.json -k release.key -k online.key; moult apply -q")
+        try bench.must(
+            "moult publish -q public --withdraw 2.0.0 --reason bad --on-withdrawn rollback -k release.key -k online.key"
+        )
+        try bench.must("moult publish -q public -k online.key; moult apply -q")
+        #expect(try bench.installed() == "1.0.0")
         try bench.must("moult publish -q new rel/test-1.0.0.json --allow-unsigned")
         #expect(
             try bench.refusal(

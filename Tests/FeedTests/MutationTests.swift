@@ -40,7 +40,7 @@ import Testing
             manifest: .init(name: "m.json", size: 9, sha256: String(repeating: "ab", count: 32)),
             requires: .init(app: VersionRange(">=1 <2"), from: VersionRange("^1.4 || 2.0.0")), rollout: 5,
             withdrawn: "why")
-        release.onWithdrawn = .newest
+        (release.onWithdrawn, release.recommendedBy) = (.newest, ["a", "b"])
         let feed = Feed(
             product: "org.example.x", serial: 1, created: .now, expires: .now, releases: [release])
         let read = try mutate(Array(feed.json.pretty.utf8)) { bytes in

@@ -8,13 +8,13 @@ import Testing
 /// What a store does about its withdrawn release: the operator decides, otherwise the publisher, if release keys sign the feed.
 @Suite struct OnWithdrawnTests {
     private let installed = Version(2, 0, 0)
-    private let keys: TrustedKeys
-    private let other: TrustedKeys
+    private let (release, thief): (SecretKey, SecretKey)
+    private let (keys, other): (TrustedKeys, TrustedKeys)
 
     init() throws {
+        (release, thief) = (try .generate(), try .generate())
         (keys, other) = (
-            TrustedKeys([.init(key: try SecretKey.generate().publicKey)]),
-            TrustedKeys([.init(key: try SecretKey.generate().publicKey)])
+            TrustedKeys([.init(key: release.publicKey)]), TrustedKeys([.init(key: thief.publicKey)])
         )
     }
 
@@ -52,11 +52,30 @@ import Testing
 
     /// A thief of the timestamp key could take stores back to an older release otherwise.
     @Test(arguments: Feed.OnWithdrawn.allCases)
-    func `a recommendation needs a feed signed with release keys`(_ recommended: Feed.OnWithdrawn) {
+    func `a recommendation needs a signature by release keys`(_ recommended: Feed.OnWithdrawn) throws {
         let split = KeyRoles(root: keys, release: keys, timestamp: other)
-        #expect(action(nil, feed(recommended), split) == .keep)
-        #expect(action(nil, feed(recommended), nil) == .keep)
-        #expect(action(.rollback, feed(recommended), split) == .rollback)
+        var feed = feed(recommended)
+        #expect(action(nil, feed, split) == .keep)
+        #expect(action(nil, feed, nil) == .keep)
+        #expect(action(.rollback, feed, split) == .rollback)
+        // The thief has other keys, or the signature on another recommendation.
+        let bytes = try #require(feed.releases[1].recommendation(of: feed.product))
+        feed.releases[1].recommendedBy = [try signature(of: bytes, by: thief)]
+        #expect(action(nil, feed, split) == .keep)
+        feed.releases[1].recommendedBy.append(try signature(of: bytes, by: release))
+        #expect(action(nil, feed, split) == recommended)
+        for changed in Feed.OnWithdrawn.allCases where changed != recommended {
+            feed.releases[1].onWithdrawn = changed
+            #expect(action(nil, feed, split) == .keep)
+        }
+        feed.releases[1].onWithdrawn = recommended
+        feed.product = "org.example.other"
+        #expect(action(nil, feed, split) == .keep)
+    }
+
+    private func signature(of bytes: [UInt8], by key: SecretKey) throws -> String {
+        String(
+            decoding: try key.sign(bytes, trustedComment: "c").file(untrustedComment: "signature"), as: UTF8.self)
     }
 
     @Test func `only newest offers an older release`() throws {

@@ -61,7 +61,7 @@ class Publisher:
         for name, script in scripts.items():
             releases.database(os.path.join(work, f"{name}.db"), script)
         databases = {name: {"kind": kind, "source": f"{name}.db"} for name, kind in kinds.items()}
-        databases["pantry"] |= {"preserve": [{"table": "food", "where": "mine = 1"}], "replace": "live"}
+        databases["pantry"] |= {"preserve": [{"table": "food", "where": "mine = 1"}]}
         return releases.pack(self.moult, work, releases.draft(PRODUCT, f"{number}.0.0", number, databases), self.directory)
 
     def publish(self, manifest):

@@ -151,12 +151,34 @@ package struct FeedChoice: Sendable {
 extension Settings {
     /// Returns what the store does about its installed release: nil unless the publisher has withdrawn it.
     ///
-    /// The operator's setting decides, and without it the publisher's recommendation. A recommendation counts only if the keys that sign
-    /// the feed may also sign releases: a stolen timestamp key must not be able to take stores back to an older release.
+    /// The operator's setting decides, and without it the publisher's recommendation. A recommendation counts only if release keys
+    /// have signed it: a stolen timestamp key must not be able to take stores back to an older release.
     package func onWithdrawn(_ installed: Version?, in feed: Feed, keys: KeyRoles?) -> Feed.OnWithdrawn? {
         guard let release = installed.flatMap({ feed.release($0) }), release.withdrawn != nil else { return nil }
-        let isTrusted = keys.map { !$0.isSplit } ?? false
-        return onWithdrawn ?? (isTrusted ? release.onWithdrawn : nil) ?? .keep
+        if let onWithdrawn { return onWithdrawn }
+        guard let keys, !keys.isSplit || release.isRecommendation(ofProduct: feed.product, signedBy: keys.release)
+        else {
+            return .keep
+        }
+        return release.onWithdrawn ?? .keep
+    }
+}
+
+extension Feed.Release {
+    fileprivate func isRecommendation(ofProduct product: String, signedBy keys: TrustedKeys) -> Bool {
+        guard let bytes = recommendation(of: product) else { return false }
+        let name = Self.recommendationName
+        do {
+            _ = try keys.verify(bytes, named: name) { wanted in
+                try recommendedBy.map { Array($0.utf8) }.first {
+                    try TrustedKeys.signatureName(of: name, by: Signature(file: $0, named: name).keyID) == wanted
+                }
+            }
+            return true
+        } catch {
+            // The store keeps the release, as without a recommendation.
+            return false
+        }
     }
 }
 

@@ -24,17 +24,28 @@ extension FeedPublisher {
             "Add a key with --key FILE. To publish without a signature, add --allow-unsigned.")
     }
 
-    /// Throws if stores would ignore what this command recommends for a withdrawn release: a stolen timestamp key, or no key at all,
-    /// must not be enough to take them back to an older release.
-    func requireProvenRecommendation(_ signing: SigningKeys) throws {
-        let recommends = options.changes.contains { if case .withdraw(_, _, _?) = $0 { true } else { false } }
-        guard recommends, signing.isSplit || options.keys.isEmpty else { return }
-        throw refusal(
-            "stores would ignore the recommendation of --on-withdrawn",
-            signing.isSplit
-                ? "the timestamp key that signs the feed may not sign releases" : "the feed would not be signed",
-            "Withdraw the release without --on-withdrawn. Operators can set \"onWithdrawn\" in moult.json of each store."
-        )
+    /// Returns the signatures that stores need to follow what is recommended for a withdrawn release. A stolen timestamp key, or no key
+    /// at all, must not be enough to take them back to an older release.
+    func signatures(
+        onRecommendation release: Feed.Release, of product: String, by signing: SigningKeys
+    ) throws -> [String] {
+        guard let bytes = release.recommendation(of: product) else { return [] }
+        func ignored(_ why: String, _ now: Advice) -> MoultError {
+            refusal("stores would ignore the recommendation of --on-withdrawn", why, now)
+        }
+        if options.keys.isEmpty {
+            throw ignored("the feed would not be signed", "Withdraw the release without --on-withdrawn.")
+        }
+        guard signing.isSplit else { return [] }
+        let name = Feed.Release.recommendationName
+        let files = try directory.signatures(of: bytes, named: name, by: signing.release)
+        do { try signing.verify(manifest: bytes, files, named: name) } catch let error as MoultError {
+            throw ignored(
+                error.why ?? error.what,
+                "Add a release key with --key FILE, or withdraw the release without --on-withdrawn.")
+        }
+        // The first signature also has a second name.
+        return Set(files.compactMap { OutsideText.valid($0.1) }).sorted()
     }
 
     /// Throws if a key is not trusted any more: this is a better reason than the signatures that it cannot verify.

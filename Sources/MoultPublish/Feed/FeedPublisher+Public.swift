@@ -239,6 +239,7 @@ extension FeedPublisher {
                 }
                 if let reason = release.withdrawn, feed.releases[index].withdrawn == nil {
                     (feed.releases[index].withdrawn, feed.releases[index].onWithdrawn) = (reason, release.onWithdrawn)
+                    feed.releases[index].recommendedBy = release.recommendedBy
                     notes.append("withdrew \(release.version)")
                 }
                 if let before, before.channel != release.channel, feed.releases[index].channel == before.channel {

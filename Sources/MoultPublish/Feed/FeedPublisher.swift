@@ -64,7 +64,6 @@ package struct FeedPublisher {
         let signing = try SigningKeys(
             options.keys, before: list, next: next?.list, repeats: options.changesKeys && next == nil)
         try requireKeyOrConsent()
-        try requireProvenRecommendation(signing)
         let clockWarnings = try checkClock(against: before?.feed)
         var feed = try renewed(
             before?.feed, above: predecessor.lost.map(\.feed.serial).max() ?? 0, product,
@@ -73,7 +72,7 @@ package struct FeedPublisher {
         let takenIn = takeIn(predecessor.lost, into: &feed)
         var added: [SealedRelease] = []
         for release in releases where try add(release, to: &feed) { added.append(release) }
-        for change in options.changes { try make(change, in: &feed) }
+        for change in options.changes { try make(change, in: &feed, signing) }
         let dropped = try drop(from: &feed, publishing: releases)
         let faults = try FeedFaults(directory) { [lacksBundles] release in
             lacksBundles || predecessor.elsewhere.contains(release.manifest.sha256)
@@ -298,11 +297,13 @@ package struct FeedPublisher {
             changingRollout(of: old.version, to: new.rollout))
     }
 
-    private func make(_ change: PublishOptions.Change, in feed: inout Feed) throws {
+    private func make(_ change: PublishOptions.Change, in feed: inout Feed, _ signing: SigningKeys) throws {
         switch change {
         case .withdraw(let version, let reason, let recommended):
             let index = try index(of: version, in: feed)
             (feed.releases[index].withdrawn, feed.releases[index].onWithdrawn) = (reason, recommended)
+            feed.releases[index].recommendedBy = try signatures(
+                onRecommendation: feed.releases[index], of: feed.product, by: signing)
         case .roll(let version, let share, let groups):
             let index = try index(of: version, in: feed)
             if let reason = feed.releases[index].withdrawn {

@@ -78,6 +78,7 @@ extension Feed.Release {
             withdrawn: try fields.optionalString("withdrawn"))
         onWithdrawn = try fields.word("onWithdrawn", Feed.OnWithdrawn.self)
         groups = try fields.optionalStrings("groups") ?? []
+        recommendedBy = try fields.optionalStrings("recommendedBy") ?? []
         patches = try fields.objects("patches").map { part in
             guard let from = Version(try part.string("from")) else { throw part.fail("from", "is not a version") }
             let file = try part.string("file")

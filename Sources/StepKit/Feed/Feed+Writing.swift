@@ -38,6 +38,7 @@ extension Feed.Release {
             "rollout": rollout == 100 ? nil : .size(rollout),
             "groups": groups.isEmpty ? nil : .array(groups.map { .string($0) }), "withdrawn": .optional(withdrawn),
             "onWithdrawn": .optional(onWithdrawn?.rawValue),
+            "recommendedBy": recommendedBy.isEmpty ? nil : .array(recommendedBy.map { .string($0) }),
             "patches": patches.isEmpty
                 ? nil
                 : .array(patches.map { ["from": .string($0.from.description), "file": .string($0.file)] }),

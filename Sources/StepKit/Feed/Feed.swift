@@ -57,6 +57,16 @@ package struct Feed: Sendable, Equatable {
         package var withdrawn: String?
         /// What the publisher recommends to stores that have the withdrawn release.
         package var onWithdrawn: OnWithdrawn?
+        /// The signatures of release keys on the recommendation, if feed keys may not sign releases.
+        package var recommendedBy: [String] = []
+
+        /// The bytes that release keys sign to recommend something; nil without a recommendation.
+        package func recommendation(of product: String) -> [UInt8]? {
+            onWithdrawn.map {
+                Array("moult onWithdrawn\n\(product)\n\(version)\n\(manifest.sha256)\n\($0.rawValue)\n".utf8)
+            }
+        }
+        package static let recommendationName = "recommendation"
         /// The patches of the manifest whose files are next to the feed.
         package var patches: [Patch] = []
 

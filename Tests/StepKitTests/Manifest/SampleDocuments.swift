@@ -202,6 +202,7 @@ enum SampleDocuments {
               "manifest": { "file": "dailyvalue-2.1.0.json", "size": 2048, "sha256": "\(digest)" },
               "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": "^1.4 || 2.0.0" },
               "rollout": 10, "groups": ["canaries"], "withdrawn": "shows wrong totals", "onWithdrawn": "rollback",
+              "recommendedBy": ["text"],
               "patches": [{ "from": "2.0.0", "file": "food.from-2.0.0.patch" }]
             }
           ]
