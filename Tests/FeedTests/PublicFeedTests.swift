@@ -177,6 +177,18 @@ import Testing
     }
 
     /// The other publisher overwrites the feed after this one has checked it for the last time.
+    @Test func `a machine that lost a race publishes again after the other one has dropped a release`() throws {
+        try bench.must(line("one", "\(release(1)) --new"))
+        let late = "[ -e raced ] || { touch raced; \(line("one", release(2))); }; . ./up\n"
+        try Files.replace(bench.path("up-late"), with: Array(late.utf8))
+        #expect(try bench.run(line("two", up: "up-late")).status == 75)
+        for rest in ["", "--keep-releases 1"] { try bench.must(line("one", rest)) }
+        #expect(try publicFeed().versions == ["2.0.0"])
+        // The feed of this machine that was never public lists 1.0.0, whose bundle it never had.
+        for _ in 1...2 { try bench.must(line("two")) }
+        #expect(try publicFeed().versions == ["2.0.0"])
+    }
+
     @Test func `what another publisher has overwritten is taken in and named`() throws {
         try bench.must(line("one", "\(release(1)) --new"))
         try bench.must("cp -r one two; cp -r away before")

@@ -109,6 +109,13 @@ import Testing
         #expect(try keep(1) == ["3.0.0", "4.0.0"])
     }
 
+    @Test func `without a release for all machines, those of every rollout stay`() throws {
+        for (number, share) in [(1, 0), (2, 30), (3, 50), (4, 10)] {
+            try publish("\(number).0.0", number, options: "--rollout \(share)")
+        }
+        #expect(try keep(1) == ["2.0.0", "3.0.0", "4.0.0"])
+    }
+
     @Test func `older apps find the newest release that is compatible with them`() throws {
         try publish("1.0.0", 1, app: "<3")
         try publish("2.0.0", 2, app: "<3")

@@ -219,8 +219,14 @@ extension FeedPublisher {
         }
     }
 
+    /// Returns whether the directory has the bundle of a release, as that of a machine that has published it.
+    private func hasBundle(of release: Feed.Release) throws -> Bool {
+        guard !lacksBundles, let bundle = try directory.manifest(of: release)?.bundle else { return true }
+        return try Files.facts(directory.file(bundle.file)) != nil
+    }
+
     /// Adds to the feed what the lost feeds have changed, and returns a sentence for each change.
-    func takeIn(_ lost: [LostFeed], into feed: inout Feed) -> [String] {
+    func takeIn(_ lost: [LostFeed], into feed: inout Feed) throws -> [String] {
         var notes: [String] = []
         for lost in lost {
             for release in lost.feed.releases {
@@ -228,7 +234,7 @@ extension FeedPublisher {
                 if before == release { continue }
                 guard let index = feed.releases.firstIndex(where: { $0.version.ranksWith(release.version) }) else {
                     // Another publisher has dropped it since.
-                    if before != nil { continue }
+                    if try before != nil || !hasBundle(of: release) { continue }
                     feed.releases.append(release)
                     notes.append("added \(release.version)")
                     continue

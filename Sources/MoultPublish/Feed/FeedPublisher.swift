@@ -8,7 +8,7 @@ package struct FeedPublisher {
     let directory: FeedDirectory
     let options: PublishOptions
     /// Whether the directory is a copy of a feed without its bundles and patches.
-    private let lacksBundles: Bool
+    let lacksBundles: Bool
     /// Feeds that another publisher has overwritten.
     let lost: [LostFeed]
 
@@ -69,7 +69,7 @@ package struct FeedPublisher {
             before?.feed, above: predecessor.lost.map(\.feed.serial).max() ?? 0, product,
             list: next?.list ?? list)
         feed.previous = past(of: predecessor, before?.feed)
-        let takenIn = takeIn(predecessor.lost, into: &feed)
+        let takenIn = try takeIn(predecessor.lost, into: &feed)
         var added: [SealedRelease] = []
         for release in releases where try add(release, to: &feed) { added.append(release) }
         for change in options.changes { try make(change, in: &feed, signing) }

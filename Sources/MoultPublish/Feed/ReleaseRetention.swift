@@ -19,7 +19,11 @@ struct ReleaseRetention {
             // Older apps may not be able to use the newest release, and new stores need one that all machines may install.
             for (_, same) in Dictionary(grouping: own, by: { PatchBases.Line($0) }) {
                 same.last.map(keep)
-                same.last { $0.rollout == 100 }.map(keep)
+                if let last = same.last(where: { $0.rollout == 100 }) {
+                    keep(last)
+                } else {
+                    same.filter { $0.rollout > 0 || !$0.groups.isEmpty }.forEach(keep)
+                }
             }
         }
         var channels = Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel).mapValues(
