@@ -98,13 +98,22 @@ class World(Runner):
         return os.path.join(output, f"model-{name(version)}.json")
 
     def expected_bases(self, output, version):
-        """Returns the newest three older releases of each channel that the feed offers, and whose bundles are in the directory."""
+        """Returns the newest three older releases of each channel that the feed offers, if the directory has their manifests and bundles.
+
+        A directory has releases without a feed if its first publish was killed: the new release, and public ones that it has downloaded.
+        Then `pack` uses the newest three, as for every directory that has no feed.
+        """
+        there = [number(path.removesuffix(".json").rsplit("-", 1)[1]) for path in glob.glob(self.path(output, "model-*.json"))
+                 if os.path.exists(path.removesuffix(".json") + ".tar.zst")]
+        older = sorted(one for one in there if one < version)
+        feed = self.feed(output)
+        if feed is None:
+            return set(older[-3:])
         offer = {}
-        for release in (self.feed(output) or {"releases": []})["releases"]:
+        for release in feed["releases"]:
             if "withdrawn" not in release and number(release["version"]) < version:
                 offer.setdefault(channel(release), []).append(number(release["version"]))
-        newest = {one for line in offer.values() for one in sorted(line)[-3:]}
-        return {one for one in newest if os.path.exists(self.path(output, f"model-{name(one)}.tar.zst"))}
+        return {one for line in offer.values() for one in sorted(line)[-3:]} & set(older)
 
     def new_keys(self):
         names = [f"release-{self.lists + 1}", f"timestamp-{self.lists + 1}"]
