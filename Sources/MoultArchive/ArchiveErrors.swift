@@ -10,7 +10,6 @@ struct ArchiveRefusal: Error {
         case otherLevel = "Choose another level."
         case otherKind = "Choose tar.gz, tar.xz or zip."
         case sameRelease = "Use the manifest and the archive of the same release."
-        case smallerFrames = "Pack it again with smaller frames."
         case shorten = "Shorten the name."
         case withoutPassword = "Pack it again without a password."
         case deflate = "Pack it again with zip's usual compression."

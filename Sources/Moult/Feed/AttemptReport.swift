@@ -8,9 +8,8 @@ enum AttemptReport {
     /// Seconds for the request, so that a server that does not answer delays a command only for this time.
     private static let limit = 10
 
-    static func send(_ attempt: Attempt, in layout: StoreLayout, _ watcher: Watcher) {
-        // Settings that cannot be read are reported by the command itself.
-        guard let settings = try? Settings.read(layout), let url = settings.report else { return }
+    static func send(_ attempt: Attempt, in layout: StoreLayout, _ settings: Settings, _ watcher: Watcher) {
+        guard let url = settings.report else { return }
         do {
             var policy = Transport.RetryPolicy()
             policy.patience = limit

@@ -25,11 +25,11 @@ extension Orchestrator {
     /// Looks for a newer release. If this user may write to the store, saves the verified feed and new key lists, and nothing
     /// else. With `plans`, also plans the update, to find out whether it would be refused.
     package func check(_ request: FeedRequest, plans: Bool = false) throws -> FeedStatus {
-        try tracing("check", { _ in nil }) { try $0.checkOnce(request, plans: plans) }
+        let store = snapshot()
+        return try tracing("check", store, { _ in nil }) { try $0.checkOnce(store, request, plans: plans) }
     }
 
-    private func checkOnce(_ request: FeedRequest, plans: Bool) throws -> FeedStatus {
-        let store = snapshot()
+    private func checkOnce(_ store: StoreSnapshot, _ request: FeedRequest, plans: Bool) throws -> FeedStatus {
         let follower = try follower(request, store)
         let current = try follower.ask()
         do {
@@ -103,13 +103,13 @@ extension Orchestrator {
     package func follow(
         _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> (status: FeedStatus, result: Result) {
-        try tracing("apply", \.result) { try $0.followOnce(request, wait, announce) }
+        let asked = snapshot()
+        return try tracing("apply", asked, \.result) { try $0.followOnce(asked, request, wait, announce) }
     }
 
     private func followOnce(
-        _ request: FeedRequest, _ wait: Int, _ announce: @escaping (Plan) throws -> Void
+        _ asked: StoreSnapshot, _ request: FeedRequest, _ wait: Int, _ announce: @escaping (Plan) throws -> Void
     ) throws -> (status: FeedStatus, result: Result) {
-        let asked = snapshot()
         var follower = try follower(request, asked)
         let cache = Downloads(layout)
         let lock = try cache.lock(wait: wait, stop: watcher.stopIfAsked)
@@ -123,7 +123,7 @@ extension Orchestrator {
         let first = try feedStatus(current, choice, store)
         var result = Result(generation: try store.installedName)
         // An operator who names a release does not wait, and neither do apps without databases.
-        let window = try request.version == nil && store.installed != nil ? store.settings.window : nil
+        let window = try request.version == nil && store.installedName != nil ? store.settings.window : nil
         let downloads = request.downloadsOnly || window?.isOpen() == false
         if !choice.hasNext, try isUnfinished() {
             result.recovered = try recover(wait: wait)
@@ -198,8 +198,8 @@ extension Orchestrator {
         from manifest: ReleaseSource.Content, _ request: FeedRequest, wait: Int = 0,
         announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        try tracing("apply", \.self) { command in
-            let store = snapshot()
+        let store = snapshot()
+        return try tracing("apply", store, \.self) { command in
             let follower = try command.follower(request.at(manifest), store)
             let downloads = Downloads(layout)
             let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
@@ -230,7 +230,7 @@ extension Orchestrator {
         if try request.downloadsOnly || hasFeed(request) {
             return try follow(request, wait: wait, announce: announce).result
         }
-        return try tracing("apply", \.self) { _ in
+        return try tracing("apply", snapshot(), \.self) { _ in
             try locked(wait) { store, recovered in
                 try execute(in: store, recovered: recovered, announce) {
                     try planner($0).locked($0).update(kept(version, $0), request.update)

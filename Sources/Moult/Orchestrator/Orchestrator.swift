@@ -124,7 +124,7 @@ package struct Orchestrator: Sendable {
             try rememberIfIdle(store)
             return Result(generation: try store.installedName)
         }
-        return try tracing("apply", \.self) { _ in
+        return try tracing("apply", store, \.self) { _ in
             try avoidingUnfitPatches(store) { planner in
                 do {
                     return try locked(wait, after: store) { store, recovered in
@@ -153,12 +153,15 @@ package struct Orchestrator: Sendable {
             source.withSecrets.contains("://") || settings.feed?.url.withSecrets == source.withSecrets
         else { return }
         if let attempt = Attempt.record("apply", error, took: .zero, notReloaded: nil, in: layout) {
-            AttemptReport.send(attempt, in: layout, Watcher())
+            AttemptReport.send(attempt, in: layout, settings, Watcher())
         }
     }
 
-    /// Runs a command that asks a feed or begins an update, and records how it ended.
-    func tracing<R>(_ command: String, _ result: (R) -> Result?, _ body: (Orchestrator) throws -> R) throws -> R {
+    /// Runs a command that asks a feed or begins an update, and records how it ended. The report goes where the settings of `store`
+    /// say.
+    func tracing<R>(
+        _ command: String, _ store: StoreSnapshot, _ result: (R) -> Result?, _ body: (Orchestrator) throws -> R
+    ) throws -> R {
         let begun = ContinuousClock.now
         var orchestrator = self
         orchestrator.traffic = Traffic()
@@ -166,7 +169,10 @@ package struct Orchestrator: Sendable {
             let attempt = Attempt.record(
                 command, error, took: .now - begun, notReloaded: notReloaded, bytes: orchestrator.traffic.bytes,
                 rollout: orchestrator.traffic.rollout, in: layout)
-            if let attempt { AttemptReport.send(attempt, in: layout, watcher) }
+            // Settings that cannot be read are reported by the command itself.
+            if let attempt, let settings = try? store.settings {
+                AttemptReport.send(attempt, in: layout, settings, watcher)
+            }
         }
         do {
             let ended = try body(orchestrator)
@@ -183,7 +189,7 @@ package struct Orchestrator: Sendable {
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent(), wait: Int = 0,
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        try tracing("rollback", \.self) { _ in
+        try tracing("rollback", snapshot(), \.self) { _ in
             try locked(wait) { store, recovered in
                 // If recovery has just finished the same rollback, nothing is left to do: another one would go back one more
                 // release.
@@ -202,8 +208,9 @@ package struct Orchestrator: Sendable {
 
     /// Applies a saved plan exactly as it was saved, and only once.
     package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
-        try tracing("apply", \.self) { command in
-            try avoidingUnfitPatches(snapshot()) { planner in
+        let store = snapshot()
+        return try tracing("apply", store, \.self) { command in
+            try avoidingUnfitPatches(store) { planner in
                 try command.apply(saved, by: planner, wait: wait, announce)
             }
         }

@@ -54,6 +54,6 @@ final class ZstdEncoder: Encoder {
         filled = 0
     }
 
-    /// A part of the block, which nobody changes while it is compressed.
+    /// A part of the block, which stays the same while it is compressed.
     private struct Content: @unchecked Sendable { let bytes: UnsafeRawBufferPointer }
 }

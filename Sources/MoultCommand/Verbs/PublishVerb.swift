@@ -108,7 +108,8 @@ enum PublishVerb {
         ],
         arguments: [directory, manifests],
         options: [
-            key, SigningCommand.option, days, channel, rollout, group, release, promote, to, withdraw, reason, onWithdrawn,
+            key, SigningCommand.option, days, channel, rollout, group, release, promote, to, withdraw, reason,
+            onWithdrawn,
             trust, threshold, patches, keepReleases, serial, new, wait, dryRun, allowUnsigned, ignoreClock, mount,
             uploadWith, fetchWith, listUploads, check, tidy, PackVerb.checkTimeout,
         ],
@@ -124,7 +125,7 @@ enum PublishVerb {
                 "Withdraw a release:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
             .init(
                 "Withdraw a release that stores should leave at once:",
-                "moult publish public --withdraw 2.1.0 --reason 'bad names' --on-withdrawn rollback -k release.key"),
+                "moult publish public --withdraw 2.1.0 --reason bad --on-withdrawn rollback"),
             .init(
                 "Publish to a container registry:",
                 "moult publish oci://registry.example.org/team/food new.json -k release.key"),
