@@ -54,6 +54,8 @@ $(call needs,python-test,10 minutes,$(BUILD) python3 python3-venv)
 $(call needs,programs,15 minutes,$(BUILD) gcc libc6-dev python3 python3-venv)
 $(call needs,portable-test,15 minutes,$(ALL))
 $(call needs,deb-test,15 minutes,$(BUILD) debootstrap gcc libc6-dev lintian)
+$(call needs,dist,8 minutes,$(BUILD) dpkg-dev gcc libc6-dev python3 python3-pip python3-venv binutils ca-certificates)
+$(call needs,dist-test,12 minutes,$(BUILD) debootstrap python3 binutils ca-certificates minisign skopeo)
 $(call needs,ansible-test,10 minutes,$(BUILD) python3-venv iproute2 openssh-client dropbear-bin)
 $(call needs,containers-test,10 minutes,$(BUILD) buildah podman runc busybox-static gcc libc6-dev)
 
@@ -125,7 +127,7 @@ test-all: test-all-packages release docs
 	scripts/recipes
 	scripts/sample-package $(MOULT)
 	$(MAKE) --no-print-directory zoo attacks known programs drills
-	$(MAKE) --no-print-directory reader-test python-test portable-test sanitize-quick containers-test deb-test ansible-test
+	$(MAKE) --no-print-directory reader-test python-test portable-test sanitize-quick containers-test deb-test dist-test ansible-test
 
 # Samples of the random stories, of the killed flows, of the apps that write during updates, and of the broken stores.
 sample: sample-packages release
@@ -307,7 +309,7 @@ UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
 
 # The built command; set MOULT to test a different one.
 MOULT ?= .build/release/moult
-FETCH ?= .build/fetch/release/moult-fetch
+FETCH ?= $(dir $(MOULT))moult-fetch
 
 install: release
 	@$(MAKE) --no-print-directory put put-reader
@@ -378,6 +380,15 @@ deb: release
 # Installs, upgrades and purges the package in a new Debian, and updates a store there. Needs root and debootstrap.
 deb-test: deb-test-packages release
 	$(SUDO) packaging/deb/test $(MOULT)
+
+# Makes the files of a release in `build`: an archive with an installer, an image for containers, the Debian packages and the Python
+# wheel, with SHA256SUMS. With KEY=FILE, signs each of them: see docs/releasing.md.
+dist: dist-packages release
+	@packaging/dist/build $(MOULT) build $(KEY)
+
+# Installs the archive in a new Debian without a compiler, runs the README there, and runs the image. Needs root and debootstrap.
+dist-test: dist-test-packages release
+	$(SUDO) packaging/dist/test $(MOULT)
 
 # Updates four hosts with real Ansible, each a network namespace with an ssh server. Needs root.
 ansible-test: ansible-test-packages release

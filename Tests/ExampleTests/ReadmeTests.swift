@@ -30,6 +30,11 @@ import Testing
         #expect(ended.output.hasSuffix("  shows:\n    one\n  but prints:\n    one\n    two\n"))
     }
 
+    @Test func `the recording in the README shows what the commands print`() throws {
+        let ended = try Project.run(["scripts/record", "--check"], in: Project.root)
+        #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
+    }
+
     /// Every field that a verb prints is on the page about JSON, and every field on the page is printed.
     @Test func `the JSON output of every verb matches the page about JSON`() throws {
         let ended = try Project.run(["scripts/json-contract"], in: Project.root)
