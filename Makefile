@@ -7,9 +7,9 @@ PREFIX ?= /usr/local
 # Debian packages for the build: libraries and the linker.
 BUILD := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
 # Debian packages for `make test`: other programs that read or write the same files, a web server, and a tracer.
-QUICK := $(BUILD) sqlite3 strace python3 libarchive-tools nginx openssl procps
+QUICK := $(BUILD) sqlite3 strace python3 libarchive-tools nginx openssl procps curl git zstd xz-utils zip unzip p7zip-full xxd minisign gcc libc6-dev
 # Debian packages that only the tests tagged as thorough and the other targets use.
-ALL := $(QUICK) curl btrfs-progs zstd xz-utils zip unzip p7zip-full minisign util-linux systemd docker-registry skopeo apache2-utils gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone softhsm2 opensc
+ALL := $(QUICK) btrfs-progs util-linux systemd docker-registry skopeo apache2-utils rsync fish zsh groff mandoc prometheus rclone softhsm2 opensc
 PROOF := $(ALL) e2fsprogs xfsprogs
 BENCH_DEPS := $(ALL) sqlite3-tools xdelta3 bsdiff time
 # Programs to compare with; the tables leave out those that cannot be installed.
