@@ -31,8 +31,8 @@ final class LockedDatabase {
         case exclusive
     }
 
-    /// How long this process waits for a lock at a time, in milliseconds: less than the busy timeout of most apps, because some of them
-    /// wait meanwhile, too.
+    /// How long this process waits for a lock at a time, in milliseconds: less than the busy timeout of most apps, because apps may
+    /// have to wait for as long.
     private static let turn: Int32 = 1_000
 
     init(_ path: String) throws {

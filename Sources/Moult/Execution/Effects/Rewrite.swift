@@ -3,8 +3,8 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Performs `Change.replace`: replaces the content of a database in place, by one transaction of SQLite. The file keeps its inode, owner, mode and journal
-/// mode; connections of apps stay valid, and switch to the new content at their next transaction.
+/// Performs `Change.replace`: replaces the content of a database in place, by one transaction of SQLite. The file keeps its inode,
+/// owner, mode and journal mode; connections of apps stay valid, and switch to the new content at their next transaction.
 ///
 /// Rows are carried over from a private copy, without a lock (`prepareUnlocked`). Under the write lock (`acquire`), only the rows
 /// that apps have written since are read again (`prepareLocked`), and all pages but the last are copied (`copyPages`). Up to the
@@ -26,7 +26,7 @@ final class Rewrite: WritableEffect {
     private let path: String
     /// The ID of the transaction.
     private let id: String
-    /// Whether the staged file has another page size than the shippedFile.
+    /// Whether the staged file has another page size than the shipped file.
     private var isRepaged = false
     /// How many seconds the first copy and the commit wait for other processes.
     private let patience: Int
@@ -43,8 +43,7 @@ final class Rewrite: WritableEffect {
 
     init(
         _ effect: Effect, place: String, path: String, id: String, stagedFile: String, copy: String,
-        shippedFile: String,
-        transfer: ContentTransfer, displacement: Displacement, patience: Int
+        shippedFile: String, transfer: ContentTransfer, displacement: Displacement, patience: Int
     ) {
         (self.effect, self.place, self.path, self.id) = (effect, place, path, id)
         (self.stagedFile, self.copy, self.shippedFile) = (stagedFile, copy, shippedFile)
@@ -82,7 +81,7 @@ final class Rewrite: WritableEffect {
         staged = nil
     }
 
-    /// The copy of a staged file that has another page size than the shippedFile.
+    /// The copy of a staged file that has another page size than the shipped file.
     private var repaged: String { "\(copy).paged" }
     /// The shipped content, with the page size of the staged file.
     private var shippedContent: String { isRepaged ? repaged : shippedFile }
