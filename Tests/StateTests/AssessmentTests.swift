@@ -211,13 +211,16 @@ import Testing
         #expect(try opens() == 0)
     }
 
-    @Test func `apply restores damaged files from a feed`() throws {
+    /// No setting makes the repair depend on the damaged manifest.
+    @Test(arguments: ["", #""maxAge": 1000000, "onWithdrawn": "rollback", "window": "00:00-00:01","#])
+    func `apply restores damaged files from a feed`(settings: String) throws {
         let feed = scratch.path("feed")
         try Shell.must([BuiltMoult.path(), "publish", "--allow-unsigned", feed, releases.manifest(1)])
         let follower = CopiedStore(path: scratch.path("follower"))
         try Shell.must([
             BuiltMoult.path(), "init", "-q", follower.path, "--product", "local.copies", "--feed", "\(feed)/feed.json",
         ])
+        try Shell.must(["sed", "-i", "0,/{/s//{ \(settings)/", "\(follower.path)/moult.json"])
         try follower.must("apply")
         let generation =
             try "\(follower.path)/.moult/" + (Files.target(ofLink: "\(follower.path)/.moult/current") ?? "")

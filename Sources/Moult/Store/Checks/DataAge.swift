@@ -8,12 +8,15 @@ package struct DataAge: Sendable, Equatable {
     let since: Timestamp
     let limit: Int
 
-    /// Nil without a limit or an installed release.
+    /// Nil without a limit or an installed release, and if its manifest is damaged: other code reports that, or repairs it.
     init?(_ store: StoreSnapshot) throws {
-        guard let limit = try store.settings.maxAge, let installed = try store.installed?.manifest,
-            let pointer = try Files.facts(store.layout.current)
-        else { return nil }
-        (since, self.limit) = (installed.created ?? Timestamp(seconds: pointer.changed.seconds), limit)
+        guard let limit = try store.settings.maxAge, let pointer = try Files.facts(store.layout.current) else {
+            return nil
+        }
+        let installed: Generation?
+        do { installed = try store.installed } catch  where !Files.isDenied(error) { return nil }
+        guard let installed else { return nil }
+        (since, self.limit) = (installed.manifest.created ?? Timestamp(seconds: pointer.changed.seconds), limit)
     }
 
     package func isOver(at now: Timestamp = .now) -> Bool { now.seconds - since.seconds > limit }
