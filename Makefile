@@ -275,7 +275,7 @@ load: load-packages
 	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} scripts/test --only 'LoadTests|FlipTests' --limit 7200 $(BUNDLE)
 
 # Simulates a week of a million machines in a few minutes, with the code that stores use to choose a release; WRITE=1 writes
-# figures and charts to docs/scale.md.
+# figures and charts to docs/hosting.md.
 simulate: simulate-packages release
 	swift build $(RELEASE_FLAGS) --product FleetSimulation
 	scripts/simulate .build/release/moult .build/release/FleetSimulation $(if $(MACHINES),--machines $(MACHINES)) --seed $(SEED) $(if $(WRITE),--write)
