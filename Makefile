@@ -361,7 +361,7 @@ python-test: python-test-packages release
 programs: programs-packages release
 	scripts/programs/run $(MOULT) $(if $(UPDATES),--updates $(UPDATES)) $(RESULT)
 
-# Builds the library without Linux-only calls (docs/porting.md) in a separate directory, and runs the tests of the library.
+# Builds the library without Linux-only calls (CONTRIBUTING.md) in a separate directory, and runs the tests of the library.
 # Tests of features that this build lacks are skipped; PortableBuildTests tests how this build refuses them.
 PORTABLE := MoultBasicsTests,MoultFilesTests,StepKitTests,MoultSQLiteTests,MoultTests
 portable-test: export MOULT_PORTABLE := 1
@@ -385,7 +385,7 @@ deb-test: deb-test-packages release
 	$(SUDO) packaging/deb/test $(MOULT)
 
 # Makes the files of a release in `build`: an archive with an installer, an image for containers, the Debian packages and the Python
-# wheel, with SHA256SUMS. With KEY=FILE, signs each of them: see docs/releasing.md.
+# wheel, with SHA256SUMS. With KEY=FILE, signs each of them: see CONTRIBUTING.md.
 dist: dist-packages release
 	@packaging/dist/build $(MOULT) build $(KEY)
 
