@@ -39,19 +39,17 @@ def machine():
     return [f"{os.cpu_count()} cores ({model}), {megabytes} GiB of memory, {first(['findmnt', '-n', '-o', 'FSTYPE', '-T', work])}, Linux "
             f"{platform.release()}, {first(['date', '-u', '+%F'])}, load before {load}. {'; '.join(versions)}.", "",
             f"Measured by `{command}`. Times are medians; the programs run in turn, on the same bytes, with a warm cache. *ratio* is our "
-            "time divided by that of the program in the column *against*, *CPU* the same for CPU time, the aim is the upper limit, and a number "
-            "in bold misses it. Unless a level is given, bundles and archives are compressed with "
+            "time divided by that of the program in the column *against*, the aim is the upper limit, and a number in bold misses it. Unless a level is given, bundles and archives are compressed with "
             "zstd at level 12."]
 
 
 def times():
-    lines = ["| job | against | ours | theirs | ratio (aim) | CPU | memory |", "|---|---|--:|--:|--:|--:|--:|"]
+    lines = ["| job | against | ours | theirs | ratio (aim) | memory |", "|---|---|--:|--:|--:|--:|"]
     for row in (row for row in table if "wall" in row):
-        (wall, wall2), (cpu, cpu2), (ours, theirs) = row["wall"], row["cpu"], row["memory"]
+        (wall, wall2), (ours, _) = row["wall"], row["memory"]
         ratio = strong(f"{row['ratio']:.2f}", "time" in misses(row)) + (f" ({aim(row)})" if aim(row) else "")
-        processor = strong(f"{cpu / max(cpu2, 1e-4):.2f}", "processor" in misses(row)) if cpu else ""
         used = strong(f"{ours:.0f} MiB", "memory" in misses(row)) if ours else ""
-        lines.append(f"| {row['job']} | {against(row)} | {seconds(wall)} | {seconds(wall2)} | {ratio} | {processor} | {used} |")
+        lines.append(f"| {row['job']} | {against(row)} | {seconds(wall)} | {seconds(wall2)} | {ratio} | {used} |")
     return lines
 
 

@@ -25,18 +25,17 @@ def write(path, results, flows, faults, applies):
     with open(path) as page:
         before, table, after = re.split(f"{BEGIN}|{END}", page.read())
     earlier = {line.split(" | ")[0].removeprefix("| "): line for line in table.splitlines() if line.startswith("| ")}
-    lines = ["| flow | kinds of failure | points | old | new | lost |", "|---|---|--:|--:|--:|--:|"]
+    lines = ["| flow | kinds of failure | points | lost |", "|---|---|--:|--:|"]
     for flow in flows:
         kinds = sum((flow, fault) in applies for fault in faults)
         if flow not in known:
-            lines.append(earlier.get(flow, f"| {flow} | 0 of {kinds} | 0 | 0 | 0 | 0 |"))
+            lines.append(earlier.get(flow, f"| {flow} | 0 of {kinds} | 0 | 0 |"))
             continue
         total = collections.Counter()
         for counts in known[flow].values():
             total.update(counts)
-        between = f" + {total['between']} between" if total["between"] else ""
-        lines.append(f"| {flow} | {len(known[flow])} of {kinds} | {sum(total.values())} | {total['old']}{between} | {total['new']} | {total['lost']} |")
-    points, lost = (sum(int(line.split(" | ")[column].rstrip(" |")) for line in lines[2:]) for column in (2, 5))
+        lines.append(f"| {flow} | {len(known[flow])} of {kinds} | {sum(total.values())} | {total['lost']} |")
+    points, lost = (sum(int(line.split(" | ")[column].rstrip(" |")) for line in lines[2:]) for column in (2, 3))
     with open(path, "w") as page:
         page.write(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
     summary.write(path, "make proof", f"{points:,} points in {len(flows)} flows", lost)
