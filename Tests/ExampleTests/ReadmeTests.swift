@@ -58,7 +58,8 @@ import Testing
             let isThere = try Files.factsThroughLinks("\(Project.root)/\(path)") != nil
             #expect(isThere, "\(document) links to \(file)")
             if isThere, path.hasSuffix(".md"), let anchor {
-                #expect(Self.anchors(in: try Project.text(path)).contains(anchor), "\(document) links to \(file)#\(anchor)")
+                let anchors = Self.anchors(in: try Project.text(path))
+                #expect(anchors.contains(anchor), "\(document) links to \(file)#\(anchor)")
             }
         }
     }

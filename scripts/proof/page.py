@@ -29,12 +29,12 @@ def write(path, results, flows, faults, applies):
     for flow in flows:
         kinds = sum((flow, fault) in applies for fault in faults)
         if flow not in known:
-            lines.append(earlier.get(flow, f"| {flow} | 0 of {kinds} | 0 | 0 |"))
+            lines.append(earlier.get(flow, f"| {flow} | 0/{kinds} | 0 | 0 |"))
             continue
         total = collections.Counter()
         for counts in known[flow].values():
             total.update(counts)
-        lines.append(f"| {flow} | {len(known[flow])} of {kinds} | {sum(total.values())} | {total['lost']} |")
+        lines.append(f"| {flow} | {len(known[flow])}/{kinds} | {sum(total.values())} | {total['lost']} |")
     points, lost = (sum(int(line.split(" | ")[column].rstrip(" |")) for line in lines[2:]) for column in (2, 3))
     with open(path, "w") as page:
         page.write(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
