@@ -1,3 +1,4 @@
+import MoultBasics
 import MoultFiles
 import TestSupport
 import Testing
