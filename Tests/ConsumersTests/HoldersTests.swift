@@ -47,7 +47,7 @@ import Testing
     /// The time grows with the number of system calls for each process, so this is what must stay small.
     @Test(
         .tags(.thorough), .enabled(if: geteuid() == 0, "process namespaces need root"),
-        arguments: ["who", "status --json"])
+        arguments: ["status", "--processes", "status --json"])
     func `few system calls are made for each process that uses the store`(_ verb: String) throws {
         try shop.scratch.write("server.py", Self.server)
         func calls(_ count: Int, _ kind: String) throws -> Int {
@@ -150,9 +150,9 @@ import Testing
             sys.stdin.read()
             """, shop.pantry, shop.scratch.directory("others"))
         #expect(readers.line() == "ready")
-        let said = try BuiltMoult.run("who", "--store", shop.root, "--json")
+        let said = try BuiltMoult.run("status", "--processes", "--store", shop.root, "--json")
         #expect(said.status == 0)
-        let holders = try #require(try JSON(parsing: Array(said.output.utf8), source: "who")["holders"]?.array)
+        let holders = try #require(try JSON(parsing: Array(said.output.utf8), source: "status")["holders"]?.array)
         #expect(holders.count == 60)
         #expect(holders.allSatisfy { $0["uses"]?.array?.count == 1 && $0["started"]?.string != nil })
         let does = holders.compactMap { $0["uses"]?.array?.first?["how"]?.string }
@@ -186,33 +186,37 @@ import Testing
         #expect(try uses(of: program).map(\.what) == [.gone])
     }
 
-    @Test func `moult who lists the process ID, the command line and the age`() throws {
+    @Test func `moult status --processes lists the process ID, the command line and the age`() throws {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
         #expect(program.line() == "ready")
         let before = try Tree(shop.root)
-        let said = try BuiltMoult.run("who", "--store", shop.root, "--json")
+        let said = try BuiltMoult.run("status", "--processes", "--store", shop.root, "--json")
         #expect(said.status == 0)
-        let holder = try JSON(parsing: Array(said.output.utf8), source: "who")["holders"]?.array?.first
+        let holder = try JSON(parsing: Array(said.output.utf8), source: "status")["holders"]?.array?.first
         #expect(holder?["pid"]?.integer == Int64(program.pid))
         #expect(holder?["command"]?.string?.contains("python3 -u -c") == true)
         let started = try #require(holder?["started"]?.string.flatMap { Timestamp($0) })
         // The kernel counts start times from the boot time, which is known only to the second.
         #expect(abs(started.seconds - Timestamp.now.seconds) < 120)
         #expect(holder?["uses"]?.array?.first?["how"]?.string == "writing")
-        let text = try BuiltMoult.run("who", "--store", shop.root).output
+        let text = try BuiltMoult.run("status", "--processes", "--store", shop.root).output
         #expect(text.contains("\(program.pid)"))
         #expect(text.contains("writing"))
         #expect(try Tree(shop.root) == before)
     }
 
-    @Test(.enabled(if: getuid() == 0)) func `moult who tells an ordinary user that it cannot see every process`()
+    @Test(.enabled(if: getuid() == 0))
+    func `moult status --processes tells an ordinary user that it cannot see every process`()
         throws
     {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
         #expect(program.line() == "ready")
         try Files.setMode(shop.scratch.path, 0o755)
         let said = try Shell.run(
-            ["setpriv", "--reuid=65534", "--clear-groups", BuiltMoult.path(), "who", "--store", shop.root])
+            [
+                "setpriv", "--reuid=65534", "--clear-groups", BuiltMoult.path(), "status", "--processes", "--store",
+                shop.root,
+            ])
         #expect(said.status == 0, "\(said.errors)")
         #expect(said.output.contains("run the command as root"))
         // The process is still listed, because every user can see its lock in the kernel's table.

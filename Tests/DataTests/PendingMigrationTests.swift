@@ -32,7 +32,7 @@ import Testing
     @Test func `every command reports pending migrations, and apply runs them`() throws {
         try putBackOldDatabase()
         let fault = "its user_version is 1, and 1 migration of release 2.0.0 has not run on it"
-        for command in [["status"], ["verify"], ["doctor"]] {
+        for command in [["status"], ["verify"], ["status", "--deep"]] {
             let ended = try shop.moult(command)
             // The output wraps long lines at spaces.
             #expect(ended.output.replacing("\n", with: " ").contains(fault), "\(command): \(ended.output)")

@@ -6,9 +6,9 @@ import Testing
 
 /// The content that salvage can read from a database in quarantine.
 extension QuarantineTests {
-    /// Salvaging again would not make the set whole.
+    /// The rows that can be read are the content that an export and a restore of a table use.
     @Test(arguments: ["delete", "wal"])
-    func `the error for a damaged set names the database with its readable rows`(mode: String) throws {
+    func `the readable rows of a damaged set are exported and restored`(mode: String) throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE note(t);")])
         try shop.install("1.0.0")
         try shop.sql(
@@ -16,17 +16,73 @@ extension QuarantineTests {
             "PRAGMA journal_mode = \(mode); "
                 + "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO note SELECT hex(zeroblob(200)) FROM n"
         )
-        try Shell.must([
-            "sh", "-ec", "printf '\\377\\377\\377\\377' | dd of=\"$1\" bs=1 seek=40960 conv=notrunc 2>/dev/null", "sh",
-            shop.path("diary.db"),
-        ])
+        try damage(shop.path("diary.db"), at: 40960)
         try shop.must("reset", "diary", "--set-user-data-aside")
-        for words in [["--export", shop.scratch.path("x.db"), "diary"], ["--restore", "diary"]] {
-            let ended = try shop.moult(["quarantine"] + words)
-            #expect(ended.status == 3, "\(ended)")
-            let advice = try #require(ended.errors.split(separator: "of their own: ").last, "\(ended)")
-            #expect(try Shell.must(["sh", "-ec", String(advice)]) == "note\n", "\(ended)")
-        }
+        let rows = try salvaged("SELECT count(*) FROM note")
+        try #require(Int(rows.dropLast()) ?? 0 > 400)
+        let export = try shop.moult("quarantine", "--export", shop.scratch.path("x.db"), "diary")
+        #expect(export.status == 0 && export.errors.contains("is damaged"), "\(export)")
+        #expect(try Shop.read(shop.scratch.path("x.db"), "SELECT count(*) FROM note") == rows)
+        let ended = try shop.moult("quarantine", "--restore", "diary")
+        #expect(ended.status == 3, "\(ended)")
+        let advice = try #require(ended.errors.split(separator: "table by table: ").last, "\(ended)")
+        _ = try Shell.must(["sh", "-ec", "PATH=$1:$PATH; \(advice)", "sh", Files.directory(of: BuiltMoult.path())])
+        #expect(try shop.read("diary.db", "SELECT count(*) FROM note") == rows)
+    }
+
+    private func damage(_ file: String, at offset: Int) throws {
+        try Shell.must([
+            "sh", "-ec", "printf '\\377\\377\\377\\377' | dd of=\"$1\" bs=1 seek=$2 conv=notrunc 2>/dev/null", "sh", file,
+            "\(offset)",
+        ])
+    }
+
+    /// A row whose parent is missing would be rejected, so the parents come first.
+    @Test func `reset --keep-readable puts the readable rows into the new database, and names what is missing`() throws {
+        try shop.pack(
+            "1.0.0",
+            [
+                .user(
+                    """
+                    CREATE TABLE a_leaf(id INTEGER PRIMARY KEY, branch REFERENCES z_branch(id), t);
+                    CREATE TABLE z_branch(id INTEGER PRIMARY KEY, t);
+                    """)
+            ])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db",
+            """
+            INSERT INTO z_branch VALUES(1, 'oak'), (2, 'ash');
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+            INSERT INTO a_leaf SELECT i, 1 + i % 2, hex(randomblob(40)) FROM n;
+            """)
+        try Shell.must([
+            "dd", "if=/dev/zero", "of=\(shop.path("diary.db"))", "bs=4096", "seek=20", "count=1", "conv=notrunc",
+            "status=none",
+        ])
+        let ended = try shop.moult("reset", "diary", "--keep-readable", "--json")
+        #expect(ended.status == 0, "\(ended)")
+        let result = try Shop.last(ended)
+        let rows = try Int(shop.read("diary.db", "SELECT count(*) FROM a_leaf").dropLast()) ?? 0
+        #expect(rows > 2000 && rows < 3000)
+        #expect(try shop.read("diary.db", "SELECT group_concat(t) FROM z_branch") == "oak,ash\n")
+        #expect(try shop.read("diary.db", "PRAGMA foreign_key_check") == "")
+        let restored = result["restored"]?.array ?? []
+        #expect(restored.compactMap { $0["table"]?.string } == ["z_branch", "a_leaf"])
+        #expect(restored.last?["carried"]?.integer == Int64(rows))
+        let leaf = result["salvage"]?["tables"]?.array?.first { $0["name"]?.string == "a_leaf" }
+        #expect(leaf?["whole"]?.bool == false && leaf?["why"]?.string != nil)
+    }
+
+    @Test func `reset --keep-readable does not double shipped rows`() throws {
+        try shop.pack("1.0.0", [.shared("CREATE TABLE food(id INTEGER PRIMARY KEY, t); INSERT INTO food VALUES(1, 'rye')")])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO food VALUES(100, 'mine')")
+        try Shell.must([
+            "dd", "if=/dev/zero", "of=\(shop.path("app.db"))", "bs=1", "count=100", "conv=notrunc", "status=none",
+        ])
+        try shop.must("reset", "app", "--keep-readable")
+        #expect(try shop.read("app.db", "SELECT id, t FROM food ORDER BY id") == "1|rye\n100|mine\n")
     }
 
     /// Resets the database with a sidecar that SQLite would discard. Rows are salvaged only from a file that is set aside; SQLite

@@ -70,7 +70,7 @@ import Testing
     }
 
     /// An app that is writing to its database calls all functions that read a store or check a cache.
-    @Test(arguments: ["plan", "verify", "doctor", "who", "lease", "cache", "look"])
+    @Test(arguments: ["plan", "verify", "environment", "processes", "lease", "cache", "look"])
     func `functions that read a store keep the app's locks`(how: String) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)
@@ -78,8 +78,8 @@ import Testing
         switch how {
         case "plan": _ = try lab.store.plan(lab.user("2.0.0", 2, 3, "new"))
         case "verify": _ = try Verifier(StoreSnapshot(layout)).verify(deep: true)
-        case "doctor": _ = try Doctor(StoreSnapshot(layout)).examine()
-        case "who": _ = try Holders(of: StoreSnapshot(layout))
+        case "environment": _ = try StoreEnvironment(StoreSnapshot(layout)).examine()
+        case "processes": _ = try Holders(of: StoreSnapshot(layout))
         case "lease": #expect(try WriteLease.take(path) == nil)
         case "cache": #expect(try Store.cache(at: path, schema: Lab.notes(0, "")) == .ready)
         default: #expect(try NonInvasiveReader.into(path) { try $0.int("SELECT count(*) FROM note") } == 5)

@@ -66,7 +66,7 @@ import Testing
         _ = try lab.store.plan(next)
         let layout = try StoreLayout(root: lab.store.directory)
         #expect(try Verifier(StoreSnapshot(layout)).verify(deep: true).compactMap(\.finding).isEmpty)
-        _ = try Doctor(StoreSnapshot(layout)).examine()
+        _ = try StoreEnvironment(StoreSnapshot(layout)).examine()
         #expect(try Tree(lab.store.directory) == before)
         #expect(rows == (left == .open ? 6 : left == .closed ? 5 : 500))
         try app?.close()

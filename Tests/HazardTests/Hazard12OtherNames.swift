@@ -17,7 +17,7 @@ import Testing
     }
 
     private func findings() throws -> [Finding] {
-        try Doctor(StoreSnapshot(StoreLayout(root: lab.store.directory))).examine()
+        try StoreEnvironment(StoreSnapshot(StoreLayout(root: lab.store.directory))).examine()
     }
 
     // MARK: two names
@@ -148,11 +148,11 @@ import Testing
         let lines = ["1 0 254:0 / / rw - ext4 /dev/vda rw", "2 1 0:40 / \(mounted) rw - nfs4 server:/x rw", ""]
         try Files.writeNew(Array(lines.joined(separator: "\n").utf8), to: table)
         // In a `chroot`, only mount points can be made private.
-        let doctor =
-            "mount --make-private /proc && mount --bind \(table) /proc/$$/mountinfo && exec \(try BuiltMoult.path()) doctor --store \(lab.store.directory)"
-        let ended = try Shell.run(["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", doctor])
+        let deep =
+            "mount --make-private /proc && mount --bind \(table) /proc/$$/mountinfo && exec \(try BuiltMoult.path()) status --deep --store \(lab.store.directory)"
+        let ended = try Shell.run(["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", deep])
         #expect(ended.output.contains("\(mounted) is a nfs4 file system"), "\(ended)")
-        let here = try Shell.run([BuiltMoult.path(), "doctor", "--store", lab.store.directory])
+        let here = try Shell.run([BuiltMoult.path(), "status", "--deep", "--store", lab.store.directory])
         #expect(!here.output.contains("file system"))
     }
 }

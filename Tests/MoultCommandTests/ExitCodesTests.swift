@@ -29,7 +29,7 @@ import Testing
     @Test func `the topic names the verbs for which a status has a special meaning`() throws {
         let meanings = Dictionary(uniqueKeysWithValues: ExitCode.meanings.map { ($0.status.rawValue, $0.meaning) })
         for (status, verbs) in [
-            (1, ["verify", "doctor", "inspect", "steps test", "publish --check"]),
+            (1, ["verify", "status --deep", "inspect", "steps test", "publish --check"]),
             (2, ["plan", "check", "diff", "cache"]),
         ] {
             for verb in verbs { #expect(meanings[Int32(status)]?.contains(verb) == true, "\(status) of \(verb)") }
@@ -47,7 +47,7 @@ import Testing
         let own = Dictionary(uniqueKeysWithValues: command.exits.map { ($0.status.rawValue, $0.meaning) })
         // The verbs that report a finding or a difference.
         let differing: [String: [Int32]] = [
-            "plan": [2], "check": [2], "diff": [1, 2], "cache": [2], "verify": [1], "doctor": [1], "inspect": [1],
+            "plan": [2], "check": [2], "diff": [1, 2], "cache": [2], "verify": [1], "status": [1, 2], "inspect": [1],
             "steps": [1], "publish": [1, 6], "rollback": [2], "reset": [2], "replace": [2],
         ]
         for status in differing[name] ?? [] { #expect(own[status] != nil, "\(name) exits with \(status)") }

@@ -45,13 +45,13 @@ import Testing
 
     @Test(arguments: [20, 30, 40, 80, nil]) func `no line of help ends with a space`(width: Int?) {
         let pages =
-            [text(OverviewHelp(commands: Command.all), width: width)]
+            [text(OverviewHelp(commands: Command.all, listsAll: true), width: width)]
             + Command.all.map { text(CommandHelp($0), width: width) } + Topic.all.map { text($0, width: width) }
         for line in pages.flatMap({ $0.split(separator: "\n") }) { #expect(line.last != " ", "\(line)") }
     }
 
     @Test func `the overview names every verb and topic`() {
-        let overview = text(OverviewHelp(commands: Command.all))
+        let overview = text(OverviewHelp(commands: Command.all, listsAll: true))
         for name in Command.all.map(\.name) + Topic.all.map(\.name) { #expect(overview.contains("\n  \(name) ")) }
     }
 

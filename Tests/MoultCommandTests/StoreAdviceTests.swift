@@ -50,7 +50,7 @@ import Testing
             bundle.err.hasSuffix(
                 "\n  Install the release from its manifest: moult apply rel/test-1.0.0.json --store store\n"
             ))
-        let usage = try world.run("moult doctor --store store extra")
-        #expect(usage.err.hasSuffix("\n  Try: moult doctor --help\n"))
+        let usage = try world.run("moult history --store store extra")
+        #expect(usage.err.hasSuffix("\n  Try: moult history --help\n"))
     }
 }

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// `status`, `verify`, `plan`, `apply` and `doctor` agree about a database, and name the command that repairs it.
+/// `status`, `verify`, `plan`, `apply` and `status --deep` agree about a database, and name the command that repairs it.
 @Suite struct AssessmentTests {
     let scratch: Scratch
     let releases: CopiedStore.Releases
@@ -51,7 +51,7 @@ import Testing
             #expect(try store.moult(verify).status == 1)
         }
         #expect(try store.moult(["verify", "app"]).status == 0)
-        #expect(try store.moult(["doctor"]).output.contains("diary.db"))
+        #expect(try store.moult(["status", "--deep"]).output.contains("diary.db"))
         for release in 1...2 {
             let refused = try store.moult(["apply", releases.manifest(release)])
             #expect(refused.status == 3, "\(refused)")
@@ -183,7 +183,7 @@ import Testing
         let target = try Files.target(ofLink: pointer)
         try Files.remove(pointer)
         try Files.symlink(to: "generations/9.9.9+00000000", at: pointer)
-        for words in [["status"], ["verify"], ["apply", releases.manifest(1)], ["doctor"]] {
+        for words in [["status"], ["verify"], ["apply", releases.manifest(1)], ["status", "--deep"]] {
             let look = try store.moult(words)
             #expect(look.status == 1)
             #expect((look.errors + look.output).contains("moult recover --store "), "\(words): \(look)")
@@ -276,7 +276,7 @@ import Testing
         var verdicts = [
             "thumbs: To create it again": try cached.moult(["status"]),
             "To create it again": try cached.moult(["verify"]),
-            "  To create it again": try cached.moult(["doctor"]),
+            "  To create it again": try cached.moult(["status", "--deep"]),
             "Repair it with": try Shell.run([
                 BuiltMoult.path(), "cache", "\(cached.path)/thumbs.db", "--schema", "\(work)/thumbs.sql",
             ]),

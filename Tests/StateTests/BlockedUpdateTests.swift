@@ -41,7 +41,7 @@ import Testing
         #expect(status.output.contains("✗ diary") && status.output.contains(why), "\(status)")
         let nagios = try run("status", "--nagios")
         #expect(nagios.status == 1 && nagios.output.contains(why), "\(nagios)")
-        for words in [["verify"], ["doctor"]] {
+        for words in [["verify"], ["status", "--deep"]] {
             let found = try Shell.run([BuiltMoult.path()] + words + ["--store", store])
             #expect(found.status == 1 && found.output.contains(why), "\(found)")
         }

@@ -37,14 +37,14 @@ struct BtrfsTests {
 
     @Test func `leases in a subvolume are listed, and an update waits until they end`() throws {
         let reader = try locking("\(disk.subvolume)/store/.moult/current")
-        let who = try store.json("moult who --json")["holders"]?.array ?? []
+        let who = try store.json("moult status --processes --json")["holders"]?.array ?? []
         #expect(who.contains { process in process["uses"]?.array?.contains { $0["how"]?.string == "leased" } == true })
         #expect(try store.must("moult status").contains("read by pid \(reader.pid)"))
         let late = try store.run("moult apply --wait-for-readers 1 \(store.manifest("2.0.0"))")
         #expect(late.status == 0)
         #expect((late.output + late.errors).contains("still reads generation 1.0.0+"), "\(late)")
         reader.stop()
-        #expect(try store.json("moult who --json")["holders"]?.array?.isEmpty == true)
+        #expect(try store.json("moult status --processes --json")["holders"]?.array?.isEmpty == true)
     }
 
     /// Different subvolumes use the same inode numbers.
@@ -59,7 +59,7 @@ struct BtrfsTests {
             if try Files.facts("\(other)/\(number)")?.inode == inode { twin = "\(other)/\(number)" }
         }
         let holder = try locking(try #require(twin))
-        #expect(try store.json("moult who --json")["holders"]?.array?.isEmpty == true)
+        #expect(try store.json("moult status --processes --json")["holders"]?.array?.isEmpty == true)
         holder.stop()
     }
 }

@@ -29,7 +29,7 @@ import Testing
             #expect(status.output.contains("Repair the history with: moult recover\n"), "\(status)")
             #expect(status.status == 1 && status.output.contains("MOULT WARNING - "), "\(status)")
         }
-        for verb in ["history", "doctor"] {
+        for verb in ["history", "status --deep"] {
             let ended = try store.run("timeout 300 moult \(verb)")
             #expect((ended.output + ended.errors).contains("moult recover"), "\(verb): \(ended)")
             #expect(left > 0 && verb == "history" && ended.status == 0 || ended.status == 1 || damage.contains("80M"))
@@ -39,7 +39,7 @@ import Testing
         #expect(update.status == 0, "\(update)")
         #expect(try store.version() == "3.0.0")
         try store.must("timeout 300 moult recover")
-        #expect(try store.must("moult doctor").hasSuffix(": sound\n"))
+        #expect(try store.must("moult status --deep").hasSuffix(": sound\n"))
         let actions = try history(store)
         // Each command removes an incomplete last line. Other damage is reported by a line in the history.
         #expect(actions.count { $0 == "update" } == left + 1, "\(actions)")

@@ -52,7 +52,8 @@ import Testing
     func `a damaged record of linked files changes nothing`(line: String) throws {
         try scratch.must("file=store/.moult/links.json; \(line)")
         for verb in [
-            "status -q", "verify -q", "doctor -q", "apply -q releases/words-2.0.0.json", "rollback -q", "recover -q",
+            "status -q", "verify -q", "status --deep -q", "apply -q releases/words-2.0.0.json", "rollback -q",
+            "recover -q",
         ] {
             try scratch.must("moult \(verb)")
         }
@@ -66,10 +67,10 @@ import Testing
     }
 
     @Test(arguments: ["mkdir $file", "mkdir $file && touch $file/x", "ln -s /nonexistent $file"])
-    func `doctor names what is in place of a record`(line: String) throws {
+    func `status --deep names what is in place of a record`(line: String) throws {
         for name in ["links", "checks"] {
             try scratch.must("file=store/.moult/\(name).json; rm -rf $file; \(line)")
-            let ended: Shell.Ended = try scratch.run("moult doctor")
+            let ended: Shell.Ended = try scratch.run("moult status --deep")
             // Long findings are wrapped.
             let text = ended.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             #expect(ended.status == 1 && text.contains("\(name).json: it is not a regular file"), "\(ended)")
@@ -78,17 +79,17 @@ import Testing
             }
             let fix = try #require(fixes.first, "\(ended)")
             try scratch.must(
-                "\(fix.split(separator: "fix:")[1]) && moult doctor -q && moult recover -q && moult verify -q")
+                "\(fix.split(separator: "fix:")[1]) && moult status --deep -q && moult recover -q && moult verify -q")
         }
     }
 
     @Test(arguments: ["quarantine", "leases", "feed", "downloads"])
-    func `doctor names a file in place of a directory of moult`(name: String) throws {
+    func `status --deep names a file in place of a directory of moult`(name: String) throws {
         try scratch.must("rm -rf store/.moult/\(name) && touch store/.moult/\(name)")
-        let ended: Shell.Ended = try scratch.run("moult doctor")
+        let ended: Shell.Ended = try scratch.run("moult status --deep")
         #expect(ended.status == 1 && ended.output.contains("it is not a directory"), "\(ended)")
         let fix = try #require(ended.output.split(separator: "\n").first { $0.contains("fix:") }, "\(ended)")
-        try scratch.must("\(fix.split(separator: "fix:")[1]) && moult doctor -q && moult recover -q")
+        try scratch.must("\(fix.split(separator: "fix:")[1]) && moult status --deep -q && moult recover -q")
     }
 
     /// The directory is deeper than any path can be, so nothing can list all of it by path.
@@ -109,9 +110,9 @@ import Testing
             """#)
     }
 
-    @Test func `doctor names a database that no user may write to`() throws {
+    @Test func `status --deep names a database that no user may write to`() throws {
         try scratch.must("chmod 444 store/notes.db")
-        let ended: Shell.Ended = try scratch.run("moult doctor")
+        let ended: Shell.Ended = try scratch.run("moult status --deep")
         #expect(ended.status == 1 && ended.output.contains("chmod u+w "), "\(ended)")
     }
 }

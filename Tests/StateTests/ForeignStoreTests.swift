@@ -126,7 +126,7 @@ import Testing
         arguments: [
             ["status"], ["verify"], ["attach"], ["sql", "SELECT * FROM cache.n"],
             ["sql", "--write", "DELETE FROM cache.n"],
-            ["inspect"], ["doctor"],
+            ["inspect"], ["status", "--deep"],
         ])
     func `no command opens a cache of this user that another user's settings name`(words: [String]) throws {
         let releases = try ReleaseMaker(in: scratch.path("cache"))
@@ -160,8 +160,8 @@ import Testing
         try Shell.must(["chown", "65534", journal])
         try Shell.must(["chmod", "go-w", "\(store)/diary.db"])
         let command = shellLine(["mv", journal, "\(journal).aside"])
-        for verb in ["verify", "status", "doctor"] {
-            let text = try moult([verb]).output.replacing("\n", with: " ")
+        for verb in [["verify"], ["status"], ["status", "--deep"]] {
+            let text = try moult(verb).output.replacing("\n", with: " ")
             #expect(text.contains("belongs to user \(Files.userName(65534))"), "\(verb): \(text)")
             #expect(text.contains(command), "\(verb): \(text)")
             #expect(!text.contains("--set-user-data-aside"), "\(verb): \(text)")
@@ -206,11 +206,11 @@ import Testing
         let journal = "\(store)/diary.db-journal"
         try Files.writeNew(Array("foreign".utf8), to: journal, mode: 0o600)
         try Shell.must(["chown", "4002", journal])
-        func text(_ words: String...) throws -> String {
+        func text(_ words: [String]) throws -> String {
             let ended = try moult(words, as: 4001)
             return (ended.output + ended.errors).replacing(/\s+/, with: " ")
         }
-        for verb in ["status", "verify", "doctor"] {
+        for verb in [["status"], ["verify"], ["status", "--deep"]] {
             let text = try text(verb)
             #expect(text.contains("belongs to user #4002"), "\(verb): \(text)")
             #expect(text.contains("chown --reference=\(store)/diary.db \(journal)"), "\(verb): \(text)")
@@ -218,7 +218,7 @@ import Testing
         }
         for mode in ["600", "644"] {
             try Shell.must(["chmod", mode, journal])
-            let text = try text("apply", scratch.path("user/test-4.0.0.json"))
+            let text = try text(["apply", scratch.path("user/test-4.0.0.json")])
             #expect(text.contains(journal) && !text.contains("--set-user-data-aside"), "\(mode): \(text)")
         }
     }

@@ -59,7 +59,7 @@ import Testing
         }
         let status = try run(["status"])
         #expect(status.output.contains(advice))
-        #expect(try run(["doctor"]).output.contains(advice))
+        #expect(try run(["status", "--deep"]).output.contains(advice))
         for words in [["plan", manifest(2)], ["apply", manifest(2)], ["reset", name, "--set-user-data-aside"]] {
             let ended = try run(words)
             #expect(ended.status == 1, "\(words): \(ended)")

@@ -29,7 +29,7 @@ import Testing
 
     private var verbs: [[String]] {
         [
-            ["status"], ["verify", "--deep"], ["doctor"], ["history"], ["quarantine", "list"],
+            ["status"], ["verify", "--deep"], ["status", "--deep"], ["history"], ["quarantine", "list"],
             ["sql", "SELECT * FROM food.food"], ["plan", releases.manifest(2)], ["clean"],
             ["apply", releases.manifest(2)], ["recover"],
         ]

@@ -90,26 +90,26 @@ import Testing
         #expect(try store.moult(["apply", releases.manifest(2)]).output.contains("nothing to do"))
     }
 
-    @Test func `doctor does not suggest removing links of the release`() throws {
+    @Test func `status --deep does not suggest removing links of the release`() throws {
         let lost = try generation
         try Shell.must(["sh", "-ec", "chmod -R u+w \(lost); rm -r \(lost)"])
-        let doctor = try store.moult(["doctor"])
-        #expect(doctor.status == 1 && !doctor.output.contains("rm "), "\(doctor)")
+        let deep = try store.moult(["status", "--deep"])
+        #expect(deep.status == 1 && !deep.output.contains("rm "), "\(deep)")
         try Files.remove("\(store.path)/food.db")
-        #expect(try store.moult(["doctor"]).status == 1)
-        try runAdvice("fix: ", in: doctor.output)
-        #expect(try store.moult(["doctor"]).status == 0)
+        #expect(try store.moult(["status", "--deep"]).status == 1)
+        try runAdvice("fix: ", in: deep.output)
+        #expect(try store.moult(["status", "--deep"]).status == 0)
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    @Test func `doctor suggests mounting the disk of a user database, and not removing the link to it`() throws {
+    @Test func `status --deep suggests mounting the disk of a user database, and not removing the link to it`() throws {
         try Shell.must(["mkdir", scratch.path("disk")])
         try Shell.must(["mv", "\(store.path)/diary.db", scratch.path("disk/diary.db")])
         try Files.symlink(to: scratch.path("disk/diary.db"), at: "\(store.path)/diary.db")
         try Shell.must(["mv", scratch.path("disk"), scratch.path("unmounted")])
-        let doctor = try store.moult(["doctor"])
-        #expect(doctor.status == 1 && !doctor.output.contains("rm "), "\(doctor)")
-        #expect(doctor.output.contains("mount the disk"), "\(doctor)")
+        let deep = try store.moult(["status", "--deep"])
+        #expect(deep.status == 1 && !deep.output.contains("rm "), "\(deep)")
+        #expect(deep.output.contains("mount the disk"), "\(deep)")
         #expect(try store.moult(["status"]).output.contains("its disk may not be mounted"))
         #expect(try store.state("diary") == "missing")
     }
@@ -124,7 +124,7 @@ import Testing
     @Test func `an update of a store without .moult keeps the databases`() throws {
         let copy = CopiedStore(path: try scratch.directory("copy"))
         try Shell.must(["sh", "-ec", "cp -a \(store.path)/* \(copy.path)/"])
-        #expect(try copy.moult(["doctor"]).status == 1)
+        #expect(try copy.moult(["status", "--deep"]).status == 1)
         try copy.must("apply", releases.manifest(2))
         #expect(try copy.moult(["verify", "--deep"]).status == 0)
         #expect(try Shell.must(["sqlite3", "\(copy.path)/diary.db", "SELECT t FROM note"]) == "DIARY\n")
@@ -135,14 +135,17 @@ import Testing
     {
         let path = "\(store.path)/.moult/generations/\(name)"
         if name.contains("+") { try Files.makeDirectory(path) } else { try Files.writeNew([], to: path) }
-        for words in [["status"], ["verify"], ["clean", "--keep", "1"], ["apply", releases.manifest(2)], ["who"]] {
+        for words in [
+            ["status"], ["verify"], ["clean", "--keep", "1"], ["apply", releases.manifest(2)],
+            ["status", "--processes"],
+        ] {
             #expect(try store.moult(words).status == 0, "\(words)")
         }
         #expect(try !store.moult(["status"]).output.contains(name))
-        let doctor = try store.moult(["doctor"])
-        #expect(doctor.status == 1)
-        try runAdvice("fix: ", in: doctor.output)
-        #expect(try store.moult(["doctor"]).status == 0)
+        let deep = try store.moult(["status", "--deep"])
+        #expect(deep.status == 1)
+        try runAdvice("fix: ", in: deep.output)
+        #expect(try store.moult(["status", "--deep"]).status == 0)
         #expect(try Files.list(store.path).contains("\(name).moved"))
     }
 

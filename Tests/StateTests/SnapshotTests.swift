@@ -11,7 +11,7 @@ import Testing
 
     @Test(arguments: [
         ["apply", "RELEASE"], ["status"], ["status", "--json"], ["status", "--nagios"], ["verify"],
-        ["verify", "--deep"], ["who"],
+        ["verify", "--deep"], ["status", "--processes"],
     ])
     func `a command reads each record of the store once`(_ command: [String]) throws {
         let (scratch, releases) = (try Scratch(), try CopiedStore.Releases())

@@ -125,7 +125,7 @@ import Testing
         #expect(kept.status == 0, "\(kept)")
         #expect(kept.output.replacing("\n", with: " ").contains("in use by pid \(reader.pid) (python3"), "\(kept)")
         #expect(try Files.facts("\(store.path)/.moult/generations/\(generation)") != nil)
-        let who = try JSON(parsing: Array(moult("who", "--json").output.utf8), source: "who")
+        let who = try JSON(parsing: Array(moult("status", "--processes", "--json").output.utf8), source: "status")
         let holder = who["holders"]?.array?.first { $0["pid"]?.integer == Int64(reader.pid) }
         #expect(holder?["uses"]?.array?.map { $0["how"]?.string } == ["leased"], "\(who)")
         reader.closeInput()

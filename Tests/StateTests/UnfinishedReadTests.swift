@@ -100,7 +100,7 @@ import Testing
     }
 
     static let readVerbs = [
-        "status", "verify", "verify --deep", "attach", "doctor", "history", "who", "inspect got",
+        "status", "verify", "verify --deep", "attach", "status --deep", "history", "status --processes", "inspect got",
         "quarantine", "plan rel/test-2.0.0.json", "plan --deep rel/test-2.0.0.json", "diff rel/test-2.0.0.json",
         "check",
         "steps", "clean --dry-run",
@@ -128,7 +128,9 @@ import Testing
     }
 
     @Test func `verbs that read say that an update is unfinished`() throws {
-        for verb in ["sql -q 'SELECT release FROM items.item'", "attach", "who", "history", "quarantine"] {
+        for verb in [
+            "sql -q 'SELECT release FROM items.item'", "attach", "status --processes", "history", "quarantine",
+        ] {
             let ended = try run("moult \(verb) --store store")
             #expect(ended.status == 0, "\(ended)")
             #expect(

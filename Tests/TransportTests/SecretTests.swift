@@ -70,7 +70,10 @@ import Testing
         try publish("3.0.0", 3)
         try quiet("moult apply -v", status: 0)
         try quiet("moult apply", status: 0, shows: shown)
-        for verb in ["status", "history", "verify --deep", "doctor", "who", "steps", "quarantine", "clean --dry-run"] {
+        for verb in [
+            "status", "history", "verify --deep", "status --deep", "status --processes", "steps", "quarantine",
+            "clean --dry-run",
+        ] {
             try quiet("moult \(verb)", status: 0)
             try quiet("moult \(verb) --json", status: 0)
         }
@@ -146,12 +149,12 @@ import Testing
             shows: "the password or token for \(server.url("feed.json?***")) is unknown")
     }
 
-    @Test func `doctor reports settings with secrets that every user may read`() throws {
+    @Test func `status --deep reports settings with secrets that every user may read`() throws {
         try must("moult init -q --product org.example.test --key a.pub --feed '\(server.url("feed.json?\(token)"))'")
-        try must("moult apply -q && moult doctor -q && chmod 644 store/moult.json")
-        let ended = try run("moult doctor --json")
+        try must("moult apply -q && moult status --deep -q && chmod 644 store/moult.json")
+        let ended = try run("moult status --deep --json")
         #expect(ended.status == 1)
         #expect(ended.output.contains(#""kind":"secrets""#), "\(ended.output)")
-        try must("chmod 600 store/moult.json && moult doctor -q")
+        try must("chmod 600 store/moult.json && moult status --deep -q")
     }
 }

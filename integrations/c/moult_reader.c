@@ -626,7 +626,7 @@ static int take_lease(moult_lease *lease, moult_error *error) {
     error->code = EBUSY;
     WHAT(error, "cannot take a lease on generation %s of %s", lease->generation ? lease->generation : "", lease->store);
     WHY(error, "another process has locked it");
-    NEXT(error, "List the processes with: moult who --store %s", quoted(lease->store, shell, sizeof shell));
+    NEXT(error, "List the processes with: moult status --processes --store %s", quoted(lease->store, shell, sizeof shell));
     return -1;
 }
 
@@ -823,7 +823,7 @@ static int read_cache_root(const moult_lease *lease, char **root, moult_error *e
         }
     }
     if (failed && error->code == EBADMSG)
-        NEXT(error, "Correct the file, then run: moult doctor --store %s", quoted(lease->store, shell, sizeof shell));
+        NEXT(error, "Correct the file, then run: moult status --deep --store %s", quoted(lease->store, shell, sizeof shell));
     json_free(&j);
     return failed;
 }

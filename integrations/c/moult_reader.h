@@ -14,7 +14,7 @@
  *
  * A lease keeps the files of one release in place, even if an update installs another release. Open all databases
  * through one lease, so that they belong to one release, and close the lease after the last connection. A lease blocks no
- * update. `moult who` lists it, and it ends with the process.
+ * update. `moult status --processes` lists it, and it ends with the process.
  *
  * URIs
  *   Use `uri`, with SQLITE_OPEN_URI in the flags of the connection. ATTACH follows the flags of the connection's first

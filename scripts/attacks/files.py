@@ -167,7 +167,7 @@ def super_journal(arena):
         arena.attack(*words, allowed=["app.db*", ".app.db.moult", "new.db*", ".new.db.moult"])
 
 
-READS = (["sql", "SELECT 1"], ["status"], ["verify"], ["doctor"], ["attach"], ["who"], ["quarantine"], ["history"], ["verify", "--deep"])
+READS = (["sql", "SELECT 1"], ["status"], ["verify"], ["status", "--deep"], ["attach"], ["status", "--processes"], ["quarantine"], ["history"], ["verify", "--deep"])
 
 
 def unpacked(arena, words):

@@ -31,7 +31,7 @@ PRODUCT = "org.example.app"
 # Every command may write these records of a store.
 NOISE = ["*/.moult/lock", "*/.moult/history.jsonl", "*/.moult/checks.json", "*/.moult/leases*", "*/.moult/links.json", "*/.moult/feed*",
          "*/.moult/downloads*", "*/.moult/attempt.json"]
-FINDERS = ("verify", "doctor", "status", "inspect", "steps")  # These report problems with status 1, and not as an error.
+FINDERS = ("verify", "status", "inspect", "steps")  # These report problems with status 1, and not as an error.
 ATTACKS = []
 STOPPED = {-signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM}
 LIBC = ctypes.CDLL(None, use_errno=True)

@@ -36,7 +36,7 @@ def advice_about_store(arena):
             texts.append(arena.attack(*words, f"--store=./{store}", allowed=["d", "sprung"]).text)
         pathlib.Path(store, "shop.db").write_bytes(b"")
         os.chmod(f"{store}/moult.json", 0o666)
-        for words in (["verify"], ["doctor"], ["apply", release], ["status"], ["rollback"]):
+        for words in (["verify"], ["status", "--deep"], ["apply", release], ["status"], ["rollback"]):
             texts.append(arena.attack(*words, f"--store=./{store}", allowed=["d", "sprung"]).text)
         arena.effects[:] = [effect for effect in arena.effects if not effect.startswith("characters: ['\\n")]
         paste(arena, "\n\n".join(texts))
@@ -154,8 +154,8 @@ def process_names(arena):
             holder = subprocess.Popen([os.fsencode("python3" + name if how == "argv" else "python3"), "-c", script, os.fsencode(name), how], executable="/usr/bin/python3", stdout=subprocess.PIPE)
             holder.stdout.readline()
             try:
-                for words in (["who"], ["who", "--json"], ["apply", second], ["status"], ["doctor"]):
-                    ended = arena.attack(*words, "--store", "store", allowed=["store"], expects=works("", 0, 1, 3, 75), terminal=words == ["who"], limit=6)
+                for words in (["status", "--processes"], ["status", "--processes", "--json"], ["apply", second], ["status"], ["status", "--deep"]):
+                    ended = arena.attack(*words, "--store", "store", allowed=["store"], expects=works("", 0, 1, 3, 75), terminal=words == ["status", "--processes"], limit=6)
                     arena.check(not re.search("^moult: ok", ended.text, re.M), f"characters: a line of a process: {ended}")
                     if words[-1] == "--json":
                         for line in ended.out.splitlines():

@@ -274,7 +274,7 @@ def times_set_back(arena):
     arena.attack("status", "--nagios", "--store", "store")
     arena.attack("verify", "--store", "store")
     arena.attack("verify", "--deep", "--store", "store")
-    arena.attack("doctor", "--store", "store")
+    arena.attack("status", "--deep", "--store", "store")
 
 
 @attack("times of files are far in the past and in the future, and nothing in use is removed", works(), limit=30)
@@ -290,7 +290,7 @@ def odd_times(arena):
                 except (OSError, OverflowError):
                     pass
         for words in (["status"], ["status", "--json"], ["status", "--nagios"], ["history"], ["clean", "--quarantine-older-than", "1"], ["quarantine"], ["verify"],
-                      ["doctor"], ["status", "--prometheus"]):
+                      ["status", "--deep"], ["status", "--prometheus"]):
             arena.attack(*words, "--store", "store", allowed=["store"], expects=works("", 0, 1, 2))
         arena.attack("apply", "-q", "--store", "store", second, allowed=["store"], expects=works())
         complete(arena, "store")

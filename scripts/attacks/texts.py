@@ -94,7 +94,7 @@ def reasons(arena):
     both(arena, "check", "--store", "followed")
     arena.attack("hold", "9.0.0", "--reason", ESCAPE, "--store", "store", allowed="store")
     arena.attack("rollback", "--reason", ESCAPE, "--store", "store", allowed="store")
-    for words in (["status"], ["history"], ["plan", two], ["doctor"], ["status", "--nagios"], ["status", "--prometheus"]):
+    for words in (["status"], ["history"], ["plan", two], ["status", "--deep"], ["status", "--nagios"], ["status", "--prometheus"]):
         both(arena, *words, "--store", "store", expects=harmless()) if words[-1][0] != "-" else arena.attack(*words, "--store", "store")
     arena.attack("history", "--html", "page.html", "--store", "store", allowed="page.html")
 
@@ -112,7 +112,7 @@ def edited_records(arena):
         os.chmod(path.parent, 0o755)
         os.chmod(path, 0o644)
         path.write_text(re.sub(r'"(done|REASON|update|notes|reset|finished|reason)"', lambda _: f'"{escaped}"', text))
-    for words in (["status"], ["history"], ["quarantine"], ["doctor"], ["who"], ["clean", "--dry-run"], ["steps"], ["verify"]):
+    for words in (["status"], ["history"], ["quarantine"], ["status", "--deep"], ["status", "--processes"], ["clean", "--dry-run"], ["steps"], ["verify"]):
         both(arena, *words, "--store", "store")
 
 
@@ -214,7 +214,7 @@ def addresses(arena):
         arena.moult("init", "-q", name, "--product", "org.example.app", "--key", "k.pub")
         settings = json.loads(pathlib.Path(name, "moult.json").read_text())
         arena.write(f"{name}/moult.json", json.dumps({**settings, "feed": {"url": url, "deadline": 1, "patience": 1}}), 0o600)
-        for words in (["check"], ["status"], ["doctor"], ["apply", "--json"]):
+        for words in (["check"], ["status"], ["status", "--deep"], ["apply", "--json"]):
             arena.attack(*words, "--store", name)
         records = [str(path) for path in pathlib.Path(name, ".moult").rglob("*") if path.is_file() and arena.secret.encode() in path.read_bytes()]
         arena.check(not records, f"secret: {records} have the token")

@@ -142,7 +142,7 @@ def long_settings(arena):
                  {"consumers": [{"name": "c", "databases": [f"d{n}" for n in range(20_000)], "systemd": "x.service"}]}):
         settings = json.loads(pathlib.Path("store/moult.json").read_text())
         arena.settings(more)
-        for words in (["status"], ["apply", release], ["doctor"], ["check"]):
+        for words in (["status"], ["apply", release], ["status", "--deep"], ["check"]):
             arena.attack(*words, "--store", "store", limit=2 * SECONDS, memory=400, allowed="store/.moult")
         arena.settings(settings)
         arena.after = None
@@ -172,7 +172,7 @@ def crowded_directories(arena):
         os.makedirs(f"store/.moult/{directory}", exist_ok=True)
         for n in range(250):
             os.mkdir(f"store/.moult/{directory}/{n}.0.0+{n:08x}")
-    for words in (["status"], ["quarantine"], ["doctor"], ["who"], ["apply", two], ["clean"], ["rollback"]):
+    for words in (["status"], ["quarantine"], ["status", "--deep"], ["status", "--processes"], ["apply", two], ["clean"], ["rollback"]):
         arena.attack(*words, "--store", "store", limit=2 * SECONDS, memory=400, allowed="store")
 
 

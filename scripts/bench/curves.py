@@ -220,7 +220,7 @@ def leases():
     curve = Curve("leases", "processes", sizes, [
         ("status", f"{moult} status --store kept", "flat"),
         ("apply with nothing to do", f"{moult} apply -q leases/bench-1.0.0.json --store kept", "flat"),
-        ("who", f"{moult} who --store kept", "linear")])
+        ("status --processes", f"{moult} status --processes --store kept", "linear")])
     manifest = packed("leases")
     shell(f"{init('kept')}; {moult} apply -q {manifest} --store kept")
     # The file that readers of the installed release lock.

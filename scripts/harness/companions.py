@@ -4,8 +4,7 @@ import collections, functools, os, shlex, sqlite3, subprocess, sys, time
 from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Another user needs this right to create the sidecars, and the right to write to the database: moult refuses sidecars of users
-# without it, and his last connection may leave them.
+# Another user may write to the files of a store only if he owns them or has this right.
 USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
 # An app in a PID namespace inside that of the command would be visible, so the command gets the new one.
 NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -65,8 +64,6 @@ class Companion:
         seconds = 1 if kind.mode == "reads" else seconds
         program = [tools.companion] if kind.language == "c" else [sys.executable, os.path.join(HERE, "companion.py")]
         around = {"other user": USER, "slow close": ["env", f"LD_PRELOAD={tools.slowclose}"]}.get(kind.runs, [])
-        if kind.runs == "other user" and os.path.exists(path):
-            os.chmod(path, 0o666)
         # The mask of an acknowledgment counts the statement that creates the table, too.
         self.skipped = 1 if create else 0
         self.words = [*around, *program, "-n", first, "-c", count, "-s", seed, "-t", seconds, "-p", "{},{}".format(*pause), "-k", hold,

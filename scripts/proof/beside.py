@@ -26,10 +26,17 @@ def apps(world, flow, number, count=None, **rhythm):
     every, started = kinds(), []
     for at, name in enumerate([*names, *flow.creates]):
         kind, create = (Kind("creates"), OWN) if name in flow.creates else (every[(number + at) % len(every)], None)
-        started.append(Companion(world.tools, kind, os.path.join(world.store, name), INSERTS, acks(world, number, at),
+        started.append(Companion(world.tools, kind, permitted(kind, os.path.join(world.store, name)), INSERTS, acks(world, number, at),
                                  first=1_000_000 * (at + 1) + 10_000_000 * number, seed=number + at, create=create, count=count, **rhythm))
     world.log.append(f"  beside: {'; '.join(f'{os.path.basename(app.path)}: {app.kind.name}' for app in started)}")
     return Crowd(started).ready()
+
+
+def permitted(kind, path):
+    """Returns the path, after giving another user the right to write: moult refuses the sidecars that a user without it leaves."""
+    if kind.runs == "other user":
+        os.chmod(path, 0o666)
+    return path
 
 
 def acks(world, number, at):
@@ -107,8 +114,8 @@ def delay(number):
 
 def on_file(world, number):
     """Starts an app that writes to the file of a flow with `moult replace`; it has committed when this returns."""
-    every = kinds()
-    world.apps = Crowd([Companion(world.tools, every[number % len(every)], world.path("files/app.db"), INSERTS[:1], acks(world, number, 0),
+    kind = kinds()[number % len(kinds())]
+    world.apps = Crowd([Companion(world.tools, kind, permitted(kind, world.path("files/app.db")), INSERTS[:1], acks(world, number, 0),
                                   first=FIRST_OF_APP, seed=number, count=20 if number % 4 else 100_000)]).ready()
     world.log.append(f"  beside: app.db: {world.apps.companions[0].kind.name}")
     return world.apps

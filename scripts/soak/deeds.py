@@ -129,7 +129,7 @@ class Deeds:
         self.run(QUIET, "clean", "-q", "--quarantine-older-than", "0")
         moult = os.path.join(self.store, ".moult")
         found = [os.path.join(moult, "transactions", name) for name in os.listdir(os.path.join(moult, "transactions"))]
-        report = subprocess.run([self.moult, "doctor", "--json", "--store", self.store], capture_output=True, text=True)
+        report = subprocess.run([self.moult, "status", "--deep", "--json", "--store", self.store], capture_output=True, text=True)
         for line in report.stdout.splitlines():
             found += [one["path"] for one in json.loads(line).get("findings", []) if one["kind"] in ("unknown", "unused", "unfinished")]
         return {path: size(path) for path in found if os.path.basename(path) != "CACHEDIR.TAG"}

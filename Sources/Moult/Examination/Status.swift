@@ -72,10 +72,12 @@ package struct Status: Sendable {
     package let waitsForReaders: Bool
     /// The sandbox that protects this machine from a harmful database during checks.
     package let protection: String
+    package let isFullyConfined: Bool
 
     package init(of store: StoreSnapshot) throws {
         let (layout, settings) = (store.layout, try store.settings)
-        protection = try Validator.available().guardDescription
+        let validator = try Validator.available()
+        (protection, isFullyConfined) = (validator.guardDescription, validator.isFullyConfined)
         root = layout.root
         (product, app, follow) = (settings.product, settings.app, settings.follow)
         holds = try store.holds

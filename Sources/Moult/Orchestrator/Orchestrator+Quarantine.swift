@@ -30,20 +30,9 @@ extension Orchestrator {
 
     /// Copies the database of a set, including the content of its sidecars, into a new file.
     package func export(_ set: QuarantineShelf.Set, to file: String) throws {
-        guard try Files.facts(file) == nil else {
-            throw MoultError(
-                .quarantine, .refused, what: "\(file) exists", why: "an export never overwrites a file",
-                now: "Choose another file name.")
-        }
-        if let sidecar = try Sidecars.of(file).paths.first {
-            throw MoultError(
-                .quarantine, .refused, what: "\(sidecar) exists",
-                why: "it belongs to another database, and SQLite would use it with \(file)",
-                now: "Choose another file name. If that database no longer exists, move its file away: "
-                    + "\(Files.commandToMoveAway(sidecar))")
-        }
+        try FileSalvage.requireUnused(file, .quarantine)
         try Files.withScratchDirectory { scratch in
-            let copy = try checkedCopy(set, in: scratch)
+            let copy = try checkedCopy(set, in: scratch, usingReadableRows: tellDamage)
             // Users who could not read the database must not be able to read its copy.
             let output = try PinnedDirectory.output(Files.directory(of: file))
             defer { withExtendedLifetime(output) {} }
@@ -92,10 +81,16 @@ extension Orchestrator {
     /// now uses the key of a restored row, the restored row goes to `moult_rejected`, unless an earlier restore has already put
     /// it there.
     package func restore(_ set: QuarantineShelf.Set, table: String, wait: Int = 0) throws -> RowFate {
+        try restore(set, table: table, wait: wait, usingReadableRows: tellDamage)
+    }
+
+    private func restore(
+        _ set: QuarantineShelf.Set, table: String, wait: Int, usingReadableRows tell: @escaping (String) -> Void
+    ) throws -> RowFate {
         let database = try writable(set)
         let result = try locked(wait) { store, recovered in
             try inScratch { scratch in
-                let copy = try checkedCopy(set, in: scratch)
+                let copy = try checkedCopy(set, in: scratch, usingReadableRows: tell)
                 let name = try existingTable(table, in: copy, set)
                 try requireTable(name, at: layout.file(database.path), set)
                 if set.record?.isRows == true { try addShippedRows(of: name, set, to: copy) }
@@ -146,12 +141,9 @@ extension Orchestrator {
 
     /// Returns the table's name as spelled in the set; throws if the set has no such table.
     private func existingTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
+        let names = try tables(inCopy: copy, set)
         let old = try Connection(path: copy, access: .readWrite)
-        func isOwn(_ name: String) -> Bool {
-            ReleaseMarker.isOwn(name) || set.record?.isRows == true && SQLName(name) == SQLName(KeptRows.origins)
-        }
-        let names = try RowCounts(of: old).tables.keys.sorted().filter { !isOwn($0.text) }
-        let isThere = try RowSelection.hasTable(table, in: old) && !isOwn(table)
+        let isThere = try RowSelection.hasTable(table, in: old) && !isOwn(table, set)
         let isVirtual =
             try old.int(
                 "SELECT count(*) FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%' AND name = ?1 COLLATE NOCASE",
@@ -164,12 +156,45 @@ extension Orchestrator {
                 now: "Restore the whole database: \(moult: "quarantine", "--restore", set.id). "
                     + "Or export it: \(export(set))")
         }
-        if isThere { return names.first { $0 == SQLName(table) }?.text ?? table }
+        if isThere { return names.first { SQLName($0) == SQLName(table) } ?? table }
         throw MoultError(
             .quarantine, .refused, what: "\(set.id) has no table \"\(table)\"",
             why: names.isEmpty
-                ? "its database has no tables" : "its tables are \(names.map(\.text).joined(separator: ", "))",
-            now: didYouMean(table, among: names.map(\.text)))
+                ? "its database has no tables" : "its tables are \(names.joined(separator: ", "))",
+            now: didYouMean(table, among: names))
+    }
+
+    /// Returns the tables of the app in the copy of a set.
+    private func tables(inCopy copy: String, _ set: QuarantineShelf.Set) throws -> [String] {
+        let connection = try Connection(path: copy, access: .readWrite)
+        let names = try RowCounts(of: connection).tables.keys.sorted().map(\.text).filter { !isOwn($0, set) }
+        try connection.close()
+        return names
+    }
+
+    /// Returns the tables in an order in which rows find the rows to which their foreign keys refer.
+    private func parentsFirst(_ tables: [String], inCopy copy: String) throws -> [String] {
+        let connection = try Connection(path: copy, access: .readWrite)
+        var waiting: [(table: String, parents: Set<SQLName>)] = []
+        for table in tables {
+            let parents = try connection.query(
+                "SELECT \"table\" FROM pragma_foreign_key_list(?1)", [.text(table)]
+            ).compactMap { if case .text(let name) = $0[0] { SQLName(name) } else { nil } }
+            waiting.append((table, Set(parents).subtracting([SQLName(table)])))
+        }
+        try connection.close()
+        var sorted: [String] = []
+        while !waiting.isEmpty {
+            let left = Set(waiting.map { SQLName($0.table) })
+            // Tables may refer to each other in a circle.
+            let next = waiting.firstIndex { $0.parents.isDisjoint(with: left) } ?? 0
+            sorted.append(waiting.remove(at: next).table)
+        }
+        return sorted
+    }
+
+    private func isOwn(_ table: String, _ set: QuarantineShelf.Set) -> Bool {
+        ReleaseMarker.isOwn(table) || set.record?.isRows == true && SQLName(table) == SQLName(KeptRows.origins)
     }
 
     /// Throws if the store's database has no table for the rows.
@@ -269,39 +294,52 @@ extension Orchestrator {
         return database
     }
 
-    /// Returns a copy of a set's database that SQLite can open. Any process may have changed files in quarantine, so the copy
-    /// is checked like an untrusted database.
-    private func checkedCopy(_ set: QuarantineShelf.Set, in scratch: String) throws -> String {
+    private func tellDamage(_ what: String) { watcher.tell(.warning("\(what); the rows that could be read from it are used")) }
+
+    /// Returns a copy of a set's database that SQLite can open, or, if the database is damaged, of the one with its readable rows,
+    /// after telling `usingReadableRows`; throws if that is nil. Any process may have changed files in quarantine, so the copy is
+    /// checked like an untrusted database.
+    private func checkedCopy(
+        _ set: QuarantineShelf.Set, in scratch: String, usingReadableRows tell: ((String) -> Void)? = nil
+    ) throws -> String {
         guard let file = set.file, try Files.facts(file)?.kind == .file else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) has no database file",
                 why: set.file.map { "\($0) is missing" } ?? "the record of the set cannot be read",
                 now: "The files are in \(set.directory).")
         }
-        let (copy, whole) = ("\(scratch)/set.db", "\(scratch)/whole.db")
+        let (copy, damage) = try copied(file, to: "\(scratch)/set.db")
+        guard let damage else { return copy }
+        guard let tell, let readable = try readableRows(of: set) else { throw damaged(set, file, damage) }
+        let (rows, fault) = try copied(readable, to: "\(scratch)/rows.db")
+        if let fault { throw damaged(set, readable, fault) }
+        tell("\(file) is damaged: \(damage)")
+        return rows
+    }
+
+    /// Copies a database with the content of its sidecars; returns the copy, and what is wrong with it.
+    private func copied(_ file: String, to copy: String) throws -> (copy: String, damage: String?) {
+        let whole = "\(copy).whole"
         try NonInvasiveReader.copySet(file, to: copy)
         do { try NonInvasiveReader.copy(copy, to: whole) } catch let error as MoultError
             where error.code == .databaseCorrupt
         {
-            throw damaged(set, file, error.why ?? error.what)
+            return (whole, error.why ?? error.what)
         }
         try DatabaseHeader.setRollbackMode(ofCopy: whole)
         var validation = Validation(
             name: Files.name(of: file), path: whole, depth: .quick,
             processor: CheckTime().seconds(for: try Files.facts(whole)?.size ?? 0))
         validation.isOfApp = true
-        let report = try Validator.available().examine([validation], scratch: "\(scratch)/exam").first
+        let report = try Validator.available().examine([validation], scratch: "\(copy).exam").first
         if let failure = report?.failure { throw failure }
-        if let finding = report?.findings?.first {
-            throw damaged(set, file, finding)
-        }
-        return whole
+        return (whole, report?.findings?.first)
     }
 
     private func damaged(_ set: QuarantineShelf.Set, _ file: String, _ why: String) -> MoultError {
         MoultError(
             .quarantine, .refused, what: "\(file) is damaged", why: why,
-            now: salvaged(set) ?? salvaging(set) ?? "The damaged file stays in quarantine.")
+            now: restoringRows(set) ?? salvaging(set) ?? "The damaged file stays in quarantine.")
     }
 
     /// Returns the advice to salvage the rows of a set. That works only with the newest set of a database that is not a cache.
@@ -314,10 +352,35 @@ extension Orchestrator {
     }
 
     /// Returns the advice for a set of which the readable rows were already salvaged.
-    private func salvaged(_ set: QuarantineShelf.Set) -> Advice? {
-        let file = "\(set.directory)/\(QuarantineRecord.salvaged)"
+    private func restoringRows(_ set: QuarantineShelf.Set) -> Advice? {
         // The error that is reported matters more than a file that cannot be examined.
-        guard ((try? Files.facts(file)) ?? nil) != nil else { return nil }
-        return "Its readable rows are in a database of their own: \(run: ["sqlite3", file, ".tables"])"
+        guard let report = try? Orchestrator.salvageReport(in: set.directory),
+            let table = report.tables.first(where: { $0.rows > 0 && !isOwn($0.name, set) })
+        else { return nil }
+        return
+            "Restore its readable rows, table by table: \(moult: "quarantine", "--restore", set.id, "--table", table.name)"
+    }
+
+    /// Returns the database with the rows that were salvaged from the database of a set; nil if there is none.
+    private func readableRows(of set: QuarantineShelf.Set) throws -> String? {
+        let file = "\(set.directory)/\(QuarantineRecord.salvaged)"
+        return try Files.facts(file)?.kind == .file ? file : nil
+    }
+
+    /// Restores all rows of a set, table by table: the rows that a reset could read, by the rules for rows that an update carries
+    /// over. A table that cannot be restored does not prevent the others.
+    func restoreTables(of id: String, wait: Int) throws -> (rows: [RowFate], failures: [MoultError]) {
+        let set = try quarantined(id)
+        let names = try inScratch { scratch -> [String] in
+            let copy = try checkedCopy(set, in: scratch, usingReadableRows: { _ in })
+            return try parentsFirst(tables(inCopy: copy, set), inCopy: copy)
+        }
+        var (rows, failures): ([RowFate], [MoultError]) = ([], [])
+        for table in names {
+            do { rows.append(try restore(set, table: table, wait: wait, usingReadableRows: { _ in })) } catch let error as MoultError {
+                failures.append(error)
+            }
+        }
+        return (rows, failures)
     }
 }

@@ -15,6 +15,9 @@ extension Orchestrator {
         package let salvage: Salvage.Report?
         /// The file with the salvaged rows; nil if nothing could be read.
         package let salvaged: String?
+        /// With `keepReadable`: what became of the readable rows of each table, and why a table could not be restored.
+        package var restored: [RowFate] = []
+        package var failures: [MoultError] = []
 
         /// Returns the command that repeats the salvage; nil if that would find no more rows.
         package func again(_ storeWords: [String]) -> String? {
@@ -26,6 +29,8 @@ extension Orchestrator {
             .compact([
                 "database": .string(database), "path": .string(place), "setAside": .optional(setAside),
                 "salvaged": .optional(salvaged), "salvage": salvage?.json, "again": .optional(again(storeWords)),
+                "restored": restored.isEmpty ? nil : .array(restored.map(\.json)),
+                "failures": failures.isEmpty ? nil : .array(failures.map { .string($0.description) }),
             ])
         }
     }
@@ -35,11 +40,11 @@ extension Orchestrator {
     }
 
     /// Sets a writable database of the installed release aside with all its sidecars, and creates a new one, whatever file is
-    /// at its path. User data is set aside only with explicit permission.
+    /// at its path. User data is set aside only with explicit permission; `keepingReadable` puts its readable rows back.
     ///
     /// `isNeeded` is evaluated under the store's lock, because another process may have reset the database in the meantime.
     package func reset(
-        _ name: String, why: String, setsUserDataAside: Bool, wait: Int = 0, isNeeded: () throws -> Bool = { true },
+        _ name: String, why: String, setsUserDataAside: Bool, keepingReadable: Bool = false, wait: Int = 0, isNeeded: () throws -> Bool = { true },
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> (result: Result, reset: Reset?) {
         let result = try locked(wait) { store, recovered in
@@ -52,7 +57,13 @@ extension Orchestrator {
                 try planner($0).reset(name, why: why, setsUserDataAside: setsUserDataAside)
             }
         }
-        return (result, result.plan.map { resetResult($0, name) })
+        var reset = result.plan.map { resetResult($0, name) }
+        if keepingReadable, let set = reset?.setAside.map(Files.name) {
+            let (rows, failures) = try restoreTables(of: set, wait: wait)
+            reset?.restored = rows
+            reset?.failures = failures
+        }
+        return (result, reset)
     }
 
     /// Salvages again from the newest set that a reset, an update or a repair put into quarantine for this database, and
@@ -129,6 +140,12 @@ extension Orchestrator {
             salvaged: isFound ? "\(set.directory)/\(QuarantineRecord.salvaged)" : nil)
     }
 
+    static func salvageReport(in directory: String) throws -> Salvage.Report? {
+        try Files.read("\(directory)/\(QuarantineRecord.salvageReport)", limit: 1 << 24).map {
+            try Salvage.Report(json: JSON(parsing: $0, source: directory))
+        }
+    }
+
     private func resetResult(_ plan: Plan, _ name: String) -> Reset {
         let path = plan.stagedPaths.first ?? name
         let directory = layout.quarantined(name, path: path, by: plan.id)
@@ -137,9 +154,7 @@ extension Orchestrator {
         warning {
             guard try Files.facts(directory) != nil else { return }
             setAside = directory
-            report = try Files.read("\(directory)/\(QuarantineRecord.salvageReport)", limit: 1 << 24).map {
-                try Salvage.Report(json: JSON(parsing: $0, source: directory))
-            }
+            report = try Self.salvageReport(in: directory)
             // Rows are salvaged only if SQLite could not copy the file as a whole.
             let isSetAside = plan.effects.contains { if case .quarantine = $0.change { true } else { false } }
             if report == nil, isSetAside,

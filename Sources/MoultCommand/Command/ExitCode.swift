@@ -42,7 +42,7 @@ extension MoultError.Outcome {
     package var meaning: String {
         switch self {
         case .failed:
-            "failed before anything was changed; verify, doctor, inspect and steps test: a problem was found; publish --check: stores would refuse the feed"
+            "failed before anything was changed; verify, status --deep, inspect and steps test: a problem was found; publish --check: stores would refuse the feed"
         case .refused:
             "refused because of a requirement, a hold, a failed check, a missing or invalid signature, rows that would be lost, a missing or damaged database, the change budget, or too little disk space"
         case .stale: "the saved plan is out of date"

@@ -72,7 +72,7 @@ package struct Runner {
     /// Prints an overview to stderr if no verb is given. The exit status is that of a usage error, so that scripts fail.
     private func overviewWithoutVerb() -> ExitCode {
         var page = Page(for: console.err)
-        OverviewHelp(commands: commands).write(to: &page)
+        OverviewHelp(commands: commands, listsAll: false).write(to: &page)
         console.diagnose(page.text)
         return .failure(.usage)
     }
@@ -92,7 +92,7 @@ package struct Runner {
             return .done
         }
         guard let command = line.command else {
-            output.print(OverviewHelp(commands: commands))
+            output.print(OverviewHelp(commands: commands, listsAll: false))
             return .done
         }
         if line.has(.help) {

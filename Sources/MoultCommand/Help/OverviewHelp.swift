@@ -2,17 +2,32 @@ internal import Moult
 package import MoultBasics
 internal import StepKit
 
-/// The output of `moult help`: every verb and topic.
+/// The output of `moult help`: the verbs that most users need, or all verbs and topics.
 package struct OverviewHelp: Report {
-    private let commands: [Command]
+    private static let first = [
+        "replace", "pack", "publish", "plan", "apply", "status", "verify", "rollback", "recover", "quarantine",
+    ]
 
-    package init(commands: [Command]) { self.commands = commands }
+    private let commands: [Command]
+    private let listsAll: Bool
+
+    package init(commands: [Command], listsAll: Bool) { (self.commands, self.listsAll) = (commands, listsAll) }
 
     package func write(to page: inout Page) {
         page.paragraph(
             "moult updates SQLite databases: verified, all or nothing, and with rollback.")
         page.line()
         page.line("\("Usage:", .heading) moult VERB [options] [arguments]")
+        guard listsAll else {
+            section(
+                "Verbs that most users need",
+                Self.first.compactMap { name in
+                    commands.first { $0.name == name }.map { (name, $0.summary) }
+                }, 0, &page)
+            page.line()
+            page.line("More: moult help VERB. All verbs and topics: moult help all")
+            return
+        }
         // All groups use the same width, so that their summaries line up.
         let width = (commands.map(\.name) + Topic.all.map(\.name)).map(\.count).max() ?? 0
         for group in Command.Group.allCases {

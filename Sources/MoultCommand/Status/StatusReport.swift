@@ -68,7 +68,7 @@ struct StatusReport: Report {
         if let since = status.since { table.row("since", "\(since.text(for: terminal))") }
         if let created = status.created { table.row("created", "\(created.text(for: terminal))") }
         if let expires = status.expires { table.row("expires", "\(expires.text(for: terminal))") }
-        table.row("guard", "\(status.protection)")
+        if !status.isFullyConfined { table.row("guard", StyledText(status.protection, .warning)) }
         if let last = status.last { table.row("last", attempt(last, terminal)) }
         return table
     }
@@ -129,7 +129,7 @@ struct StatusReport: Report {
     private var generations: Table {
         var table = Table(.left, .right, .left, indent: 2)
         for generation in status.generations.reversed() {
-            // A server may have thousands of processes; `moult who` lists them.
+            // A server may have thousands of processes; `moult status --processes` lists them.
             let count = generation.holders.count
             let holders =
                 generation.holders.prefix(Self.mostHolders).map(\.description).joined(separator: ", ")

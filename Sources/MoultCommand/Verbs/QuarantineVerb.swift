@@ -177,17 +177,7 @@ extension QuarantineVerb {
 
     private static func showRestored(_ fate: RowFate, of set: QuarantineShelf.Set, _ call: Call) {
         call.output.print(json: fate.json.setting("set", to: .string(set.id))) { page in
-            page.line("\(counted(fate.carried, "row")) of \(fate.table) restored")
-            if fate.rejected > 0 {
-                page.wrapped(
-                    "\(counted(fate.rejected, "row")) could not be restored, and went to \(ReleaseMarker.rejects) with the reason"
-                )
-            }
-            if fate.kept > fate.incomplete {
-                let misfits = fate.kept - fate.incomplete
-                page.wrapped(
-                    "\(counted(misfits, "row")) \(misfits == 1 ? "does" : "do") not fit into the current database")
-            }
+            page.restored(fate)
             if fate.incomplete > 0 {
                 let export = ["moult", "quarantine", "--export", "FILE", set.id] + call.storeWords
                 page.wrapped(
@@ -213,6 +203,23 @@ extension QuarantineVerb {
                         + "\(run: ["moult"] + back + call.storeWords)")
             }
             for kept in result.kept { page.line("  the replaced database is in \(kept.directory)") }
+        }
+    }
+}
+
+extension Page {
+    /// What became of the rows of a table that were restored.
+    mutating func restored(_ fate: RowFate) {
+        line("\(counted(fate.carried, "row")) of \(fate.table) restored")
+        if fate.rejected > 0 {
+            wrapped(
+                "\(counted(fate.rejected, "row")) could not be restored, and went to \(ReleaseMarker.rejects) with the reason"
+            )
+        }
+        if fate.kept > fate.incomplete {
+            let misfits = fate.kept - fate.incomplete
+            wrapped(
+                "\(counted(misfits, "row")) \(misfits == 1 ? "does" : "do") not fit into the current database")
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import Moult
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultSQLite
 
 /// `moult reset`: sets aside a database that cannot be loaded, and creates a new one.
@@ -9,6 +10,10 @@ enum ResetVerb {
         "A writable database of the installed release, or a file that `moult replace` has replaced")
     static let userData = Option(
         "set-user-data-aside", "Allow a database with user data to be set aside")
+    static let keep = Option(
+        "keep-readable",
+        "Set a database with user data aside, and put the rows that can be read into the new one, by the rules for rows that an "
+            + "update carries over")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown in the quarantine and in the history")
     static let again = Option(
         "salvage-again", "Salvage rows again, from the newest files of this database in quarantine")
@@ -24,24 +29,26 @@ enum ResetVerb {
             release. Nothing is deleted. After a crash, the next command finishes the reset.
             """,
             """
-            The readable rows of a shared or user database are copied into a new file, next to the old files in quarantine. A \
-            report lists the rows that could not be copied, with the reason. If the disk was full, free some space \
-            and run `moult reset DATABASE --salvage-again`, which replaces only that new file and its report.
+            The readable rows of a shared or user database are copied into a new file, next to the old files in quarantine, \
+            with a report on what could not be read. --keep-readable puts them into the new database. If the disk was \
+            full, free some space and run `moult reset DATABASE --salvage-again`, which replaces only that new file and \
+            its report.
             """,
         ],
-        arguments: [database], options: [userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,
+        arguments: [database], options: [keep, userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,
         examples: [
             .init("Start with an empty cache:", "moult reset thumbs"),
             .init(
                 "Start with an empty user database, and keep the old one:",
                 "moult reset user --set-user-data-aside"),
+            .init("Create the database again with all rows that can be read:", "moult reset user --keep-readable"),
             .init("Salvage again, after freeing disk space:", "moult reset user --salvage-again"),
         ],
         exits: [
             .init(.done, "done"), .init(.changes, "with --dry-run: the store would change"),
             .init(
                 .failure(.refused),
-                "the database does not exist, or has user data and --set-user-data-aside is missing"),
+                "the database does not exist, or has user data and neither --keep-readable nor --set-user-data-aside is given"),
             .init(.failure(.undone), "failed and undone"),
             .init(.failure(.stuck), "neither finished nor undone"),
             .init(.failure(.busy), "a process has the database open; the message names the process"),
@@ -52,10 +59,11 @@ enum ResetVerb {
         let name = try call.required(database)
         if let file = try call.replacedFile(name) { return try run(call, on: file) }
         let why = call.value(reason) ?? "reset by the operator"
-        let aside = call.has(userData)
+        let keeps = call.has(keep)
+        let aside = keeps || call.has(userData)
         let store = try call.store()
         if call.has(again) {
-            if let other = [userData, dryRun].first(where: call.has) ?? (call.value(reason) == nil ? nil : reason) {
+            if let other = [keep, userData, dryRun].first(where: call.has) ?? (call.value(reason) == nil ? nil : reason) {
                 throw call.wrongUsage(
                     "--\(again.name) and --\(other.name) cannot be used together",
                     why: "--\(again.name) resets nothing, and reads only files that were set aside before")
@@ -67,7 +75,7 @@ enum ResetVerb {
         if call.has(dryRun) {
             let orchestrator = try call.orchestrator()
             let options =
-                (aside ? ["--\(userData.name)"] : []) + (call.value(reason).map { ["--\(reason.name)", $0] } ?? [])
+                (keeps ? ["--\(keep.name)"] : aside ? ["--\(userData.name)"] : []) + (call.value(reason).map { ["--\(reason.name)", $0] } ?? [])
             return try call.show(
                 orchestrator.planReset(name, why: why, setsUserDataAside: aside), store: store,
                 command: ["moult", "reset", name] + options + call.storeWords, in: orchestrator)
@@ -75,7 +83,7 @@ enum ResetVerb {
         Interruption.watch()
         let display = UpdateDisplay(call, store: store)
         let (_, reset) = try call.orchestrator(display.watcher).reset(
-            name, why: why, setsUserDataAside: aside, wait: call.wait)
+            name, why: why, setsUserDataAside: aside, keepingReadable: keeps, wait: call.wait)
         if let reset { show(reset, "\(reset.database) was recreated: \(reset.place)", call) }
         return .done
     }
@@ -84,28 +92,20 @@ enum ResetVerb {
         call.output.print(json: reset.json(call.storeWords)) { page in
             page.line("\("~", .changed) \(done)")
             if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
-            writeSalvage(of: reset, call.storeWords, to: &page)
+            if let salvage = reset.salvage { page.salvage(salvage, to: reset.salvaged) }
+            if let again = reset.again(call.storeWords) {
+                page.line("  Remove the cause, then salvage the old files: \(again)")
+            }
+            for fate in reset.restored { page.restored(fate) }
+            for failure in reset.failures { page.wrapped("\("\(failure)", .warning)", indent: 2) }
+            if reset.restored.isEmpty, reset.failures.isEmpty, reset.salvaged != nil, let set = reset.setAside,
+                let table = reset.salvage?.tables.first(where: { $0.rows > 0 })
+            {
+                let command = [
+                    "moult", "quarantine", "--restore", Files.name(of: set), "--table", table.name,
+                ]
+                page.line("  To put rows back, table by table: \(shellLine(command + call.storeWords))")
+            }
         }
     }
-}
-
-private func writeSalvage(of reset: Orchestrator.Reset, _ storeWords: [String], to page: inout Page) {
-    guard let salvage = reset.salvage else { return }
-    if let file = reset.salvaged {
-        page.line("  \(counted(salvage.rows, "row")) salvaged to \(file)")
-        for table in salvage.tables where !table.isWhole {
-            page.line(
-                "  table \(table.name) is incomplete (\(counted(table.rows,  "row"))): \(table.why ?? "it is damaged")")
-        }
-        for item in salvage.missing { page.line("  the \(item.kind) \(item.name) is missing: \(item.why)") }
-        if let note = salvage.note { page.line("  not everything could be read: \(note)") }
-    } else if salvage.mayBeRepeated {
-        page.line("  nothing was salvaged: \(salvage.note ?? "the copy failed")")
-    } else {
-        page.line("  no rows could be read from the old files\(salvage.note.map { ": \($0)" } ?? "")")
-        for table in salvage.tables where !table.isWhole {
-            page.line("  table \(table.name): \(table.why ?? "it is damaged")")
-        }
-    }
-    if let again = reset.again(storeWords) { page.line("  Remove the cause, then salvage the old files: \(again)") }
 }

@@ -14,6 +14,16 @@ enum StatusVerb {
         "check", "Exit with 1 if a finding is a warning, and with 2 if one is critical, as a Nagios check does")
     static let nagios = Option("nagios", "Print one line for Nagios, and exit with the status of a Nagios check")
 
+    static let deep = Option(
+        "deep",
+        "Look for problems that could damage the databases, and print only these, with their fixes: journals left behind, "
+            + "foreign files, hard links, file systems without reliable locks, unfinished updates, files that every user may "
+            + "write to. To check the data, run: moult verify")
+    static let processes = Option(
+        "processes",
+        "Print only the processes that use databases, generations or locks; to see the leases and open files of other users, "
+            + "run it as root")
+
     static let command = Command(
         "status", .operators, "show the installed, newer and kept releases",
         discussion: [
@@ -36,20 +46,25 @@ enum StatusVerb {
             moult.json, a reader still uses an older release.
             """,
         ],
-        arguments: [file], options: [prometheus, output, nagios, check],
+        arguments: [file], options: [deep, processes, check, nagios, prometheus, output],
         examples: [
             .init("Check the store in this directory:", "moult status"),
             .init("Print the status as JSON:", "moult status --json --store /var/lib/app"),
+            .init("Look for problems in the store and around it:", "moult status --deep"),
+            .init("Show the processes that use the store:", "sudo moult status --processes"),
             .init(
                 "Write metrics for Prometheus:",
                 "moult status --prometheus --output /var/lib/node-exporter/moult-app.prom"),
             .init("Run the command as a Nagios check:", "moult status --nagios --store /var/lib/app"),
         ],
         exits: [
-            .init(.done, "the store could be read; with --nagios or --check: ok"),
+            .init(
+                .done,
+                "the store could be read; with --deep: no problem found, apart from advice; with --nagios or --check: ok"
+            ),
             .init(
                 ExitCode(rawValue: 1),
-                "the store could not be read; with --nagios or --check: warning"),
+                "the store could not be read; with --deep: a problem was found; with --nagios or --check: warning"),
             .init(ExitCode(rawValue: 2), "with --nagios or --check: critical"),
             .init(ExitCode(rawValue: 3), "with --nagios: the store could not be read"),
         ],
@@ -58,14 +73,17 @@ enum StatusVerb {
     static func run(_ call: Call) throws -> ExitCode {
         if let word = call.value(file) {
             guard let file = try call.replacedFile(word) else { throw try call.notReplaced(word) }
-            try call.refuse([prometheus, output, nagios, check], with: file)
+            try call.refuse([deep, processes, prometheus, output, nagios, check], with: file)
             try show(file, call)
             return .done
         }
-        let forms = [Option.json, prometheus, nagios].filter { call.has($0) }
-        guard forms.count <= 1 else {
-            let names = forms.map { "--\($0.name)" }.joined(separator: " and ")
-            throw call.wrongUsage("\(names) cannot be used together", why: "each selects an output format")
+        for forms in [[.json, prometheus, nagios], [deep, processes, prometheus, nagios], [deep, processes, check]] {
+            try refuseTogether(forms, call)
+        }
+        if call.has(deep) {
+            let report = try DeepReport(of: StoreLayout(root: call.namedStore()), completing: call.output.completing)
+            call.output.print(report, evenIfQuiet: !report.isSound)
+            return report.isSound ? .done : .failure(.failed)
         }
         if call.has(nagios) {
             let line = NagiosLine { try Status(of: call.snapshot()) }
@@ -76,9 +94,24 @@ enum StatusVerb {
         if call.has(output) {
             throw call.wrongUsage("--output needs --prometheus", why: "only metrics are written to a file")
         }
-        let status = try Status(of: call.snapshot())
+        let store = try call.snapshot()
+        if call.has(processes) {
+            // Throws if the store is missing.
+            _ = try store.settings
+            try call.reportUnfinished()
+            call.output.print(ProcessesReport(root: store.layout.root, holders: try Holders(of: store)))
+            return .done
+        }
+        let status = try Status(of: store)
         call.output.print(StatusReport(status: status, storeWords: call.storeWords, completing: call.output.completing))
         return call.has(check) ? ExitCode(rawValue: NagiosLine.State(status.findings()).rawValue) : .done
+    }
+
+    private static func refuseTogether(_ forms: [Option], _ call: Call) throws {
+        let given = forms.filter { call.has($0) }
+        guard given.count > 1 else { return }
+        let names = given.map { "--\($0.name)" }.joined(separator: " and ")
+        throw call.wrongUsage("\(names) cannot be used together", why: "each selects what is printed")
     }
 
     private static func printMetrics(_ call: Call) throws -> ExitCode {

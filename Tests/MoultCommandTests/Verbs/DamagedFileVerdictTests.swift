@@ -54,8 +54,8 @@ import Testing
         #expect(inspected.status == 1 && inspected.output.contains("✗ Page 2: "), "\(inspected)")
     }
 
-    @Test(arguments: ["verify -q -s store", "doctor -q -s store", "inspect -q store/app.db"])
-    func `verify, doctor and inspect print only findings with -q`(check: String) throws {
+    @Test(arguments: ["verify -q -s store", "status --deep -q -s store", "inspect -q store/app.db"])
+    func `verify, status --deep and inspect print only findings with -q`(check: String) throws {
         try Shell.must(["sqlite3", scratch.path("app.db")], input: Self.sql)
         try scratch.must("moult pack -q app.db --kind app=user --product local.quiet -o .")
         try scratch.must("moult apply -q --create -s store quiet-1.0.0.json")

@@ -43,7 +43,6 @@ import Testing
                   store    \(world.store)
                   follows  newer
                   trusts   no key, so signatures are not checked
-                  guard    \(Guard.level)
                 Install a release with: moult apply RELEASE
 
                 """)
@@ -66,7 +65,6 @@ import Testing
                   follows  newer
                   trusts   no key, so signatures are not checked
                   since    \(since)
-                  guard    \(Guard.level)
                   last     update 1.0.0 -> 2.0.0 done in \(took), \(last.time)
                 9.0.0 is on hold: too early
                 remove the hold with: moult unhold 9.0.0

@@ -97,6 +97,7 @@ import Testing
                 ~ user was salvaged again
                   the old files are in \(scratch.path(String(aside)))
                   2 rows salvaged to \(scratch.path(String(aside)))/salvaged.db
+                  To put rows back, table by table: moult quarantine --restore \(Files.name(of: String(aside))) --table note
 
                 """)
         #expect(try must("sqlite3 \(aside)/salvaged.db 'SELECT text FROM note'") == "one\ntwo\n")

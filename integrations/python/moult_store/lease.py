@@ -269,7 +269,7 @@ def _lock(directory: str, name: str) -> int:
         raise MoultError(
             f"cannot take a lease on generation {name} of {directory}",
             "another process has an exclusive lock on it",
-            f"List the processes: moult who --store {shlex.quote(directory)}",
+            f"List the processes: moult status --processes --store {shlex.quote(directory)}",
             code="E402",
             exit_status=75,
         ) from None
@@ -296,7 +296,7 @@ def _cache_root(directory: str) -> Optional[str]:
         raise MoultError(
             f"cannot read the settings {path}",
             str(error),
-            f"Correct the file, then run: moult doctor --store {shlex.quote(directory)}",
+            f"Correct the file, then run: moult status --deep --store {shlex.quote(directory)}",
             code="E803",
         ) from error
     return root

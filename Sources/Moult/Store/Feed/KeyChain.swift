@@ -145,7 +145,7 @@ package struct KeyChain {
     private static func floor(_ pinned: TrustedKeys, _ layout: StoreLayout) throws -> Int {
         let fingerprint = try pinned.fingerprint
         return try Generation.names(layout).reduce(0) { floor, name in
-            // A seal that cannot be read is ignored; `moult doctor` reports it.
+            // A seal that cannot be read is ignored; `moult status --deep` reports it.
             let path = "\(layout.generation(name))/\(Seal.fileName)"
             guard let bytes = try? Files.read(path, limit: 1 << 24),
                 let mark = (try? Seal(parsing: bytes, source: path))?.keys, mark.pinned == fingerprint

@@ -28,7 +28,7 @@ package struct RevokedRelease: Sendable, Equatable {
 
     /// Returns whether the installed release is such a release; nil if not, or if its records cannot be read.
     package static func installed(in store: StoreSnapshot, keys: KeyChain?, feed: Feed?) throws -> RevokedRelease? {
-        // `moult doctor` and `moult verify` report damaged records.
+        // `moult status --deep` and `moult verify` report damaged records.
         guard let name = try store.installedName, let generation = try? store.generation(name),
             let seal = try? store.seal(of: generation)
         else { return nil }

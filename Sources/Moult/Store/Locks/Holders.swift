@@ -164,7 +164,7 @@ package struct Holders: Sendable {
         // A file that two releases share counts as a file of the installed release.
         let names = try Generation.names(store.layout)
         for name in names.filter({ $0 == current }) + names.filter({ $0 != current }) {
-            // `doctor` and `verify` report generations that cannot be loaded.
+            // `status --deep` and `verify` report generations that cannot be loaded.
             guard let generation = try? store.generation(name) else { continue }
             for database in generation.manifest.databases {
                 if database.kind.isSealed {

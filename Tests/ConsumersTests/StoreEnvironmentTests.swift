@@ -7,8 +7,8 @@ import Testing
 
 @testable import MoultSQLite
 
-/// `moult doctor` reports damage in stores, and changes nothing.
-@Suite struct DoctorTests {
+/// `moult status --deep` reports damage in stores, and changes nothing.
+@Suite struct StoreEnvironmentTests {
     let shop: ConsumerShop
 
     init() throws {
@@ -19,19 +19,19 @@ import Testing
     /// Returns the findings other than advice. The store must be unchanged afterwards, including every inode and time.
     private func examine() throws -> [Finding] {
         let before = try Tree(shop.root)
-        let findings = try Doctor(StoreSnapshot(shop.layout)).examine()
+        let findings = try StoreEnvironment(StoreSnapshot(shop.layout)).examine()
         #expect(try Tree(shop.root) == before)
         return findings.filter { $0.severity != .note }
     }
 
-    @Test func `doctor finds no problem in a sound store`() throws {
+    @Test func `status --deep finds no problem in a sound store`() throws {
         #expect(try examine() == [])
-        let said = try BuiltMoult.run("doctor", "--store", shop.root)
+        let said = try BuiltMoult.run("status", "--deep", "--store", shop.root)
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
     }
 
     /// Both generations contain the same file, because moult has created a hard link.
-    @Test func `doctor does not report a file that two generations share`() throws {
+    @Test func `status --deep does not report a file that two generations share`() throws {
         let maker = try ReleaseMaker(in: shop.scratch.path("unchanged"))
         let store = Store(at: shop.scratch.path("other"))
         for number in [1, 2] {
@@ -39,7 +39,7 @@ import Testing
             let same = "CREATE TABLE same(x); INSERT INTO same VALUES(zeroblob(\(4 << 20)));"
             try store.updateBlocking(to: maker.make("\(number).0.0", sequence: number, [.reference("same", same)]))
         }
-        let findings = try Doctor(StoreSnapshot(StoreLayout(root: shop.scratch.path("other")))).examine()
+        let findings = try StoreEnvironment(StoreSnapshot(StoreLayout(root: shop.scratch.path("other")))).examine()
         #expect(findings.filter { $0.severity != .note } == [])
     }
 
@@ -70,15 +70,15 @@ import Testing
         #expect(writer.status == -9, "\(writer)")
         let found = try examine()
         #expect(found.map(\.kind) == [.hotJournal])
-        let said = try BuiltMoult.run("doctor", "--store", shop.root, "--json")
+        let said = try BuiltMoult.run("status", "--deep", "--store", shop.root, "--json")
         #expect(said.status == 1)
-        #expect(try JSON(parsing: Array(said.output.utf8), source: "doctor")["sound"]?.bool == false)
+        #expect(try JSON(parsing: Array(said.output.utf8), source: "status")["sound"]?.bool == false)
         try Shell.must(["sh", "-ec", found[0].advice?.commands.first?.line ?? "false"])
         #expect(try examine() == [])
         #expect(try shop.value(shop.pantry, "SELECT count(*) FROM pantry") == "1")
     }
 
-    @Test func `doctor does not report a journal that a program is using`() throws {
+    @Test func `status --deep does not report a journal that a program is using`() throws {
         let program = try Program.python(
             """
             import sqlite3, sys
@@ -167,7 +167,7 @@ import Testing
         try shop.set("keep", "1")
         // An unused generation is not a problem, so it is only mentioned as advice.
         #expect(try examine() == [])
-        let advice = try Doctor(StoreSnapshot(shop.layout)).examine()
+        let advice = try StoreEnvironment(StoreSnapshot(shop.layout)).examine()
         #expect(advice.map(\.kind).contains(.unused))
     }
 
@@ -188,9 +188,9 @@ import Testing
         #expect(try examine().map(\.kind).contains(.walReadOnly))
     }
 
-    @Test func `doctor reports an SQLite version with the WAL reset bug only as advice`() throws {
+    @Test func `status --deep reports an SQLite version with the WAL reset bug only as advice`() throws {
         try Shell.must(["sqlite3", shop.pantry, "PRAGMA journal_mode=WAL"])
-        let advice = try Doctor(StoreSnapshot(shop.layout)).examine()
+        let advice = try StoreEnvironment(StoreSnapshot(shop.layout)).examine()
         let expected = SQLiteVersion.linked.hasWALResetBug ? [Finding.Kind.sqliteVersion] : []
         #expect(advice.map(\.kind) == expected)
         let isAllAdvice = advice.allSatisfy { $0.severity == .note }

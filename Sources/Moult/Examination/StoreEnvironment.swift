@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import StepKit
 
 /// Finds problems that will affect a store sooner or later, even if it works now. Changes nothing.
-package struct Doctor {
+package struct StoreEnvironment {
     let store: StoreSnapshot
     let settings: Settings
     var layout: StoreLayout { store.layout }

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-extension Doctor {
+extension StoreEnvironment {
     func unfinished() throws -> [Finding] { try Unfinished(in: layout).findings }
 
     func pointer() throws -> [Finding] {

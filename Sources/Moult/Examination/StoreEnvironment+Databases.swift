@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-extension Doctor {
+extension StoreEnvironment {
     /// Reports what is wrong with the databases of a generation. Of a kept one, only its read-only files are examined: they decide
     /// whether the store can roll back to it.
     func databases(of generation: Generation) throws -> [Finding] {

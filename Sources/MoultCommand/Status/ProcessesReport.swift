@@ -2,33 +2,8 @@ internal import Moult
 internal import MoultBasics
 internal import MoultFiles
 
-/// `moult who`: lists the processes that use the store, and the files that each of them has open.
-enum WhoVerb {
-    static let command = Command(
-        "who", .operators, "show the processes that use databases, generations or locks",
-        discussion: [
-            """
-            The command shows the locks of all processes. Leases and open files are shown only for processes that this \
-            user may inspect; root may inspect all.
-            """
-        ],
-        examples: [
-            .init("Show the processes that use the store:", "sudo moult who"),
-            .init("Print their process IDs:", "moult who --json | jq '.holders[].pid'"),
-        ],
-        run: run)
-
-    static func run(_ call: Call) throws -> ExitCode {
-        let store = try call.snapshot()
-        // Throws if the store is missing.
-        _ = try store.settings
-        try call.reportUnfinished()
-        call.output.print(WhoReport(root: store.layout.root, holders: try Holders(of: store)))
-        return .done
-    }
-}
-
-private struct WhoReport: Report {
+/// The output of `moult status --processes`: the processes that use the store, and the files that each of them has open.
+struct ProcessesReport: Report {
     let root: String
     let holders: Holders
 
