@@ -207,14 +207,17 @@ fuzz: fuzz-packages
 			-artifact_prefix=.build/fuzz/$$reader- .build/fuzz/found/$$reader Fuzz/corpus/$$reader || exit; done)
 
 # Kills the built command at every system call that changes a disk; SAMPLE=50 tries about 50 points per flow, and does not
-# write the table to docs/proof.md. Power failures need root, loop devices and mkfs.xfs; skipped parts are reported.
+# write its table to docs/proof.md. Power failures need root, loop devices and mkfs.xfs; skipped parts are reported.
 proof: proof-packages release
 	scripts/proof/run .build/release/moult $(if $(SAMPLE),--sample $(SAMPLE),--results .build/proof.json --page docs/proof.md)
+
+# With WRITE=1, a harness writes its result into the table of docs/proof.md.
+RESULT := $(if $(WRITE),--write docs/proof.md)
 
 # Damages each file of a store: it is missing, empty, truncated, garbage, a directory, a pipe, unreadable or from another
 # release. Every verb must report this, and the commands in the messages must repair the store.
 broken: broken-packages release
-	scripts/broken/run .build/release/moult --json .build/broken.json
+	scripts/broken/run .build/release/moult --json .build/broken.json $(RESULT)
 
 # Makes each failure that operators of many machines see: monitoring must report it, and its advice must repair it.
 drills: drills-packages release
@@ -223,42 +226,42 @@ drills: drills-packages release
 # Attacks the built command, as docs/proof.md describes; first, planted effects show that the judges find them.
 attacks: attacks-packages release
 	scripts/attacks/run --self-test >/dev/null
-	scripts/attacks/run .build/release/moult
+	scripts/attacks/run .build/release/moult $(RESULT)
 
 # Runs each flow of the proof that uses a store while apps write to its databases: no app may fail or wait for longer than five
 # seconds, and no row may be lost. Then measures the longest wait of an app with up to 1.2 million rows to carry over. `make test-all`
 # runs some of the flows, and the measurement with fewer rows.
 crowd: crowd-packages release
-	scripts/proof/crowd .build/release/moult
+	scripts/proof/crowd .build/release/moult $(RESULT)
 	scripts/proof/waits .build/release/moult
 
 # Takes the databases of more than 40 well-known programs through ten operations, and compares every row. Programs that cannot
 # be installed to make their own database are skipped. ONLY=NAME runs one program.
 zoo: zoo-packages release
-	scripts/zoo/run $(if $(ONLY),--only $(ONLY)) --json .build/zoo.json $(MOULT)
+	scripts/zoo/run $(if $(ONLY),--only $(ONLY)) --json .build/zoo.json $(RESULT) $(MOULT)
 
 # Runs random stories of an app, its data and its updates, and compares them with an oracle that predicts where each row
-# must be. `make test-all` runs 60 stories; the counts in docs/proof.md are updated by hand.
+# must be. `make test-all` runs 60 stories.
 STORIES ?= 2000
 SEED ?= 1
 ledger: ledger-packages release
-	scripts/ledger/run .build/release/moult --stories $(STORIES) --seed $(SEED) --save .build/ledger
+	scripts/ledger/run .build/release/moult --stories $(STORIES) --seed $(SEED) --save .build/ledger $(RESULT)
 
 # Runs random histories of a feed, its publishers, thieves and stores: those that HISTORIES says in one process, with an optimized build
 # of the tests (Tests/FeedTests/Model), and KILLED of them with the command, whose processes are killed. `make test-all` runs some of
-# both; the counts in docs/proof.md are updated by hand.
+# both.
 HISTORIES ?= 0-5000
 KILLED ?= 200
 histories: histories-packages release
 	MOULT_TESTS=FeedTests swift build -c release --build-tests --scratch-path .build/histories -Xswiftc -enable-testing $(DEBUG_FLAGS)
 	MOULT_HISTORIES=$(HISTORIES) MOULT_CASES=all scripts/test --only FeedTests.FeedModelTests --limit 20000 \
 		.build/histories/release/moultPackageTests.xctest
-	scripts/histories/run .build/release/moult --histories $(KILLED)
+	scripts/histories/run .build/release/moult --histories $(KILLED) $(RESULT)
 
 # Compares what moult says about the rows of random pairs of databases with a comparison in Python.
 PAIRS ?= 3000
 comparisons: comparisons-packages release
-	scripts/comparisons/run .build/release/moult --pairs $(PAIRS) --seed $(SEED)
+	scripts/comparisons/run .build/release/moult --pairs $(PAIRS) --seed $(SEED) $(RESULT)
 
 # Searches for each known failure, and fails if one is gone: see scripts/harness/known-failures. Then installs 50 releases in each
 # journal mode beside apps that set WAL mode when they connect, and fails if an acknowledged row is lost.
@@ -272,7 +275,7 @@ load: load-packages
 	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} scripts/test --only 'LoadTests|FlipTests' --limit 7200 $(BUNDLE)
 
 # Simulates a week of a million machines in a few minutes, with the code that stores use to choose a release; WRITE=1 writes
-# figures and charts to docs/scale.md.
+# figures and charts to docs/hosting.md.
 simulate: simulate-packages release
 	swift build $(RELEASE_FLAGS) --product FleetSimulation
 	scripts/simulate .build/release/moult .build/release/FleetSimulation $(if $(MACHINES),--machines $(MACHINES)) --seed $(SEED) $(if $(WRITE),--write)
@@ -356,9 +359,9 @@ python-test: python-test-packages release
 # fork, gunicorn --preload, datasette, and GRDB if GRDB_PATH is a clone of it. No acknowledged row may be lost, and no view may stay
 # old. UPDATES=20 installs fewer releases.
 programs: programs-packages release
-	scripts/programs/run $(MOULT) $(if $(UPDATES),--updates $(UPDATES))
+	scripts/programs/run $(MOULT) $(if $(UPDATES),--updates $(UPDATES)) $(RESULT)
 
-# Builds the library without Linux-only calls (docs/porting.md) in a separate directory, and runs the tests of the library.
+# Builds the library without Linux-only calls (CONTRIBUTING.md) in a separate directory, and runs the tests of the library.
 # Tests of features that this build lacks are skipped; PortableBuildTests tests how this build refuses them.
 PORTABLE := MoultBasicsTests,MoultFilesTests,StepKitTests,MoultSQLiteTests,MoultTests
 portable-test: export MOULT_PORTABLE := 1
@@ -382,7 +385,7 @@ deb-test: deb-test-packages release
 	$(SUDO) packaging/deb/test $(MOULT)
 
 # Makes the files of a release in `build`: an archive with an installer, an image for containers, the Debian packages and the Python
-# wheel, with SHA256SUMS. With KEY=FILE, signs each of them: see docs/releasing.md.
+# wheel, with SHA256SUMS. With KEY=FILE, signs each of them: see CONTRIBUTING.md.
 dist: dist-packages release
 	@packaging/dist/build $(MOULT) build $(KEY)
 

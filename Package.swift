@@ -13,7 +13,7 @@ func system(_ name: String, pkgConfig: String? = nil, apt: [String]) -> Target {
 /// `pkgConfig:`, the system library target would link the shared one again.)
 func staticLibraries(_ names: String...) -> [LinkerSetting] { names.map { .linkedLibrary(":lib\($0).a") } }
 
-/// Whether to build without features that only Linux has, for `make portable-test`; see docs/porting.md.
+/// Whether to build without features that only Linux has, for `make portable-test`; see CONTRIBUTING.md.
 let isPortable = Context.environment["MOULT_PORTABLE"] == "1"
 
 /// Whether to build for `make test` (see `BUILD_TESTS` in the Makefile): without the plugins, and with a command that starts and

@@ -1,4 +1,4 @@
-/// The kinds of errors. This is the table of docs/errors.md: `scripts/codes --write` copies it. An app can distinguish the public ones.
+/// The kinds of errors. This is the table of docs/troubleshooting.md: `scripts/codes --write` copies it. An app can distinguish the public ones.
 extension MoultError.Code {
     // Files and values
     /// A system call failed.

@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test func `the recipe in Python follows releases`() throws {
-        let recipes = try Recipes.all(in: "following.md", "python")
+        let recipes = try Recipes.all(in: "in-an-app.md", "python")
         try #require(recipes.count == 2)
         let reader = try Program.python(
             recipes[0] + """
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func `the recipes in sh follow releases`() throws {
-        let recipes = try Recipes.all(in: "following.md", "sh")
+        let recipes = try Recipes.all(in: "in-an-app.md", "sh")
         try #require(recipes.count == 2)
         let query = try Shell.run(
             ["sh", "-c", recipes[0]], environment: ["STORE": shop.root, "SQL": "SELECT release FROM food"])

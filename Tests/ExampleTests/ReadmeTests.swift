@@ -1,3 +1,4 @@
+import MoultBasics
 import MoultFiles
 import TestSupport
 import Testing
@@ -5,7 +6,7 @@ import Testing
 /// Tests the documentation: its commands run, and its links lead to existing files.
 @Suite(.tags(.slow)) struct ReadmeTests {
     /// The pages whose terminal sessions need a server that `make test` does not install.
-    private static let servers = ["docs/object-storage.md", "docs/registries.md", "docs/staged-rollout.md"]
+    private static let servers = ["docs/hosting.md"]
 
     @Test(.tags(.thorough), arguments: servers)
     func `the commands of a page about servers print the shown output`(_ document: String) throws {
@@ -24,7 +25,7 @@ import Testing
     /// Two tests of this suite take all pages as arguments.
     @Test func `README, guides and integration pages are among the tested pages`() throws {
         let pages = try Project.pages()
-        for page in ["README.md", "docs/first-release.md", "integrations/ansible/README.md"] {
+        for page in ["README.md", "docs/publish.md", "integrations/ansible/README.md"] {
             #expect(pages.contains(page))
         }
     }
@@ -51,11 +52,34 @@ import Testing
     }
 
     @Test(arguments: try Project.pages())
-    func `the links on each page lead to existing files`(_ document: String) throws {
-        let text = try Project.text(document)
-        for link in text.matches(of: /\]\(([^)#:]+)\)/) {
-            let path = "\(Project.root)/\(Files.directory(of: document))/\(link.output.1)"
-            #expect(try Files.factsThroughLinks(path) != nil, "\(document) links to \(link.output.1)")
+    func `the links on each page lead to existing files and headings`(_ document: String) throws {
+        for link in try Project.text(document).matches(of: /\]\(([^)#:]*)(?:#([^):]*))?\)/) {
+            let (file, anchor) = (link.output.1, link.output.2)
+            let path = file.isEmpty ? document : "\(Files.directory(of: document))/\(file)"
+            let isThere = try Files.factsThroughLinks("\(Project.root)/\(path)") != nil
+            #expect(isThere, "\(document) links to \(file)")
+            if isThere, path.hasSuffix(".md"), let anchor {
+                let anchors = Self.anchors(in: try Project.text(path))
+                #expect(anchors.contains(anchor), "\(document) links to \(file)#\(anchor)")
+            }
         }
+    }
+
+    @Test func `the anchor of a heading is found, and no line of a code block is a heading`() {
+        let page = "# Some `code`: a title\n\n```sh\n# a comment\n```\n\n## Second, title\n"
+        #expect(Self.anchors(in: page) == ["some-code-a-title", "second-title"])
+    }
+
+    /// Returns the anchors of all headings in a page, as web sites for repositories make them.
+    private static func anchors(in page: String) -> Set<Substring> {
+        var (isCode, anchors): (Bool, Set<Substring>) = (false, [])
+        for line in page.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.hasPrefix("```") { isCode.toggle() }
+            guard !isCode, line.hasPrefix("#") else { continue }
+            let words = line.drop { $0 == "#" }.trimmed.lowercased()
+            let kept = words.filter { $0.isLetter || $0.isNumber || " -_".contains($0) }
+            anchors.insert(kept.replacing(" ", with: "-")[...])
+        }
+        return anchors
     }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-/// A difference between a build and the sqlite3 shell, which `docs/build-scripts.md` lists.
+/// A difference between a build and the sqlite3 shell, which `docs/publish.md` lists.
 struct Difference: Sendable, CustomTestStringConvertible {
     enum Ours: Sendable {
         /// The SQL dump of the database.

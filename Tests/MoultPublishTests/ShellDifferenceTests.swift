@@ -4,7 +4,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// The differences in `docs/build-scripts.md` are tested with the shell and with a build.
+/// The differences in `docs/publish.md` are tested with the shell and with a build.
 @Suite struct ShellDifferenceTests {
     /// Prints the database as SQL, with its journal mode as the last line.
     private static let dump = "sqlite3 \"$1\" .dump && echo \"-- $(sqlite3 \"$1\" 'PRAGMA journal_mode')\""
@@ -47,9 +47,9 @@ import Testing
     /// The page has the same differences in the same order.
     @Test func `the page lists all differences from the shell`() throws {
         let project = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let page = try #require(try Files.read("\(project)/docs/build-scripts.md", limit: 1 << 20))
+        let page = try #require(try Files.read("\(project)/docs/publish.md", limit: 1 << 20))
         let text = String(decoding: page, as: UTF8.self)
-        let table = try #require(text.split(separator: "| difference |").last)
+        let table = try #require(text.split(separator: "| difference |").last?.split(separator: "\n\n").first)
         let names = table.split(separator: "\n").dropFirst(2).compactMap { line in
             line.hasPrefix("| ") ? line.split(separator: " | ").first.map { String($0.dropFirst(2)) } : nil
         }

@@ -41,7 +41,7 @@ import Testing
             decoding: try #require(try Files.read("\(root)/docs/proof.md", limit: 1 << 20)), as: UTF8.self)
         #expect(
             page.contains(
-                "copies: \(ways) ways, \(states) states, \(commands) commands: \(ways * states * commands) runs, 0 wrong"
+                "| \(ways) ways, \(states) states, \(commands) commands: \(ways * states * commands) runs | 0 |"
             ))
     }
 

@@ -38,21 +38,18 @@ def machine():
     command = "make bench-report" + (" QUICK=1" if options.quick else "")
     return [f"{os.cpu_count()} cores ({model}), {megabytes} GiB of memory, {first(['findmnt', '-n', '-o', 'FSTYPE', '-T', work])}, Linux "
             f"{platform.release()}, {first(['date', '-u', '+%F'])}, load before {load}. {'; '.join(versions)}.", "",
-            f"Measured by `{command}`. Times are medians; the programs run in turn, on the same bytes, with a warm cache. *Our* figures are "
-            "those of moult, *their* figures those of the program in the column *against*. *ratio* is our figure divided by theirs, and "
-            "*aim* is its upper limit; a number in bold misses its aim. Unless a level is given, bundles and archives are compressed with "
+            f"Measured by `{command}`. Times are medians; the programs run in turn, on the same bytes, with a warm cache. *ratio* is our "
+            "time divided by that of the program in the column *against*, the aim is the upper limit, and a number in bold misses it. Unless a level is given, bundles and archives are compressed with "
             "zstd at level 12."]
 
 
 def times():
-    lines = ["| job | against | our time | their time | ratio | aim | our CPU time | ratio | our memory | their memory |", "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines = ["| job | against | ours | theirs | ratio (aim) | memory |", "|---|---|--:|--:|--:|--:|"]
     for row in (row for row in table if "wall" in row):
-        (wall, wall2), (cpu, cpu2), (ours, theirs) = row["wall"], row["cpu"], row["memory"]
-        ratio, processor = f"{row['ratio']:.2f}", f"{cpu / max(cpu2, 1e-4):.2f}"
-        processor = f"{seconds(cpu)} | {strong(processor, 'processor' in misses(row))}" if cpu else " | "
-        used = f"{strong(f'{ours:.0f} MiB', 'memory' in misses(row))} | {theirs:.0f} MiB" if ours else " | "
-        lines.append(f"| {row['job']} | {against(row)} | {seconds(wall)} | {seconds(wall2)} | {strong(ratio, 'time' in misses(row))} "
-                     f"| {aim(row)} | {processor} | {used} |")
+        (wall, wall2), (ours, _) = row["wall"], row["memory"]
+        ratio = strong(f"{row['ratio']:.2f}", "time" in misses(row)) + (f" ({aim(row)})" if aim(row) else "")
+        used = strong(f"{ours:.0f} MiB", "memory" in misses(row)) if ours else ""
+        lines.append(f"| {row['job']} | {against(row)} | {seconds(wall)} | {seconds(wall2)} | {ratio} | {used} |")
     return lines
 
 
@@ -71,10 +68,11 @@ def bytes_made():
     rows = [row for row in table if "bytes" in row]
     if not rows:
         return []
-    lines = ["| job | against | our bytes | their bytes | ratio | aim |", "|---|---|--:|--:|--:|--:|"]
+    lines = ["| job | against | our bytes | their bytes | ratio (aim) |", "|---|---|--:|--:|--:|"]
     for row in rows:
         (ours, theirs), ratio = row["bytes"], f"{row['ratio']:.2f}"
-        lines.append(f"| {row['job']} | {against(row)} | {ours:,} | {theirs:,} | {strong(ratio, 'size' in misses(row))} | {aim(row)} |")
+        ratio = strong(ratio, "size" in misses(row)) + (f" ({aim(row)})" if aim(row) else "")
+        lines.append(f"| {row['job']} | {against(row)} | {ours:,} | {theirs:,} | {ratio} |")
     return lines
 
 

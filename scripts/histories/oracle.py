@@ -1,4 +1,4 @@
-"""The rules of a feed (docs/order.md, docs/patches.md), without code of moult."""
+"""The rules of a feed (docs/feeds.md, docs/publish.md), without code of moult."""
 import hashlib
 
 from harness.tools import Wrong

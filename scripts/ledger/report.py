@@ -1,4 +1,4 @@
-"""Writes the counts of a run as a text table and as a page."""
+"""Writes the counts of a run as a text table and as JSON."""
 import json, subprocess
 
 APP = ("app insert", "app update", "app delete")
@@ -42,21 +42,6 @@ def table(totals, seconds):
 
 def write(path, totals, seconds, passed, failed, seed, kept, moult):
     version = subprocess.run([moult, "--version"], capture_output=True, text=True).stdout.strip()
-    if path.endswith(".json"):
-        with open(path, "w") as out:
-            json.dump({"passed": passed, "failed": failed, "seed": seed, "kept": kept, "seconds": round(seconds), "moult": version,
-                       "counts": dict(sorted(totals.items()))}, out, indent=1)
-        return
-    rows = [("stories", passed + failed), ("of these kept from earlier failures", kept), ("failed", failed), ("operations", totals["operations"]),
-            ("commands", totals["commands"])]
-    text = ["## The ledger: random stories", "",
-            f"`make ledger STORIES={passed + failed - kept} SEED={seed}` with {version} took {seconds / 60:.0f} minutes.", "",
-            "| | |", "|---|---:|"]
-    text += [f"| {name} | {count:,} |" for name, count in rows]
-    text += ["", "| operation | times |", "|---|---:|"]
-    text += [f"| {name} | {count:,} |" for name, count in operations(totals).items()]
-    text += ["", "| rows | |", "|---|---:|"]
-    text += [f"| {name[4:]}s by the app | {totals[name]:,} |" for name in APP]
-    text += [f"| {text_} | {totals[name]:,} |" for name, text_ in ROWS.items()]
     with open(path, "w") as out:
-        out.write("\n".join(text) + "\n")
+        json.dump({"passed": passed, "failed": failed, "seed": seed, "kept": kept, "seconds": round(seconds), "moult": version,
+                   "counts": dict(sorted(totals.items()))}, out, indent=1)

@@ -24,7 +24,7 @@ extension Topic {
             .literal(#""steps": [ { "step": "acme.reindex", "after": "copy", "with": { } } ]"#),
             """
             Such a step is built into the command from a Swift package, or it is a program that implements the protocol \
-            in docs/step-protocol.md and is configured in moult.json. moult runs a program only if the operator has \
+            in docs/write-a-step.md and is configured in moult.json. moult runs a program only if the operator has \
             trusted it with `moult steps trust`, and only while it is unchanged. The program is sandboxed: during \
             planning it cannot write at all, and later it can write only where both moult.json and its plan allow it.
             """,

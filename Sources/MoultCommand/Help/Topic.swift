@@ -52,7 +52,7 @@ extension Topic {
             """,
             """
             With --json the error is an object on stdout: "exit" is the exit status, "outcome" its name, and "code" \
-            identifies the error (docs/errors.md).
+            identifies the error (docs/troubleshooting.md).
             """,
         ])
 }

@@ -91,14 +91,14 @@ enum PublishVerb {
             """
             The directory can also be a repository of a container registry, oci://HOST/NAME. Each release is an \
             artifact tagged with its version, and the feed has the tag "feed". moult uses the credentials that \
-            `docker login` or `skopeo login` saved (docs/registries.md).
+            `docker login` or `skopeo login` saved (docs/hosting.md).
             """,
             """
             To copy the feed to an object store, specify a shell command with --upload-with. moult runs it once for \
             each new or changed file, in a safe order, with MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and \
             MOULT_CACHE_CONTROL in its environment. The command or URL given with --fetch-with reads the public feed first, so \
             that releases of other publishers are not lost. If an upload fails, run the same `moult publish` again to upload \
-            the rest (docs/object-storage.md).
+            the rest (docs/hosting.md).
             """,
             """
             A published version is never replaced. To change keys, specify the old and the new secret key with --key \

@@ -1,4 +1,4 @@
-/// The system calls that each profile allows. docs/confinement.md explains each call, and why others are missing.
+/// The system calls that each profile allows. SECURITY.md explains them.
 extension Profile {
     /// Returns all allowed calls. Landlock does not check truncation before version 3, nor signals before version 6, so with
     /// older versions these rules restrict both.

@@ -24,13 +24,13 @@ import Testing
     }
 
     @Test(arguments: ReferencePage.all)
-    func `every field is in a table and in an example of the page`(_ page: ReferencePage) throws {
+    func `every field is in a list and in an example of the page`(_ page: ReferencePage) throws {
         let text = try page.text()
         var used: Set<String> = []
         for example in try page.examples() { used.formUnion(example.document.fieldPaths) }
         for field in try page.form.schema().fields() {
-            let isInTable = ["`\(field.path)`", "**`\(field.path)`**"].contains { text.contains("\n| \($0) |") }
-            #expect(isInTable, "no table has \(field.path)")
+            let isListed = ["`\(field.path)`", "**`\(field.path)`**"].contains { text.contains("\n- \($0) (") }
+            #expect(isListed, "no list has \(field.path)")
             #expect(used.contains(field.path), "no example has \(field.path)")
         }
     }

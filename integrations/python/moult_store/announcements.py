@@ -1,6 +1,6 @@
 """The release that a store announced last: an update writes it when the content of all its databases is there.
 
-`.moult/current` switches earlier, before the update commits to databases that the app writes to. docs/following.md describes the
+`.moult/current` switches earlier, before the update commits to databases that the app writes to. docs/in-an-app.md describes the
 protocol.
 """
 

@@ -6,7 +6,7 @@ from typing import Optional
 
 
 class MoultError(Exception):
-    """What failed, why, and what to do next. `code` is listed in docs/errors.md and does not change between versions."""
+    """What failed, why, and what to do next. `code` is listed in docs/troubleshooting.md and does not change between versions."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Leases keep an installed release in place; docs/following.md describes the protocol."""
+"""Leases keep an installed release in place; docs/in-an-app.md describes the protocol."""
 
 from __future__ import annotations
 
