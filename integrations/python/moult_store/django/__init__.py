@@ -1,0 +1,42 @@
+"""The databases of a store in Django: `DATABASES = moult_store.django.databases("/var/lib/app")`.
+
+Each database of the installed release is one of Django's, under its name; the first user database is `default`. At the start of each
+request, the connections of its thread change to the release that is installed, all to the same one. In a program without requests, such
+as a command or a worker, `close_old_connections` of Django does this.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Union
+
+from ..lease import Database
+from ..store import Store
+
+ENGINE = "moult_store.django"
+
+
+def databases(store: Union[str, os.PathLike[str]], **options: Any) -> Dict[str, Dict[str, Any]]:
+    """Returns the setting DATABASES for a store in which a release is installed. `options` are those of each database."""
+    with Store(store).lease() as lease:
+        found = lease.databases
+    main = next((each for each in found if each.schema == "main"), None)
+    result = {each.name: database(store, each.name, **options) for each in found if each != main}
+    return {"default": database(store, main.name, **options) if main else {}, **result}
+
+
+def database(store: Union[str, os.PathLike[str]], name: str, **options: Any) -> Dict[str, Any]:
+    """Returns the setting for one database. `options` are those of `sqlite3.connect` and of Django, such as `timeout`."""
+    return {"ENGINE": ENGINE, "NAME": name, "OPTIONS": {"store": os.path.realpath(store), **options}}
+
+
+class Router:
+    """For DATABASE_ROUTERS: `migrate` leaves the databases of stores alone, because releases contain their schemas."""
+
+    def allow_migrate(self, db: str, app_label: str, **hints: Any) -> Any:
+        from django.db import connections  # type: ignore[import-untyped]
+
+        return False if connections[db].settings_dict["ENGINE"] == ENGINE else None
+
+
+__all__ = ["Database", "Router", "database", "databases"]
