@@ -106,6 +106,11 @@ class Lease:
         return Seen(self.generation, self._announced)
 
     @property
+    def names(self) -> Tuple[str, ...]:
+        """The names of all databases of the release."""
+        return tuple(one.name for one in self._described)
+
+    @property
     def groups(self) -> Tuple[str, ...]:
         """The groups of databases in the release. Databases without a group are in none of them."""
         return tuple(sorted({one.group for one in self._described if one.group is not None}))
@@ -118,8 +123,7 @@ class Lease:
         """Returns a database by its name."""
         found = next((database for database in self._databases() if database.name == name), None)
         if found is None:
-            names = ", ".join(one.name for one in self._described)
-            raise MoultError(f'release {self.version} has no database "{name}"', f"it has {names}", code="E500")
+            raise MoultError(f'release {self.version} has no database "{name}"', f"it has {', '.join(self.names)}", code="E500")
         return found
 
     @property

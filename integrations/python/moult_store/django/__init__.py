@@ -1,8 +1,7 @@
-"""The databases of a store in Django: `DATABASES = moult_store.django.databases("/var/lib/app")`.
+"""The databases of a store in Django, under their names: `DATABASES = {"default": ..., **databases("/var/lib/app")}`.
 
-Each database of the installed release is one of Django's, under its name; the first user database is `default`. At the start of each
-request, the connections of its thread change to the release that is installed, all to the same one. In a program without requests, such
-as a command or a worker, `close_old_connections` of Django does this.
+At the start of each request, the connections of its thread change to the release that is installed, all to the same one. In a program
+without requests, such as a command or a worker, `close_old_connections` of Django does this.
 """
 
 from __future__ import annotations
@@ -10,19 +9,15 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Union
 
-from ..lease import Database
 from ..store import Store
 
 ENGINE = "moult_store.django"
 
 
 def databases(store: Union[str, os.PathLike[str]], **options: Any) -> Dict[str, Dict[str, Any]]:
-    """Returns the setting DATABASES for a store in which a release is installed. `options` are those of each database."""
+    """Returns the settings for all databases of a store in which a release is installed. `options` are those of each database."""
     with Store(store).lease() as lease:
-        found = lease.databases
-    main = next((each for each in found if each.schema == "main"), None)
-    result = {each.name: database(store, each.name, **options) for each in found if each != main}
-    return {"default": database(store, main.name, **options) if main else {}, **result}
+        return {name: database(store, name, **options) for name in lease.names}
 
 
 def database(store: Union[str, os.PathLike[str]], name: str, **options: Any) -> Dict[str, Any]:
@@ -37,6 +32,3 @@ class Router:
         from django.db import connections  # type: ignore[import-untyped]
 
         return False if connections[db].settings_dict["ENGINE"] == ENGINE else None
-
-
-__all__ = ["Database", "Router", "database", "databases"]
