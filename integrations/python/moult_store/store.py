@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+import re
 import shlex
 import threading
 import time
@@ -15,9 +16,10 @@ from .command import Command, Words, log, option, repeated
 from .connection import Connection, close_if_unused, open_release
 from .consumers import Calls, ConsumerRegistration, DatabaseConsumer, consumers_of, register, saved_plan
 from .copies import warn_of_second
-from .errors import MoultError, WillNotLoadError
+from .errors import InUseError, MoultError, WillNotLoadError
 from .events import Events
 from .lease import Database, Lease, installed, require_recent
+from .parking import parked
 from .results import (
     HistoryEntry,
     Hold,
@@ -472,7 +474,16 @@ class Store:
             *option("--wait", wait),
             name,
         ]
-        answer = self._change("reset", words, timeout, None, lambda: {name})[-1]
+        try:
+            answer = self._change("reset", words, timeout, None, lambda: {name})[-1]
+        except InUseError as error:
+            # A file that SQLite cannot open is moved, and then no process may have it open. This package keeps a connection to it.
+            if not parked.release(self.path_of(name)):
+                if f"pid {os.getpid()} " not in str(error):
+                    raise
+                now = "Close the connections of this program to it, also those in variables, and try again."
+                raise InUseError(error.what, error.why, now, error.code, error.exit_status) from error
+            answer = self._change("reset", words, timeout, None, lambda: {name})[-1]
         return Recovered(reason, answer.get("setAside"), answer.get("salvaged"))
 
     def open(self, name: str, *, recovering: Recovery = Recovery.NEVER, timeout: Optional[float] = None) -> Connection:
@@ -601,6 +612,9 @@ def _plain(word: str) -> str:
     return word
 
 
+_URL = re.compile(r"[a-z][a-z0-9+]*://")
+
+
 def _absolute(path: Optional[Path]) -> Optional[str]:
     # An absolute path cannot be mistaken for an option.
     return None if path is None else os.path.abspath(path)
@@ -615,7 +629,8 @@ def _release(
     app: Optional[str],
 ) -> Words:
     """Returns the arguments that `plan` and `apply` share."""
-    named = _absolute(manifest)
+    # A release may also be on a web server or in a registry.
+    named = str(manifest) if manifest is not None and _URL.match(str(manifest)) else _absolute(manifest)
     return [
         *option("--follow", follow),
         *option("--allow-downgrade", allow_downgrade),

@@ -13,6 +13,7 @@ from moult_store import (
     Decided,
     Done,
     HeldError,
+    InUseError,
     LockedError,
     MoultError,
     OperationCancelled,
@@ -128,6 +129,18 @@ def test_open_recovers_as_permitted_and_only_once(store, damage):
     DAMAGE[damage](path)
     with pytest.raises(WillNotLoadError, match="just recreated"):
         store.open("notes", recovering=Recovery.SET_USER_DATA_ASIDE)
+
+
+def test_open_recovers_a_file_that_this_process_has_used(store):
+    add_note(store, "lost")
+    connection = store.connection
+    DAMAGE["garbage"](f"{store.path}/notes.db")
+    with pytest.raises(InUseError, match=f"pid {os.getpid()}") as raised:
+        store.open("notes", recovering=Recovery.SET_USER_DATA_ASIDE)
+    assert raised.value.now.startswith("Close the connections of this program")
+    del connection
+    store.close()
+    assert store.open("notes", recovering=Recovery.SET_USER_DATA_ASIDE).recovered
 
 
 def test_open_recovers_a_cache_and_opens_a_read_only_database(store):
