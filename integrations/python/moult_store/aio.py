@@ -151,12 +151,13 @@ class Store:
         path: Union[str, os.PathLike[str]],
         command: Union[None, str, os.PathLike[str]] = None,
         *,
+        trusting: Iterable[str] = (),
         timeout: float = 5.0,
         configure: Optional[Callable[[Connection], object]] = None,
         readers: int = 4,
     ) -> None:
         #: The store for synchronous code.
-        self.store = _Store(path, command, timeout=timeout, configure=configure)
+        self.store = _Store(path, command, trusting=trusting, timeout=timeout, configure=configure)
         self.path = self.store.path
         self._readers = _Readers(self.store, readers)
 

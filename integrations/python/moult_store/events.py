@@ -89,7 +89,7 @@ class Events:
             last = news(self._directory, self._seen)
             if last is None:
                 if not os.path.isdir(f"{self._directory}/.moult"):
-                    raise MoultError(f"{self._directory} is no longer a store", ".moult was removed", code="E800")
+                    raise MoultError(f"{self._directory} is not a store any longer", ".moult was removed", code="E800")
                 return None
             try:
                 contents = Contents(self._directory, last.generation)

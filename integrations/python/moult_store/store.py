@@ -16,7 +16,7 @@ from .command import Command, Words, log, option, repeated
 from .connection import Connection, close_if_unused, open_release
 from .consumers import Calls, ConsumerRegistration, DatabaseConsumer, consumers_of, register, saved_plan
 from .copies import warn_of_second
-from .errors import InUseError, MoultError, WillNotLoadError
+from .errors import DistrustedError, InUseError, MoultError, WillNotLoadError
 from .events import Events
 from .lease import Database, Lease, installed, require_recent
 from .parking import parked
@@ -91,6 +91,9 @@ class Store:
     `command` is the path of `moult`. Without this argument, the path comes from the environment variable MOULT; if that is
     not set, the command in this package is used, or else the one in PATH. Only the methods that run the command need it.
 
+    `trusting` are lines of public keys, as in a `.pub` file. A store that is created through this object accepts only releases signed
+    with them, and an existing store must trust exactly these keys.
+
     `timeout` is how many seconds connections wait for a lock. `configure` is called with each new connection, for
     instance to set its `row_factory`.
     """
@@ -100,10 +103,12 @@ class Store:
         path: Path,
         command: Optional[Path] = None,
         *,
+        trusting: Iterable[str] = (),
         timeout: float = 5.0,
         configure: Optional[Callable[[Connection], object]] = None,
     ) -> None:
         self.path = os.path.realpath(path)
+        self._trusted = [trusting] if isinstance(trusting, str) else list(trusting)
         self._timeout, self._configure = timeout, configure
         self._command = Command(command)
         self._connections = _Connections()
@@ -289,6 +294,7 @@ class Store:
         """
         words = _release(manifest, follow, allow_downgrade, accept_unpreserved, take_over, app)
         words = [*option("--output", _absolute(save)), *option("--deep", deep), *words]
+        self._require_same_keys(timeout)
         return Plan.read(self._run("plan", words, timeout)[-1])
 
     def is_current(self, manifest: Path) -> bool:
@@ -326,9 +332,10 @@ class Store:
         runs. After `timeout` seconds, the command is asked to stop. It then undoes its work, or finishes if it cannot undo it.
         """
         same = _release(manifest, follow, allow_downgrade, accept_unpreserved, take_over, app)
+        self._require_same_keys(timeout)
         words = [
             *option("--create", create),
-            *repeated("--key", keys),
+            *repeated("--key", keys or self._trusted if create else keys),
             *option("--plan", _absolute(plan)),
             *option("--wait", wait),
             *option("--retry", retry),
@@ -354,6 +361,7 @@ class Store:
 
         Raises an error if the feed cannot be reached or verified; None never means a failure.
         """
+        self._require_same_keys(timeout)
         available: Optional[str] = self._run("check", option("--app", app), timeout)[-1].get("available")
         return available
 
@@ -559,6 +567,17 @@ class Store:
         by other processes, use `events`.
         """
         return register(self.path, consumer, name, databases, timeout, on_reload_failure)
+
+    def _require_same_keys(self, timeout: Optional[float]) -> None:
+        if not self._trusted or not os.path.lexists(f"{self.path}/moult.json"):
+            return
+        found = self.status(timeout=timeout).json.get("trustedKeys", [])
+        if found != self._trusted:
+            settings = f"{self.path}/moult.json"
+            what = f"the store {self.path} does not trust the keys that the app specifies"
+            why = f"{settings} has different keys" if found else f"{settings} has no keys"
+            now = f'Add the app\'s keys to "keys" in {settings}, or use another directory.'
+            raise DistrustedError(what, why, now, "E261", 3)
 
     def _change(
         self,

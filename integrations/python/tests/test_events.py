@@ -70,10 +70,10 @@ def test_without_inotify_the_store_is_looked_at_again(store, releases, monkeypat
     assert events.next(5).version == "2.0.0"
 
 
-def test_a_directory_that_is_no_longer_a_store(store, place):
+def test_a_directory_that_is_not_a_store_any_longer(store, place):
     with pytest.raises(MoultError, match="is not a store"):
         Events(str(place / "none"))
     events = store.events()
     shutil.move(f"{store.path}/.moult", place / "moved")
-    with pytest.raises(MoultError, match="no longer a store"):
+    with pytest.raises(MoultError, match="not a store any longer"):
         events.next(5)
