@@ -447,7 +447,7 @@ class Store:
 
     def export_quarantined(self, name: str, file: Path, *, timeout: Optional[float] = None) -> str:
         """Copies a set of the quarantine, or the newest one of a database, into a new database file. Returns its path."""
-        exported: str = self._run("quarantine", [*option("--export", _absolute(file)), name], timeout)[-1]["file"]
+        exported: str = self._run("quarantine", [*option("--export", _absolute(file)), _plain(name)], timeout)[-1]["file"]
         return exported
 
     def restore_quarantined(
@@ -457,7 +457,7 @@ class Store:
 
         Returns what is in quarantine for it now.
         """
-        words = ["--restore", *option("--table", table), *option("--wait", wait), name]
+        words = ["--restore", *option("--table", table), *option("--wait", wait), _plain(name)]
         names = {each.database for each in self.quarantine(timeout=timeout) if name in (each.id, each.database)}
         answer = self._change("quarantine", words, timeout, None, lambda: {each for each in names if each})[-1]
         kept = answer.get("kept", ())
@@ -480,7 +480,7 @@ class Store:
             *option("--set-user-data-aside", set_user_data_aside),
             *option("--reason", reason),
             *option("--wait", wait),
-            name,
+            _plain(name),
         ]
         try:
             answer = self._change("reset", words, timeout, None, lambda: {name})[-1]
@@ -626,8 +626,9 @@ def _log(verb: str, path: str, event: Any) -> None:
 
 
 def _plain(word: str) -> str:
+    """Returns an argument, which the command must not mistake for an option."""
     if word.startswith("-"):
-        raise ValueError(f"{word!r} is not a version")
+        raise ValueError(f"{word!r} begins with a dash")
     return word
 
 

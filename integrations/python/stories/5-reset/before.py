@@ -18,7 +18,7 @@ def fault(path):
         result = connection.execute("PRAGMA quick_check").fetchone()[0]
         return None if result == "ok" else result
     except sqlite3.OperationalError:
-        # It is locked, or the disk has failed: that is no damage.
+        # It is locked, or the disk has failed, and not damaged.
         raise
     except sqlite3.DatabaseError as error:
         return str(error)
