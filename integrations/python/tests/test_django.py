@@ -66,6 +66,14 @@ def test_a_transaction_is_not_disturbed_by_an_update(site, store, releases):
     assert site.ask("request") == [[2], [2], 2, "2.0.0"]
 
 
+def test_a_forked_worker_opens_its_own_connections(site, store, releases):
+    assert site.ask("begin")[3] == "1.0.0"
+    assert site.ask("fork") == [[1], [1], 0, "1.0.0"]
+    store.apply(releases[2])
+    assert site.ask("fork") == [[2], [2], 0, "2.0.0"]
+    assert site.ask("request") == [[2], [2], 0, "2.0.0"]
+
+
 def test_read_only_databases_cannot_be_written_to_and_migrate_leaves_the_store_alone(site):
     assert "readonly" in site.ask("write")
     # Django itself makes its table of migrations; none of the app is run.

@@ -1,6 +1,7 @@
-"""A Django program on a store. Prints what it sees as JSON, as its input asks: `request`, `atomic`, `write`, `thread` or `migrate`."""
+"""A Django program on a store. Prints what it sees as JSON, as its input asks: for instance `request` or `fork`."""
 
 import json
+import os
 import sys
 import threading
 
@@ -81,6 +82,13 @@ for line in sys.stdin:
             sys.stdin.readline()
             Note.objects.create(writer="django", number=2)
         say(seen())
+    elif word == "fork":
+        # As a server does that loads the program before it forks its workers.
+        child = os.fork()
+        if child == 0:
+            say(request())
+            os._exit(0)
+        os.waitpid(child, 0)
     elif word == "write":
         try:
             Food.objects.using("food").create(id=1000, release=9)
