@@ -28,6 +28,7 @@ from .consumers import ConsumerRegistration, DatabaseChange
 from .events import Events as _Events
 from .events import StoreEvent
 from .lease import Lease
+from .store import Recovery
 from .store import Store as _Store
 
 if TYPE_CHECKING:
@@ -225,6 +226,27 @@ class Store:
             databases=databases,
             timeout=timeout,
             on_reload_failure=on_reload_failure,
+        )
+
+    async def connect(
+        self, *, group: Optional[str] = None, read_only: bool = False, refusing_old_data: bool = False
+    ) -> Connection:
+        """Opens all databases of the installed release on one connection, for any thread, but only one at a time.
+
+        Its queries block the loop: run long ones in a thread, or with `run`.
+        """
+        return await _in_thread(
+            lambda: self.store.connect(
+                group=group, read_only=read_only, refusing_old_data=refusing_old_data, check_same_thread=False
+            )
+        )
+
+    async def open(
+        self, name: str, *, recovering: Recovery = Recovery.NEVER, timeout: Optional[float] = None
+    ) -> Connection:
+        """Opens one database, as `moult_store.Store.open` does, for any thread, but only one at a time."""
+        return await _in_thread(
+            lambda: self.store.open(name, recovering=recovering, check_same_thread=False, timeout=timeout)
         )
 
     plan = _threaded(_Store.plan)

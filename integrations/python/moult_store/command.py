@@ -10,7 +10,6 @@ import os
 import queue
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 import weakref
@@ -212,7 +211,8 @@ class Child:
 
     def _run(self) -> None:
         try:
-            with tempfile.TemporaryFile() as errors:
+            # In memory, because a directory for temporary files may be missing; a pipe would need another thread.
+            with open(os.memfd_create("moult"), "w+b") as errors:
                 with self._starting:
                     if self._is_stopped:
                         return

@@ -494,7 +494,14 @@ class Store:
             answer = self._change("reset", words, timeout, None, lambda: {name})[-1]
         return Recovered(reason, answer.get("setAside"), answer.get("salvaged"))
 
-    def open(self, name: str, *, recovering: Recovery = Recovery.NEVER, timeout: Optional[float] = None) -> Connection:
+    def open(
+        self,
+        name: str,
+        *,
+        recovering: Recovery = Recovery.NEVER,
+        check_same_thread: bool = True,
+        timeout: Optional[float] = None,
+    ) -> Connection:
         """Opens one database of the installed release as `main`. If it cannot be loaded, `recovering` permits to replace it once.
 
         This covers a file that is empty, damaged or missing, a sidecar that belongs to another file, and a directory in place of the
@@ -506,7 +513,7 @@ class Store:
             database, recovered = lease.database(name), None
             if database.kind != "reference":
                 recovered = self._recover_database(database, recovering, timeout)
-            connection = self._opened(lease, only=name)
+            connection = self._opened(lease, only=name, check_same_thread=check_same_thread)
         except BaseException:
             lease.close()
             raise

@@ -8,7 +8,7 @@ import time
 import pytest
 from conftest import FOODS
 
-from moult_store import MoultError, aio
+from moult_store import MoultError, Recovery, aio
 from test_command import busy, children  # noqa: F401
 
 
@@ -155,5 +155,21 @@ def test_consumers_are_coroutines_of_the_loop(async_store, releases):
 def test_functions_without_a_store(place):
     async def main():
         assert (await aio.cache(place / "thumbs.db", "CREATE TABLE thumb (id INTEGER PRIMARY KEY)")).is_fresh
+
+    asyncio.run(main())
+
+
+def test_connections_for_any_thread(async_store, releases):
+    async def main():
+        connection = await async_store.connect()
+        assert count(connection) == (FOODS, 1, 1)
+        assert await asyncio.to_thread(count, connection) == (FOODS, 1, 1)
+        await async_store.apply(releases[2])
+        assert connection.is_outdated
+        connection.close()
+        open(f"{async_store.path}/thumbs.db", "w").close()
+        connection = await async_store.open("thumbs", recovering=Recovery.CACHES_ONLY)
+        assert connection.execute("SELECT count(*) FROM thumb").fetchone() == (0,)
+        connection.close()
 
     asyncio.run(main())
