@@ -40,7 +40,7 @@ class DatabaseConsumer(Protocol):
 
     Before a writable database is replaced, every consumer that uses it is asked to close it, in reverse order of registration. After
     the update, every consumer of a changed database is asked to reopen its databases, in order of registration. Both methods run in a
-    thread of their own, while the caller of the update waits.
+    thread of their own, while the caller of the update waits, so their connections need `check_same_thread=False`.
     """
 
     def release(self, change: DatabaseChange) -> object:
