@@ -1,4 +1,4 @@
-"""A copy of the last commit, for tests of changes to it: .build/copy. What has been built there stays for the next change."""
+"""A copy of the last commit in .build/copy, for tests of changes to it. Its build stays for the next change."""
 import fcntl, os, pathlib, re, shutil, subprocess, sys, tempfile, time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -92,9 +92,8 @@ def first_failure(pattern):
     return failed[-1].split(", ")[0]
 
 
-def finding_suite(targets):
-    """Runs the tests of these targets; returns the first suite that fails twice. One that fails at random finds nothing."""
-    pattern = f"^({'|'.join(targets)})\\."
+def suite_that_finds(pattern):
+    """Runs the tests whose name matches; returns the first suite that fails twice, or None. One that fails at random finds nothing."""
     suite = first_failure(pattern)
     while suite and not first_failure(f"^{re.escape(suite)}([./]|$)"):
         suite = first_failure(pattern)

@@ -14,7 +14,7 @@
  * NUMBER   the number of the call, among those that the action applies to: for `torn` only writes, for `ENOSPC` only
  *          calls that need space
  * REPORT   gets one line: the number of calls of each class, the first call that was struck with its paths, the exit
- *          status; with -l, it also gets a line for each call before that call
+ *          status, the time of a power cut in nanoseconds; with -l, it also gets a line for each call before that call
  * -s       before each call and in the end, REPORT also gets the state of DIRECTORY: a line `: MODE INODE LINKS SIZE DIGEST PATH` for
  *          each name, a line `@ LOCK` for each lock and lease on its files, and the number of calls that have locked or unlocked a file;
  *          locks on files that only the command opens, in `transactions`, are left out
@@ -45,6 +45,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef __x86_64__
@@ -89,7 +90,7 @@ enum { CALLS = sizeof calls / sizeof *calls };
 
 static struct { const char *action, *program, *only, *watched, *directory; long number, milliseconds; int going, listing, mount; FILE *report; } wish =
     {.milliseconds = 100, .mount = -1};
-static struct { long all, data, room, struck, locked; const char *at; char paths[8192]; int ending; } seen;
+static struct { long long cut; long all, data, room, struck, locked; const char *at; char paths[8192]; int ending; } seen;
 static pid_t threads[4096];
 static int thread_count;
 
@@ -351,6 +352,9 @@ static enum __ptrace_request judge(pid_t thread) {
         return PTRACE_CONT;
     }
     uint32_t how = WITHOUT_FLUSHING;
+    struct timespec now_is;
+    clock_gettime(CLOCK_MONOTONIC, &now_is);
+    seen.cut = now_is.tv_sec * 1000000000ll + now_is.tv_nsec;
     if (wish.mount >= 0 && ioctl(wish.mount, SHUTDOWN, &how)) fail("strike: shutdown");
     kill_all();
     return PTRACE_CONT;
@@ -420,8 +424,8 @@ int main(int count, char **words) {
         fprintf(wish.report, "end\n");
         write_state();
     }
-    fprintf(wish.report, "calls=%ld data=%ld room=%ld struck=%ld at=%s paths=%s ending=%d\n", seen.all, seen.data, seen.room, seen.struck,
-        seen.at ? seen.at : "-", seen.paths[0] ? seen.paths : "-", seen.ending);
+    fprintf(wish.report, "calls=%ld data=%ld room=%ld struck=%ld at=%s paths=%s ending=%d cut=%lld\n", seen.all, seen.data, seen.room, seen.struck,
+        seen.at ? seen.at : "-", seen.paths[0] ? seen.paths : "-", seen.ending, seen.cut);
     if (fclose(wish.report)) fail(report);
     return 0;
 }

@@ -7,11 +7,13 @@ OUTCOMES = ("old", "between", "new", "lost")
 BEGIN, END = "<!-- `make proof` writes this table -->", "<!-- the end of the table -->"
 
 
-def collect(path, flow, calls, counts):
-    """Adds the results of a flow to a file, and replaces those of faults that were tried again."""
+def collect(path, commit, flow, calls, counts):
+    """Adds the results of a flow to a file, and replaces those of faults that were tried again, and those of another commit."""
     known = json.load(open(path)) if os.path.exists(path) else {}
-    known.setdefault(flow, {"faults": {}})["calls"] = calls
-    known[flow]["faults"] |= counts
+    if known.get("commit") != commit:
+        known = {"commit": commit, "flows": {}}
+    known["flows"].setdefault(flow, {"faults": {}})["calls"] = calls
+    known["flows"][flow]["faults"] |= counts
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with open(path, "w") as out:
         json.dump(known, out, indent=1)
@@ -23,7 +25,7 @@ def cells(sums):
 
 def write(path, results, flows, faults, commit, jobs, seconds):
     """Writes the results into the block of the page; a run that is not complete says so there."""
-    known = json.load(open(results))
+    known = json.load(open(results))["flows"]
     by_flow, by_fault = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
     for flow, entry in known.items():
         for fault, counts in entry["faults"].items():
@@ -39,7 +41,7 @@ def write(path, results, flows, faults, commit, jobs, seconds):
              f"{total['points']:,} points at {sum(known[flow]['calls'] for flow in known):,} calls, **{total['lost']} lost**. {total['tried']:,} points were tried and "
              f"stand for the others; {total['checked']:,} of the others were tried, too, with the same result."]
     if missing:
-        lines.append(f"Not run: {', '.join(missing)}.")
+        lines.append(f"Not run: {'; '.join(missing)}.")
     lines += ["", f"| fault | {head}", line, *(f"| {fault} | {cells(by_fault[fault])} |" for fault in faults if fault in by_fault)]
     lines += ["", f"| flow (calls) | {head}", line, *(f"| {flow} ({known[flow]['calls']}) | {cells(by_flow[flow])} |" for flow in flows if flow in known)]
     with open(path) as page:

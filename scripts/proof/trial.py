@@ -250,7 +250,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0, start=None):
                 apps.kill()
             place.restart()
         if apps:
-            return Result(beside.check(flow, baseline, world, fault, number, apps, struck["ending"]))
+            return Result(beside.check(flow, baseline, world, fault, number, apps, struck))
         ending = struck["ending"]
         key = (look.fingerprint(world.directory), ending) if start and fault.action in ("EIO", "ENOSPC") else None
         if key and key in start.ends:
