@@ -86,6 +86,17 @@ import Testing
         #expect(try scratch.must("moult status --store new --json").contains("2.0.0"))
     }
 
+    @Test func `status names the process that downloads the newer release, and does not advise to install it`() throws {
+        try scratch.must("moult apply -q --create --key a.pub --store new \(server.url("feed.json"))")
+        try publish("2.0.0")
+        try scratch.must("moult check -q --store new || [ $? = 2 ]")
+        #expect(try scratch.must("moult status --store new").contains("Install it with: moult apply"))
+        let lock = try #require(try FileLock.take(scratch.path("new/.moult/downloads/lock"), .exclusive))
+        let status = try scratch.must("moult status --store new")
+        withExtendedLifetime(lock) {}
+        #expect(status.contains("it is being downloaded by") && !status.contains("Install it with"), "\(status)")
+    }
+
     /// The publisher reads the public feed before the upload, and the new files after it.
     @Test func `publish reads back what is public over one connection`() throws {
         try scratch.must("cp -r public mine")

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFiles
 internal import StepKit
 
 extension Status {
@@ -76,8 +77,10 @@ extension Status {
                     : Finding(
                         .newer, window?.isOpen(at: now) == false ? .note : .warning,
                         "\(newest) is available and not installed",
-                        why: window.map { "updates are installed at \($0)" },
-                        advice: "Install it with: \(moult: ["apply"] + (window == nil ? [] : ["\(newest)"]))"))
+                        why: downloader.map { "it is being downloaded by \($0.description)" }
+                            ?? window.map { "updates are installed at \($0)" },
+                        advice: downloader != nil
+                            ? nil : "Install it with: \(moult: ["apply"] + (window == nil ? [] : ["\(newest)"]))"))
         }
         if let known, known.isExpired(at: now) {
             all.append(

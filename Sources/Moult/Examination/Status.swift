@@ -44,6 +44,8 @@ package struct Status: Sendable {
     let canRollBack: Bool
     /// The feed's content at the last request.
     package let known: KnownFeed?
+    /// The process that downloads a release now; nil if there is none.
+    let downloader: ProcessFacts?
     package let databases: [DatabaseState]
     package let generations: [Kept]
     package let unfinished: Unfinished
@@ -117,6 +119,8 @@ package struct Status: Sendable {
         }
         known = try KnownFeed.read(
             layout, settings, holds, installed: installed?.manifest, revoked: revoked, keys: keys)
+        let isLocked = try known?.newest != nil && Files.facts(layout.downloadLock) != nil
+        downloader = isLocked ? try LockHolders.of(layout.downloadLock, in: locks).first : nil
         databases =
             try installed.map { generation in
                 let assessment = try Assessment(of: generation, in: store)

@@ -8,13 +8,12 @@ internal import StepKit
 extension Downloads {
     /// Takes the lock on downloads, because two processes must not write to the same partial file.
     func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
-        let path = "\(layout.downloads)/lock"
         let until = Timestamp.now.seconds + seconds
         while true {
             do {
                 // A store of which only the settings are left has no directory of moult.
                 try Files.ensureDirectories(layout.downloads)
-                if let lock = try FileLock.take(path, .exclusive) { return lock }
+                if let lock = try FileLock.take(layout.downloadLock, .exclusive) { return lock }
             } catch let error as MoultError { throw StoreLock.explained(error, layout) }
             if Timestamp.now.seconds >= until { break }
             try stop()

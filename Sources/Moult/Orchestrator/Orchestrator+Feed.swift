@@ -36,7 +36,7 @@ extension Orchestrator {
             // A store of which only the settings are left has no directory of moult.
             try Files.ensureDirectories(layout.downloads)
             // A process that is downloading saves the feed itself.
-            if let lock = try FileLock.take("\(layout.downloads)/lock", .exclusive) {
+            if let lock = try FileLock.take(layout.downloadLock, .exclusive) {
                 try withExtendedLifetime(lock) { try follower.remember(current) }
             }
         } catch {

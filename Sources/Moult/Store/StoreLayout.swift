@@ -20,6 +20,7 @@ package struct StoreLayout: Sendable, Equatable {
     package var generations: String { "\(hidden)/generations" }
     package var transactions: String { "\(hidden)/transactions" }
     package var downloads: String { "\(hidden)/downloads" }
+    var downloadLock: String { "\(downloads)/lock" }
     /// The directory of the last seen feed: the feed itself, its signatures, and its serial.
     package var feed: String { "\(hidden)/feed" }
     /// The directory of the key lists that have replaced the pinned keys, with their signatures.
