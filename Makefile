@@ -31,7 +31,9 @@ $(call needs,test-sanitize,2 hours,$(PROOF) valgrind)
 $(call needs,model,1 hour,$(ALL))
 $(call needs,faults,2 hours,$(ALL))
 $(call needs,fuzz,20 minutes,$(BUILD))
-$(call needs,proof,several hours,$(PROOF))
+$(call needs,proof,1 hour,$(PROOF))
+$(call needs,mutants,1 hour,$(PROOF))
+$(call needs,reverted,8 hours,$(ALL))
 $(call needs,crowd,15 minutes,$(PROOF))
 $(call needs,ledger,15 minutes,$(PROOF))
 $(call needs,histories,1 hour,$(PROOF))
@@ -50,7 +52,7 @@ $(call needs,limits,10 minutes,$(BENCH_DEPS),$(PEERS))
 $(call needs,bench,20 minutes,$(BENCH_DEPS),$(PEERS))
 $(call needs,bench-report,30 minutes,$(BENCH_DEPS),$(PEERS))
 $(call needs,reader-test,10 minutes,$(BUILD) gcc g++ libc6-dev sqlite3 python3 binutils procps valgrind $(if $(shell command -v rustc),,rustc))
-$(call needs,python-test,10 minutes,$(BUILD) python3 python3-venv)
+$(call needs,python-test,15 minutes,$(BUILD) python3 python3-venv binutils debootstrap)
 $(call needs,programs,15 minutes,$(BUILD) gcc libc6-dev python3 python3-venv)
 $(call needs,portable-test,15 minutes,$(ALL))
 $(call needs,deb-test,15 minutes,$(BUILD) debootstrap gcc libc6-dev lintian)
@@ -206,10 +208,20 @@ fuzz: fuzz-packages
 		.build/fuzz/debug/Fuzz $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=8192 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=.build/fuzz/$$reader- .build/fuzz/found/$$reader Fuzz/corpus/$$reader || exit; done)
 
-# Kills the built command at every system call that changes a disk; SAMPLE=50 tries about 50 points per flow, and does not
-# write its table to docs/proof.md. Power failures need root, loop devices and mkfs.xfs; skipped parts are reported.
+# Kills the built command at every system call that changes a disk. Points that leave the same state are tried once, and one in a
+# hundred of the others is tried, too. SAMPLE=50 tries about 50 points per flow, and does not write the tables to docs/proof.md. Power failures need root, loop devices and mkfs.xfs; skipped parts are reported.
 proof: proof-packages release
 	scripts/proof/run .build/release/moult $(if $(SAMPLE),--sample $(SAMPLE),--results .build/proof.json --page docs/proof.md)
+
+# Makes N random changes to the engine, the store, rows, feeds and trust, one at a time, in a copy of the last commit; for each, runs the
+# tests of its module and 60 stories up to the first failure. Reports the changes that nothing finds. Runs continue and add up.
+mutants: mutants-packages
+	scripts/mutants/run --number $(or $(N),40)
+
+# Puts N fixed defects back, one at a time, in a copy of the last commit; for each, runs the tests up to the first failure. Reports the
+# defects that `make test` does not find. Runs continue and add up.
+reverted: reverted-packages
+	scripts/reverted --number $(or $(N),100)
 
 # With WRITE=1, a harness writes its result into the table of docs/proof.md.
 RESULT := $(if $(WRITE),--write docs/proof.md)

@@ -26,6 +26,11 @@ public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> Stri
     "\(number) \(number == 1 ? one : many ?? one + "s")"
 }
 
+/// Returns a sentence about named things: "its database is a", "its databases are a, b".
+package func itsNames(_ noun: String, _ names: [String]) -> String {
+    "its \(noun)\(names.count == 1 ? " is" : "s are") \(names.joined(separator: ", "))"
+}
+
 /// Returns a command line that a shell parses as these words. Words with characters that a message cannot show are written in
 /// the notation of bash and zsh, `$'a\nb'`.
 package func shellLine(_ words: [String]) -> String {

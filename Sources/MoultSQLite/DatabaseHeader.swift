@@ -51,7 +51,7 @@ package struct DatabaseHeader: Equatable, Sendable {
             MoultError(.databaseCorrupt, what: "\(path) is not a SQLite database", why: why)
         }
         guard bytes.count >= Self.byteCount else {
-            throw reject(bytes.count == 1 ? "it has 1 byte" : "it has \(bytes.count) bytes")
+            throw reject("the file has only \(counted(bytes.count, "byte"))")
         }
         guard Self.begins(bytes) else {
             throw reject("it does not start with the header of a SQLite database")

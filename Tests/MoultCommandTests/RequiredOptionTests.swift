@@ -14,7 +14,7 @@ import Testing
         #expect(
             required.sorted() == [
                 "build --output FILE", "cache --schema SCHEMA.sql", "delta --output FILE", "hold --reason TEXT",
-                "init --product NAME", "sign --key FILE", "trust --key FILE",
+                "init --product NAME", "salvage --output FILE", "sign --key FILE", "trust --key FILE",
             ])
     }
 

@@ -148,7 +148,7 @@ import Testing
         let before = try Tree(scratch.path("d"))
         let error = #expect(throws: MoultError.self) { try LockFreeReader.into(path) { _, _ in } }
         // SQLite treats a file of 1 byte as empty.
-        #expect(error?.why == "it has 0 bytes")
+        #expect(error?.why == "the file has only 0 bytes")
         #expect(try Tree(scratch.path("d")) == before)
         withExtendedLifetime(writer) {}
     }

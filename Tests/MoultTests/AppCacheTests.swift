@@ -106,6 +106,6 @@ import Testing
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(states.filter { $0 == .ready }.count == 7)
-        #expect(states.filter { $0 == .fresh("it has 11 bytes") }.count == 1)
+        #expect(states.filter { $0 == .fresh("the file has only 11 bytes") }.count == 1)
     }
 }

@@ -202,7 +202,7 @@ import Testing
         try Broken.noDatabase.make("user.db", in: root)
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .cachesOnly) }
-        #expect(error?.why == "it has 30 bytes")
+        #expect(error?.why == "the file has only 30 bytes")
         #expect(
             error?.now?.description
                 == #"Restore a backup. To set it aside and start with a new database instead: Store.reset("user", settingUserDataAside: true)"#

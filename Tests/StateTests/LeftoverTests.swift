@@ -110,11 +110,12 @@ import Testing
         try Shell.must(["sh", "-ec", "printf '{\"time\":\"2026' >> '\(history)'"])
         try Shell.must([
             "sh", "-ec",
-            "touch '\(path)/.moult.json.moult-new' && mkdir -p '\(path)/.moult/quarantine/20261122000000-0a0a0a0a-diary'",
+            "touch '\(path)/.moult.json.moult-new' '\(path)/.moult/.attempt.json.moult-new' && mkdir -p '\(path)/.moult/quarantine/20261122000000-0a0a0a0a-diary'",
         ])
         try store.must("recover")
         #expect(try Files.read(history, limit: 1 << 20) == whole)
         #expect(try Files.facts("\(path)/.moult.json.moult-new") == nil)
+        #expect(try Files.facts("\(path)/.moult/.attempt.json.moult-new") == nil)
         #expect(try Files.list("\(path)/.moult/quarantine") == [])
     }
 

@@ -134,7 +134,7 @@ def options_as_values(arena):
     arena.store(release)
     trap = arena.trap()
     values = ["--allow-downgrade", "-h", "--store=victim", f"--upload-with={trap}", "x\n--key", "\0", "--", "-s", "\ud800"]
-    for call in ("store.apply(value)", "store.rollback(to=value, reason=value)", "store.verify(value)", "store.plan(save=value)", "replace(value, value)", "store.apply(app=value, follow=value, take_over=[value])"):
+    for call in ("store.apply(value)", "store.rollback(to=value, reason=value)", "store.verify(value)", "store.plan(save=value)", "replace(value, value)", "store.apply(app=value, follow=value, take_over=[value])", "store.reset(value, reason=value)", "store.hold(value, reason=value)", "store.export_quarantined(value, value)", "store.restore_quarantined(value, table=value)", "store.open(value)"):
         python(arena, f"""store = Store('store')
 for value in {values!r}:
     try: print({call})

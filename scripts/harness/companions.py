@@ -108,9 +108,9 @@ class Companion:
             self.process.kill()
             self.process.wait()
 
-    def rows(self):
-        """Returns the acknowledged rows: pairs of a table and the values by column."""
-        return [(insert.table, insert.row(ack.number)) for ack in self.done for i, insert in enumerate(self.inserts)
+    def rows(self, until=None):
+        """Returns the rows that were acknowledged before this time: pairs of a table and the values by column."""
+        return [(insert.table, insert.row(ack.number)) for ack in self.done if not until or ack.ended < until for i, insert in enumerate(self.inserts)
                 if ack.statements >> (i + self.skipped) & 1]
 
     def committed_between(self, begun, ended):
@@ -148,8 +148,8 @@ class Crowd:
         for companion in self.companions:
             companion.kill()
 
-    def rows(self):
-        return [row for companion in self.companions for row in companion.rows()]
+    def rows(self, until=None):
+        return [row for companion in self.companions for row in companion.rows(until)]
 
     @property
     def errors(self):

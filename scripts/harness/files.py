@@ -1,5 +1,5 @@
 """Scratch directories, and reading databases without changing them."""
-import contextlib, hashlib, os, shutil, sqlite3, stat, subprocess, sys, tempfile
+import contextlib, functools, hashlib, os, shutil, sqlite3, stat, subprocess, sys, tempfile
 
 SIDECARS = ("-wal", "-journal")
 
@@ -7,7 +7,9 @@ SIDECARS = ("-wal", "-journal")
 def scratch(name):
     """Makes a scratch directory in memory, where possible: power failures are tested on separate file systems."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    return tempfile.mkdtemp(prefix=f"moult-{name}-", dir=memory)
+    # Copies of databases are made there, too.
+    tempfile.tempdir = tempfile.mkdtemp(prefix=f"moult-{name}-", dir=memory)
+    return tempfile.tempdir
 
 
 def alone(mark):
@@ -51,6 +53,21 @@ def opened(path):
             yield connection
         finally:
             connection.close()
+
+
+def once(read):
+    """Lets a function of the path of a database run once for the same bytes of the file and its sidecars."""
+    known = {}
+
+    @functools.wraps(read)
+    def cached(path, *more):
+        key = tuple(digest(path + suffix) if os.path.isfile(path + suffix) else None for suffix in ("",) + SIDECARS) + more
+        if key not in known:
+            if len(known) > 1000:
+                known.clear()
+            known[key] = read(path, *more)
+        return known[key]
+    return cached
 
 
 def is_sound(connection):

@@ -5,7 +5,7 @@ A row that is in none of these places is lost.
 """
 import collections, copy, glob, json, os, sqlite3
 
-from harness.files import is_sound, opened
+from harness.files import is_sound, once, opened
 
 OWN = ("moult_release", "moult_rejected", "moult_transaction")
 RECORD = {"quarantine", "database", "kind", "path", "why", "time", "release", "reason"}
@@ -17,6 +17,7 @@ def row(table, columns, values):
     return table, frozenset(zip(columns, values))
 
 
+@once
 def read(path):
     """Returns the rows of a database, including its sidecars, and the rows in its `moult_rejected`; None if it does not
     load."""
@@ -166,6 +167,7 @@ def marked(store):
     return [name for name in sorted(os.listdir(store)) if name.endswith(".db") and has_marker(os.path.join(store, name))]
 
 
+@once
 def has_marker(path):
     try:
         with opened(path) as connection:

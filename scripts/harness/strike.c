@@ -1,7 +1,7 @@
 /* Runs a command, counts the calls of all its threads and processes that change something on a disk, and performs an
  * ACTION at one of them.
  *
- *   strike -o REPORT [-l] [-a ACTION -n NUMBER [-g]] [-c CALL] [-m DIRECTORY] [-x PROGRAM] [-w FILE] [-t MILLISECONDS] -- COMMAND...
+ *   strike -o REPORT [-l] [-s DIRECTORY] [-a ACTION -n NUMBER [-g]] [-c CALL] [-m DIRECTORY] [-x PROGRAM] [-w FILE] [-t MILLISECONDS] -- COMMAND...
  *
  * ACTION   kill    every process dies before the call
  *          torn    half of the data is written, then every process dies
@@ -14,7 +14,10 @@
  * NUMBER   the number of the call, among those that the action applies to: for `torn` only writes, for `ENOSPC` only
  *          calls that need space
  * REPORT   gets one line: the number of calls of each class, the first call that was struck with its paths, the exit
- *          status; with -l, it also gets a line for each call before that call
+ *          status, the time of a power cut in nanoseconds; with -l, it also gets a line for each call before that call
+ * -s       before each call and in the end, REPORT also gets the state of DIRECTORY: a line `: MODE INODE LINKS SIZE DIGEST PATH` for
+ *          each name, a line `@ LOCK` for each lock and lease on its files, and the number of calls that have locked or unlocked a file;
+ *          locks on files that only the command opens, in `transactions`, are left out
  *
  * The command is not modified: a seccomp filter stops its traced threads only at these calls, so it runs at nearly its
  * normal speed.
@@ -22,6 +25,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
@@ -35,10 +39,13 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef __x86_64__
@@ -81,9 +88,9 @@ static const struct paths { long number; int first, second; } paths[] = {
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
-static struct { const char *action, *program, *only, *watched; long number, milliseconds; int going, listing, mount; FILE *report; } wish =
+static struct { const char *action, *program, *only, *watched, *directory; long number, milliseconds; int going, listing, mount; FILE *report; } wish =
     {.milliseconds = 100, .mount = -1};
-static struct { long all, data, room, struck; const char *at; char paths[8192]; int ending; } seen;
+static struct { long long cut; long all, data, room, struck, locked; const char *at; char paths[8192]; int ending; } seen;
 static pid_t threads[4096];
 static int thread_count;
 
@@ -101,7 +108,7 @@ static void watch_calls(void) {
     filter[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (int i = 0; i < CALLS; i++) {
         /* Every lock of SQLite is an fcntl call, and stopping at each of them would take time. */
-        uint32_t number = calls[i].traits & LEASES && !wish.only ? UINT32_MAX : (uint32_t)calls[i].number;
+        uint32_t number = calls[i].traits & LEASES && !wish.only && !wish.directory ? UINT32_MAX : (uint32_t)calls[i].number;
         filter[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, (uint8_t)(CALLS - i), 0);
     }
     filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -198,6 +205,85 @@ static void delay(void) {
     for (long i = 0; i < wish.milliseconds && lines_of(wish.watched) < before + 2; i++) usleep(1000);
 }
 
+static struct { dev_t device; ino_t inode; } files[1 << 16];
+static struct { ino_t inode; uint64_t digest; } remembered[1 << 12];
+static struct { char line[160]; dev_t device; ino_t inode; int leased; } locks[1 << 10];
+static int file_count, lock_count;
+
+/* Mixes all bytes of a file into a number. Files are small, and are read again before each call. */
+static uint64_t digest_of(const char *path) {
+    static uint64_t words[1 << 14];
+    uint64_t mixed = 0x9e3779b97f4a7c15u;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) return 0;
+    for (ssize_t count; (count = read(file, words, sizeof words)) > 0;) {
+        memset((char *)words + count, 0, (size_t)(-count & 7));
+        for (ssize_t i = 0; i < (count + 7) / 8; i++) {
+            mixed = (mixed ^ words[i]) * 0xff51afd7ed558ccdu;
+            mixed ^= mixed >> 32;
+        }
+    }
+    close(file);
+    return mixed;
+}
+
+static int write_name(const char *path, const struct stat *facts, int kind, struct FTW *place) {
+    (void)kind, (void)place;
+    uint64_t digest = 0;
+    size_t length = strlen(path);
+    char target[4096] = "";
+    /* The content of a -shm means nothing without the locks of the process, and a read-only connection may change it. */
+    int shared = length > 4 && !strcmp(path + length - 4, "-shm");
+    if (S_ISLNK(facts->st_mode) && readlink(path, target, sizeof target - 1) < 0) target[0] = 0;
+    for (char *c = target; *c; c++) digest = (digest ^ (unsigned char)*c) * 0x100000001b3u;
+    if (S_ISREG(facts->st_mode) && !shared) {
+        int leased = 0;
+        for (int i = 0; i < lock_count; i++)
+            leased |= locks[i].leased && locks[i].inode == facts->st_ino && locks[i].device == facts->st_dev;
+        /* Opening a file would break its lease. Its content has stayed the same since then, because no other process opened it. */
+        size_t at = facts->st_ino % (sizeof remembered / sizeof *remembered);
+        digest = !leased ? digest_of(path) : remembered[at].inode == facts->st_ino ? remembered[at].digest : 0;
+        remembered[at].inode = facts->st_ino;
+        remembered[at].digest = digest;
+    }
+    fprintf(wish.report, ": %o %lu %lu %ld %lx %s\n", facts->st_mode, (unsigned long)facts->st_ino,
+        S_ISDIR(facts->st_mode) ? 0 : (unsigned long)facts->st_nlink, S_ISREG(facts->st_mode) && !shared ? (long)facts->st_size : 0,
+        (unsigned long)digest, path + strlen(wish.directory));
+    if (S_ISREG(facts->st_mode) && !strstr(path, "/transactions/") && file_count < (int)(sizeof files / sizeof *files)) {
+        files[file_count].device = facts->st_dev;
+        files[file_count++].inode = facts->st_ino;
+    }
+    return 0;
+}
+
+/* Writes the state of the directory, while every thread of the command waits before its next call. */
+static void write_state(void) {
+    if (!wish.directory) return;
+    file_count = lock_count = 0;
+    FILE *list = fopen("/proc/locks", "re");
+    if (!list) fail("/proc/locks");
+    char line[512], class[32], kind[32], mode[32], from[32], to[32];
+    unsigned major_number, minor_number;
+    unsigned long inode;
+    while (fgets(line, sizeof line, list) && lock_count < (int)(sizeof locks / sizeof *locks)) {
+        if (sscanf(line, "%*d: %31s %31s %31s %*d %x:%x:%lu %31s %31s", class, kind, mode, &major_number, &minor_number, &inode, from, to) != 8)
+            continue;
+        locks[lock_count].device = makedev(major_number, minor_number);
+        locks[lock_count].inode = inode;
+        locks[lock_count].leased = !strcmp(class, "LEASE");
+        snprintf(locks[lock_count++].line, sizeof locks->line, "%s %s %lu %s %s", class, mode, inode, from, to);
+    }
+    fclose(list);
+    nftw(wish.directory, write_name, 32, FTW_PHYS);
+    for (int i = 0; i < lock_count; i++)
+        for (int j = 0; j < file_count; j++)
+            if (files[j].inode == locks[i].inode && files[j].device == locks[i].device) {
+                fprintf(wish.report, "@ %s\n", locks[i].line);
+                break;
+            }
+    fprintf(wish.report, "@ %ld\n", seen.locked);
+}
+
 /* Examines the call that a thread is about to make; returns the ptrace request that lets the thread continue. */
 static enum __ptrace_request judge(pid_t thread) {
     struct user_regs_struct registers;
@@ -211,6 +297,13 @@ static enum __ptrace_request judge(pid_t thread) {
         if (!(flags & (O_CREAT | O_TRUNC))) return PTRACE_CONT;
     }
     if (call->traits & CONTROLS && registers.rsi != FICLONE && registers.rsi != FICLONERANGE) return PTRACE_CONT;
+    if (call->traits & LEASES && !wish.only) {
+        int locks = registers.rsi == F_SETLK || registers.rsi == F_SETLKW || registers.rsi == F_OFD_SETLK ||
+            registers.rsi == F_OFD_SETLKW || registers.rsi == F_SETLEASE;
+        if (locks) describe(thread, (long)registers.rdi, path, sizeof path);
+        seen.locked += path[0] && !strstr(path, "/transactions/");
+        return PTRACE_CONT;
+    }
     if (call->traits & LEASES && (registers.rsi != F_SETLEASE || registers.rdx != F_WRLCK)) return PTRACE_CONT;
     if (wish.only && strcmp(call->name, wish.only)) return PTRACE_CONT;
     if (call->traits & FILED) {
@@ -227,6 +320,7 @@ static enum __ptrace_request judge(pid_t thread) {
         name_paths(thread, call, &registers, path);
         fprintf(wish.report, "%ld %s%s%s %s\n", seen.all, call->name, tearable ? " data" : "", roomy ? " room" : "", seen.paths);
         seen.paths[0] = 0;
+        write_state();
     }
     if (!wish.action) return PTRACE_CONT;
     int torn = !strcmp(wish.action, "torn"), full = !strcmp(wish.action, "ENOSPC");
@@ -258,6 +352,9 @@ static enum __ptrace_request judge(pid_t thread) {
         return PTRACE_CONT;
     }
     uint32_t how = WITHOUT_FLUSHING;
+    struct timespec now_is;
+    clock_gettime(CLOCK_MONOTONIC, &now_is);
+    seen.cut = now_is.tv_sec * 1000000000ll + now_is.tv_nsec;
     if (wish.mount >= 0 && ioctl(wish.mount, SHUTDOWN, &how)) fail("strike: shutdown");
     kill_all();
     return PTRACE_CONT;
@@ -291,7 +388,7 @@ static void follow(pid_t root) {
 
 int main(int count, char **words) {
     const char *report = NULL;
-    for (int option; (option = getopt(count, words, "+o:a:n:glm:x:c:w:t:")) != -1;) switch (option) {
+    for (int option; (option = getopt(count, words, "+o:a:n:gls:m:x:c:w:t:")) != -1;) switch (option) {
         case 'o': report = optarg; break;
         case 'a': wish.action = optarg; break;
         case 'n': wish.number = atol(optarg); break;
@@ -301,6 +398,7 @@ int main(int count, char **words) {
         case 't': wish.milliseconds = atol(optarg); break;
         case 'g': wish.going = 1; break;
         case 'l': wish.listing = 1; break;
+        case 's': wish.directory = optarg; break;
         case 'm': if ((wish.mount = open(optarg, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) fail(optarg); break;
         default: return 64;
     }
@@ -322,8 +420,12 @@ int main(int count, char **words) {
     remember(root);
     if (kill(root, SIGCONT)) fail("strike: continue");
     follow(root);
-    fprintf(wish.report, "calls=%ld data=%ld room=%ld struck=%ld at=%s paths=%s ending=%d\n", seen.all, seen.data, seen.room, seen.struck,
-        seen.at ? seen.at : "-", seen.paths[0] ? seen.paths : "-", seen.ending);
+    if (wish.directory) {
+        fprintf(wish.report, "end\n");
+        write_state();
+    }
+    fprintf(wish.report, "calls=%ld data=%ld room=%ld struck=%ld at=%s paths=%s ending=%d cut=%lld\n", seen.all, seen.data, seen.room, seen.struck,
+        seen.at ? seen.at : "-", seen.paths[0] ? seen.paths : "-", seen.ending, seen.cut);
     if (fclose(wish.report)) fail(report);
     return 0;
 }

@@ -1,6 +1,8 @@
 """The programs that a harness uses, and the commands that it runs."""
 import os, shutil, subprocess, tempfile
 
+from harness import files
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -39,7 +41,12 @@ class Runner:
         self.tools, self.directory, self.log = tools, directory, []
         # The apps beside the commands.
         self.apps = None
+        # The copy from which the directory is restored, which stays for the next command.
+        self.start = None
         self.environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": tools.scratch, "TMPDIR": tools.scratch} | environment
+
+    def remove(self):
+        files.remove(self.directory)
 
     def words(self, command):
         return command

@@ -1,5 +1,5 @@
 """The apps that write to a store during a flow, its recovery and its undo, and the conditions for the result."""
-import glob, os
+import contextlib, glob, os
 
 import look, trial
 from harness import rows
@@ -41,15 +41,22 @@ def permitted(kind, path):
 
 def acks(world, number, at):
     """Returns the file of acknowledgments of an app: beside the directory of the trial, whose file system may lose its power."""
-    return os.path.join(world.tools.scratch, f"{os.path.basename(world.directory)}-{number}-{at}.acks")
+    path = os.path.join(world.tools.scratch, f"{os.path.basename(world.directory)}-{number}-{at}.acks")
+    remove_acks(path)
+    return path
+
+
+def remove_acks(path):
+    for name in (path, path + ".stop"):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(name)
 
 
 def ended(apps):
     """Ends the apps, and returns their errors."""
     apps.end()
-    for path in [app.acks + suffix for app in apps.companions for suffix in ("", ".stop")]:
-        if os.path.exists(path):
-            os.remove(path)
+    for app in apps.companions:
+        remove_acks(app.acks)
     return apps.errors
 
 
@@ -58,8 +65,10 @@ def watching(apps):
     return ["-w", apps.watched, "-t", 100]
 
 
-def written(apps):
-    return [rows.row(table, values, values.values()) for table, values in apps.rows()]
+def written(apps, cut=None):
+    """Returns the rows that must not be lost. While the power is being cut, a sync may succeed without having written anything, so
+    what is acknowledged after that does not count."""
+    return [rows.row(table, values, values.values()) for table, values in apps.rows(cut)]
 
 
 def require_ending(fault, ending):
@@ -85,11 +94,12 @@ def end(world, fault, apps):
         raise Wrong("; ".join(errors))
 
 
-def check(flow, baseline, world, fault, number, apps, ending):
+def check(flow, baseline, world, fault, number, apps, struck):
     """Recovers the store, or undoes the update, while the apps write; then they end, and no row may be lost."""
+    ending = struck["ending"]
     recover(world, fault, number, apps, ending)
     world.must("recover", "-q")
-    outcome = trial.check_release(flow, baseline, world, baseline.ledger.with_rows(written(apps)))
+    outcome = trial.check_release(flow, baseline, world, baseline.ledger.with_rows(written(apps, struck["cut"] if fault.cuts else None)))
     # A restored database belongs to the same release.
     ends = {(end.version, tuple(end.sealed.items())) for end in baseline.ends.values()}
     if ending not in UNDECIDED and len(ends) > 1 and (outcome == "new") != (ending == 0):

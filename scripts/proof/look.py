@@ -2,7 +2,7 @@
 import collections, hashlib, json, os, re, sqlite3, stat
 
 from harness import rows
-from harness.files import SIDECARS, digest, opened
+from harness.files import SIDECARS, digest, once, opened
 
 # The names of transactions, with which the names of sets in quarantine begin.
 UPDATE = re.compile(r"\d{14}-[0-9a-f]{8}")
@@ -40,9 +40,10 @@ def columns(table):
     return "release, sequence, digest" if table == b"moult_release" else "*"
 
 
-def content(path):
+@once
+def content(path, first_of_app=None):
     """Returns the health and a digest of schema and rows, or digests of the file and its sidecars if it is not a database; also the
-    journal mode."""
+    journal mode. Rows whose first value is a number from `first_of_app` on are left out."""
     with opened(path) as connection:
         try:
             connection.text_factory = bytes
@@ -52,7 +53,8 @@ def content(path):
             # The marker has the ID of the transaction, which no two runs share.
             tables = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name != 'moult_transaction' "
                                         "ORDER BY name").fetchall()
-            rows = [(sql, sorted(connection.execute(f"SELECT {columns(name)} FROM \"{name.decode()}\"").fetchall(), key=repr))
+            rows = [(sql, sorted((row for row in connection.execute(f"SELECT {columns(name)} FROM \"{name.decode()}\"")
+                                  if not (first_of_app and isinstance(row[0], int) and row[0] >= first_of_app)), key=repr))
                     for name, sql in tables]
         except sqlite3.DatabaseError:
             return "no database: " + " ".join(digest(path + suffix) if os.path.isfile(path + suffix) else "-" for suffix in ("",) + SIDECARS), None
@@ -163,15 +165,60 @@ def everything(store):
     return found
 
 
+# What differs between two runs that leave the same: IDs, times, keys, signatures and digests of them.
+VARYING = re.compile(rb"\d{14}-[0-9a-f]{8}|[A-Za-z0-9+/=]{40,}|\b[0-9a-f]{16,}\b|\d{4}-\d\d-\d\dT[\d:.]+Z?|\d{8,}|\"(milliseconds|number|serial)\":\d+")
+TEMPORARY = re.compile(r"(?<=moult-)\w{6}\b|(?<=feed\.json\.)[0-9a-f]{16}")
+
+
+def fingerprint(directory):
+    """Returns a digest of every name below a directory with its mode and content, which is equal if two runs leave the same:
+    databases that differ between runs are compared by their rows."""
+    found = []
+    for above, below, plain in os.walk(directory):
+        for name in below + plain:
+            path = os.path.join(above, name)
+            facts = os.lstat(path)
+            relative = TEMPORARY.sub("NAME", UPDATE.sub("ID", os.path.relpath(path, directory)))
+            text = os.readlink(path) if stat.S_ISLNK(facts.st_mode) else of_file(path, relative) if stat.S_ISREG(facts.st_mode) else ""
+            found.append((relative, facts.st_mode, facts.st_nlink if stat.S_ISREG(facts.st_mode) else 0, text))
+    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
+
+
+def of_file(path, relative):
+    if path.endswith((*SIDECARS, "-shm")):
+        return "sidecar" if os.path.getsize(path) else "empty"
+    # Inodes and times, which save reading files again.
+    if relative.endswith(("/links.json", "/checks.json", "/attempt.json")):
+        return "record"
+    with open(path, "rb") as file:
+        data = file.read()
+    if data.startswith(b"SQLite format 3\0") and "/generation" not in relative and "/unpacked/" not in relative:
+        return content(path)
+    if relative.endswith("/history.jsonl"):
+        # The line of an update that failed names the call.
+        data = b"\n".join(re.sub(rb'"(time|transaction|reason|milliseconds|parts)":("[^"]*"|\d+|\[[^]]*\]),?', b"", line) for line in data.splitlines())
+    if relative.endswith("/seal.json"):
+        data = re.sub(rb"\d+", b"", data)
+    if b"\0" not in data[:4096]:
+        data = VARYING.sub(b"", data)
+    return hashlib.sha256(data).hexdigest()
+
+
 class State:
     """A store without an unfinished update."""
 
-    def __init__(self, store):
+    def __init__(self, store, first_of_app=None):
         self.version, self.sealed = version(store), sealed(store)
-        self.writable, self.modes = writable(store), modes(store)
+        found = {name: content(os.path.join(store, name), first_of_app) for name in names(store) if not os.path.islink(os.path.join(store, name))}
+        self.writable, self.modes = ({name: values[at] for name, values in found.items()} for at in (0, 1))
         self.files, self.settings = files(store), settings(store)
         self.installed, self.last = installed(store)
         self.kept = kept(store)
+
+    def key(self):
+        """Returns a digest of everything that two equal states share."""
+        found = {name: sorted(value.items()) if isinstance(value, dict) else value for name, value in vars(self).items()}
+        return hashlib.sha256(repr(found).encode()).hexdigest()
 
     def differences(self, other):
         found = [f"in quarantine, but not expected: {known}" for known in self.kept if known not in other.kept]

@@ -1,9 +1,10 @@
 """One trial: a flow on a new store is struck at one of its calls, and then all conditions for the result are
 checked."""
-import contextlib, os, tempfile
+import collections, contextlib, hashlib, os, subprocess, tempfile
 from dataclasses import dataclass
 
 import beside, flows, look
+from states import Trace
 from harness import files, rows
 from harness.tools import Runner, Wrong
 
@@ -14,6 +15,15 @@ NEW, OLD = {0}, {1, 3, 5, 75}
 
 class Missed(Exception):
     """The command made fewer calls than this number."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a point has shown: the outcome, and whether all checks were made, or the outcome of an equal state was used; `key` says in
+    which state a command ended after an error."""
+    outcome: str
+    is_full: bool = True
+    key: tuple = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,49 @@ class World(Runner):
         return self.tools.releases.feeds[name[5:]] if name.startswith("feed ") else self.manifest(name)
 
     def remove(self):
-        files.remove(self.directory)
+        super().remove()
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(f"/var/lib/moult/attempts/{hashlib.sha256(self.store.encode()).hexdigest()}.json")
+
+
+class Copy:
+    """A copy of the directory of a world, from which the directory can be restored."""
+
+    def __init__(self, world):
+        self.world, self.path = world, tempfile.mkdtemp(dir=world.tools.scratch, prefix="copy-")
+        subprocess.run(["cp", "-a", world.directory + "/.", self.path], check=True)
+
+    def restore(self, log=()):
+        world = self.world
+        world.remove()
+        subprocess.run(["cp", "-a", self.path, world.directory], check=True)
+        world.apps, world.log = None, list(log)
+        return world
+
+    def remove(self):
+        files.remove(self.path)
+
+
+class Start(Copy):
+    """The state in which a flow starts, at the same path for each trial, and what has been found out about this flow."""
+
+    def __init__(self, flow, tools, place, is_copied=True):
+        world = World(tools, place)
+        flow.begin(world)
+        super().__init__(world)
+        self.flow, self.is_copied, world.start = flow, is_copied, self
+        # The outcome of each state in which a command ended after an error, and the states after a recovery that were sound.
+        self.ends, self.sound = {}, set()
+
+    def restore(self, log=()):
+        if self.is_copied:
+            return super().restore(log)
+        self.world.remove()
+        self.world.apps, self.world.log = None, []
+        os.mkdir(self.world.directory)
+        self.world.must("init", self.world.store, "--product", self.world.tools.releases.product, "-q")
+        self.flow.begin(self.world)
+        return self.world
 
 
 def how(fault, number, place):
@@ -101,13 +153,31 @@ class Baseline:
         self.ledger = rows.Ledger(world.store, tools.releases.shipped, flow.caches)
         if flow.rows and sum(self.ledger.most.values()) != flow.rows:
             raise Wrong(f"{flow.name}: expected {flow.rows} rows of the app, found {rows.text(self.ledger.most)}")
-        self.counts = {None: world.strike(flow.command)}
+        self.counts = {None: world.strike(flow.command, "-l", "-s", world.directory)}
+        trace = Trace(self.counts[None]["list"], world.directory)
         if self.counts[None]["ending"] != 0:
             raise Wrong(f"{flow.name} exits with {self.counts[None]['ending']} without any fault: {world.log}")
         self.ends = {"old": before, **self.between(flow, tools, place), "new": look.State(world.store)}
         check_rows(self.ledger, world)
         self.expect(flow, world, 1)
         world.remove()
+        self.traces, self.is_copied = {}, True
+        # Trials start from a copy, if the command makes the same calls there as in the original.
+        self.is_copied = trace.summary(not flow.varies) == self.trace(flow, None, tools, place).summary(not flow.varies)
+        if not self.is_copied:
+            self.traces[None] = trace
+
+    def trace(self, flow, kind, tools, place):
+        """Returns the calls of the flow on a kind of file system. They differ, because XFS copies files by sharing blocks."""
+        if kind not in self.traces:
+            start = Start(flow, tools, place, self.is_copied)
+            world = start.restore()
+            place.sync()
+            self.counts[kind] = world.strike(flow.command, "-l", "-s", world.directory)
+            self.traces[kind] = Trace(self.counts[kind]["list"], world.directory)
+            start.remove()
+            world.remove()
+        return self.traces[kind]
 
     def between(self, flow, tools, place):
         found = {}
@@ -128,12 +198,7 @@ class Baseline:
         return {name: end for name, end in self.ends.items() if ending not in NEW | OLD or (name == "new") == (ending in NEW)}
 
     def count(self, flow, kind, tools, place):
-        """Counts the calls of the flow on a kind of file system. They differ, because XFS copies files by sharing blocks."""
-        if kind not in self.counts:
-            world = World(tools, place)
-            flow.begin(world)
-            self.counts[kind] = world.strike(flow.command)
-            world.remove()
+        self.trace(flow, kind, tools, place)
         return self.counts[kind]
 
     def expect(self, flow, world, end):
@@ -165,15 +230,16 @@ def trying(world):
     finally:
         if world.apps:
             world.apps.kill()
-        if not world.tools.keep:
-            files.remove(world.directory)
+        if not world.tools.keep and not world.start:
+            world.remove()
 
 
-def strike(flow, baseline, fault, number, tools, place, attempt=0):
-    """Tries one point; returns whether the store is `old` or `new` afterwards."""
-    world = World(tools, place)
+def strike(flow, baseline, fault, number, tools, place, attempt=0, start=None):
+    """Tries one point; says whether the store is `old` or `new` afterwards. With a start, states that are known are not checked again."""
+    world = start.restore() if start else World(tools, place)
     with trying(world):
-        flow.begin(world)
+        if not start:
+            flow.begin(world)
         place.sync()
         apps = world.apps = beside.apps(world, flow, number) if fault.beside else None
         struck = world.strike(flow.command, *how(fault, number, place), *(beside.watching(apps) if apps else ()))
@@ -184,18 +250,101 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
                 apps.kill()
             place.restart()
         if apps:
-            return beside.check(flow, baseline, world, fault, number, apps, struck["ending"])
+            return Result(beside.check(flow, baseline, world, fault, number, apps, struck))
         ending = struck["ending"]
-        if flow.readable:
-            check_readers_before_recovery(world, baseline)
-        check_rows_before_recovery(world, baseline)
-        if ending != KILLED:
-            check_exit_status(world, baseline, ending)
-        if fault.writes:
-            return check_recovery_after_writes(flow, baseline, world, fault, number)
+        key = (look.fingerprint(world.directory), ending) if start and fault.action in ("EIO", "ENOSPC") else None
+        if key and key in start.ends:
+            return Result(start.ends[key], False, key)
+        check_before_recovery(flow, baseline, world, ending)
         if fault.twice:
             kill_recovery(world, max(1, (number * 7 % 41 + 1) >> 2 * attempt))
-        return check_recovery(flow, baseline, world, fault, number, ending)
+        outcome = check_after(flow, baseline, world, fault, number, ending)
+        if key:
+            start.ends[key] = outcome
+        return Result(outcome, key=key)
+
+
+def strike_state(flow, baseline, wanted, start):
+    """Kills the command before a call, which leaves a state, and tries in a copy of this state each fault that is `wanted`, with the
+    numbers of its points. Returns the result of each fault and number."""
+    world = start.restore()
+    number = next(iter(wanted.values()))[0]
+    with trying(world):
+        if not world.strike(flow.command, "-a", "kill", "-n", number)["struck"]:
+            raise Missed(f"{flow.name} has no call {number}")
+        killed, log, results = Copy(world), world.log, {}
+        try:
+            check_before_recovery(flow, baseline, world, KILLED)
+            first = look.fingerprint(world.directory)
+            for fault, numbers in wanted.items():
+                groups = second_kills(killed, log, numbers) if fault.twice else {None: numbers}
+                for at, equal in groups.items():
+                    outcome = check_copy(flow, baseline, killed.restore(log), fault, number, at)
+                    is_known = isinstance(outcome, Result)
+                    if fault.name == "kill" and isinstance(outcome, str):
+                        start.ends[first, KILLED] = outcome
+                    results |= {(fault.name, each): outcome if is_known or isinstance(outcome, Wrong) else Result(outcome, each == equal[0]) for each in equal}
+        finally:
+            killed.remove()
+    return results
+
+
+def check_copy(flow, baseline, world, fault, number, at):
+    """Checks a copy of a state that a kill has left, and returns the outcome; if `at` is a number, its recovery is killed first, at this
+    call. A state that is known after that has a result that is not full."""
+    if at == 0:
+        return "nothing to strike"
+    try:
+        if at:
+            kill_recovery(world, at)
+            key = look.fingerprint(world.directory), KILLED
+            if key in world.start.ends:
+                return Result(world.start.ends[key], False)
+            world.start.ends[key] = check_after(flow, baseline, world, fault, number, KILLED)
+            return world.start.ends[key]
+        return check_after(flow, baseline, world, fault, number, KILLED)
+    except Missed:
+        # Two threads of the recovery may run in a different order.
+        return "nothing to strike"
+    except Exception as error:
+        return world.wrong(error)
+
+
+def second_kills(killed, log, numbers):
+    """Returns for each point the call of the recovery that is killed, too: points after which the recovery leaves the same are in one
+    list, by the call of the first one; all of them are in the list of call 0 if the recovery changes nothing."""
+    world = killed.restore(log)
+    trace = Trace(world.strike(["recover", "-q"], "-l", "-s", world.directory)["list"], world.directory)
+    if not trace.calls:
+        return {0: numbers}
+    groups, first = collections.defaultdict(list), {}
+    for number in numbers:
+        at = number * 7 % len(trace.calls) + 1
+        groups[first.setdefault(trace.disk(at - 1), at)].append(number)
+    return groups
+
+
+def check_before_recovery(flow, baseline, world, ending):
+    if flow.readable:
+        check_readers_before_recovery(world, baseline)
+    check_rows_before_recovery(world, baseline)
+    if ending != KILLED:
+        check_exit_status(world, baseline, ending)
+
+
+def check_after(flow, baseline, world, fault, number, ending):
+    if fault.writes:
+        return check_recovery_after_writes(flow, baseline, world, fault, number)
+    return check_recovery(flow, baseline, world, fault, number, ending)
+
+
+def is_known(world, key):
+    """Returns whether everything that follows a recovery has been tried in an equal state; if not, it will have been."""
+    if not (world.start and key):
+        return False
+    is_known = key in world.start.sound
+    world.start.sound.add(key)
+    return is_known
 
 
 def check_readers_before_recovery(world, baseline):
@@ -251,7 +400,8 @@ def check_recovery(flow, baseline, world, fault, number, ending):
     possible results: nothing is lost or left over."""
     recover(world, fault, number)
     check_rows(baseline.ledger, world)
-    state = without_undone(look.State(world.store), fault)
+    state = look.State(world.store)
+    key, state = (state.key(), "complete"), without_undone(state, fault)
     differences = {name: state.differences(end) for name, end in baseline.ends.items()}
     outcome = next((name for name, found in differences.items() if not found), None)
     if not outcome:
@@ -260,6 +410,8 @@ def check_recovery(flow, baseline, world, fault, number, ending):
     if ending != KILLED and outcome not in baseline.possible(ending):
         raise Wrong(f"the command exited with {ending}, but the store is {outcome} after the recovery")
     check_history(world, baseline.ends[outcome], state, outcome, fault)
+    if is_known(world, key):
+        return outcome
     recover_again(world)
     if state.version and (flow.readable or outcome == "new") and (flow.sound or outcome == "old"):
         world.must("verify", "--deep", "-q")
@@ -315,6 +467,9 @@ def check_release(flow, baseline, world, ledger):
     outcome = next((name for name, end in baseline.ends.items() if found == (end.version, end.sealed)), None)
     if not outcome:
         raise Wrong(f"after the recovery, the release is {found}")
+    # Rows of apps beside the command, which differ each time, have been checked.
+    if world.start and is_known(world, (look.State(world.store, beside.FIRST_OF_APP).key(), "release")):
+        return outcome
     recover_again(world)
     if found[0] and flow.sound and (flow.readable or outcome == "new"):
         world.must("verify", "--deep", "-q")

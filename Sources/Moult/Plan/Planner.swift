@@ -169,7 +169,7 @@ package struct Planner {
         guard let wrong = consent.takeOver.sorted().first(where: { !names.contains($0) }) else { return }
         throw MoultError(
             .refused, .refused, what: "release \(manifest.version) has no database \"\(wrong)\" to take over",
-            why: "its databases are \(names.joined(separator: ", "))", now: didYouMean(wrong, among: names))
+            why: itsNames("database", names), now: didYouMean(wrong, among: names))
     }
 
     package func policy(_ request: UpdateRequest, _ settings: Settings) -> Policy {

@@ -82,8 +82,11 @@ package struct NewContent {
                 // Other errors of SQLite, for instance of a failing disk, are not the option's fault.
                 let code = cause.sqlite?.resultCode.primary
                 guard code == nil || code == .error || cause.code == .databaseCorrupt else { throw cause }
-                throw old.refusal(
-                    "\(option(rule)) cannot select rows: \(cause.sqlite?.message ?? cause.why ?? cause.what)", advice)
+                let why = cause.sqlite?.message ?? cause.why ?? cause.what
+                let quotes =
+                    why.hasPrefix("no such column") && option(rule).contains("\"")
+                    ? "; text is written in single quotes" : ""
+                throw old.refusal("\(option(rule)) cannot select rows: \(why)\(quotes)", advice)
             }
         }
     }

@@ -19,12 +19,23 @@ extension HistoryPage {
           text-decoration: none; }
         .columns span { width: 100%; min-height: 2px; border-radius: 3px 3px 0 0; background: var(--p2);
           color: var(--card); text-align: center; overflow: visible; line-height: 1; }
-        .columns .removed span { background: var(--removed); }
+        .columns .k0 span, .legend .k0 { background: var(--c1); }
+        .columns .k1 span, .legend .k1 { background: repeating-linear-gradient(45deg, var(--c5) 0 3px, transparent 3px 6px), var(--card);
+          border: 1px solid var(--c5); }
+        .columns .k2 span, .legend .k2 { background: repeating-linear-gradient(0deg, var(--c4) 0 2px, transparent 2px 4px), var(--card);
+          border: 1px solid var(--c4); }
+        .columns .k3 span, .legend .k3 { background: repeating-linear-gradient(90deg, var(--c3) 0 2px, transparent 2px 4px), var(--card);
+          border: 1px solid var(--c3); }
+        .columns .k4 span, .legend .k4 { background: var(--c0); }
+        .axis { display: flex; justify-content: space-between; margin: .3rem 0; font-size: .8rem; color: var(--dim); }
+        .columns .removed span, .legend .removed { background: var(--removed); border: 0; }
         .time { display: flex; height: 1rem; margin: .8rem 0 .2rem; border-radius: 4px; overflow: hidden; }
         .time i { flex-basis: 0; min-width: 1px; }
         .time .next { margin-left: 4px; }
         .parts { width: auto; min-width: 60%; }
         .parts i { display: inline-block; width: .75em; height: .75em; border-radius: 2px; margin-right: .3em; }
+        .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .8rem; color: var(--dim); }
+        .legend i { display: inline-block; width: .75em; height: .75em; border-radius: 2px; margin-right: .3em; }
         section { scroll-margin-top: .5rem; }
 
         """

@@ -43,18 +43,43 @@ struct HistoryPage {
     /// A chart of the duration of each update, oldest on the left, in which unusually long ones stand out.
     private var columns: Markup {
         let longest = max(1, entries.compactMap(\.milliseconds).max() ?? 1)
+        let ends = [entries.last, entries.first].map { $0.map { "\($0.time)" } ?? "" }
         let columns = entries.reversed().enumerated().map { index, entry in
             let share = max(1, (entry.milliseconds ?? 0) * 100 / longest)
             let words = "\(entry.time): \(entry.sentence)"
-            let style = entry.isFailure ? "removed" : "fine"
+            let kind = Self.kinds.firstIndex { entry.action.hasPrefix($0.action) } ?? Self.kinds.count
             return """
-                <a class=\(style) href="#u\(plain: entries.count - 1 - index)" title="\(words)" aria-label="\(words)">\
+                <a class="k\(plain: kind)\(entry.isFailure ? " removed" : "")" href="#u\(plain: entries.count - 1 - index)" title="\(words)" aria-label="\(words)">\
                 <span style="height:\(plain: share)%">\(entry.isFailure ? "×" : "")</span></a>
 
                 """ as Markup
         }
-        return "<section>\n<h2>Duration of each attempt</h2>\n<div class=columns>\n\(columns)</div>\n</section>\n"
+        let shown = Set(
+            entries.map { entry in Self.kinds.firstIndex { entry.action.hasPrefix($0.action) } ?? Self.kinds.count })
+        let kinds = shown.sorted().map { kind in
+            let name = kind < Self.kinds.count ? Self.kinds[kind].name : "other commands"
+            return "<span><i class=k\(plain: kind)></i>\(name)</span>\n" as Markup
+        }
+        let failed: Markup = failures > 0 ? "<span><i class=removed></i>× failed</span>\n" : ""
+        return """
+            <section>
+            <h2>Duration of each attempt</h2>
+            <p class=axis>\(durationText(seconds: Double(longest) / 1000))</p>
+            <div class=columns>
+            \(columns)</div>
+            <p class=axis>0<span>\(ends[0])</span><span>\(ends[1])</span></p>
+            <p class=legend>
+            \(kinds)\(failed)</p>
+            </section>
+
+            """
     }
+
+    /// What the history records, by the beginning of its action; each has its own colour and pattern.
+    private static let kinds = [
+        (action: "update", name: "updates"), (action: "rollback", name: "rollbacks"), (action: "reset", name: "resets"),
+        (action: "restore", name: "restores"),
+    ]
 
     private var legend: Markup {
         var names: [String] = []

@@ -36,6 +36,7 @@ extension Call {
             }
         }
         try OutputFile.write(html, to: file, mode: mode)
+        output.note("the page is in \(file)")
     }
 
     private func beginsLikeAPage(_ path: String) throws -> Bool {

@@ -5,13 +5,13 @@ internal import MoultTrust
 
 /// The password of a secret key, typed at the terminal without echo, or read from the next line of piped input.
 enum Password {
-    static func ask(_ prompt: String) throws -> [UInt8] {
+    static func ask(_ prompt: String, orElse other: String = "") throws -> [UInt8] {
         guard StandardInput.isTerminal else {
             if let line = try StandardInput.lineIfAny() { return line }
             throw MoultError(
                 .password, .refused, what: "no password was given",
                 why: "standard input has no line, and is not a terminal",
-                now: "Write the password to the standard input of the command, on one line.")
+                now: Advice(stringLiteral: "Write the password to the standard input of the command, on one line\(other)."))
         }
         while true {
             let typed = try PromptSignals.postponing { try askHidden(prompt) }
@@ -37,7 +37,7 @@ enum Password {
 
     /// Returns the password for a new key. Asks twice on a terminal, because a typo would make the key permanently unusable.
     static func choose() throws -> [UInt8] {
-        let password = try ask("Password for the new key: ")
+        let password = try ask("Password for the new key: ", orElse: ", or use --no-password")
         guard !password.isEmpty else {
             throw MoultError(
                 .password, .usage, what: "the password is empty", why: "the password protects the secret key",

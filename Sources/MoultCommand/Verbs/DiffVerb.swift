@@ -86,7 +86,7 @@ enum DiffVerb {
         if let file {
             let bytes = Array(DiffPage(diff).html.utf8)
             // The page contains rows of the databases.
-            let mode = try Files.mode(ofFileFrom: (before.parts + after.parts).compactMap(\.path))
+            let mode = try Files.mode(ofFileFrom: before.sources + after.sources)
             if let scratch = SandboxedReexec.scratch {
                 // A sandboxed process cannot change modes, so the file gets its mode when it is created.
                 let file = try Descriptor("\(scratch)/\(page)", .create, mode: mode)

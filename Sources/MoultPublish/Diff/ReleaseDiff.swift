@@ -127,7 +127,7 @@ extension ReleaseDiff {
             if let part = wanted.flatMap(subject.part) { return part }
             throw MoultError(
                 .diff, .usage, what: "cannot determine which database of \(subject.path) is meant",
-                why: "its databases are \(subject.parts.map(\.name).joined(separator: ", "))",
+                why: itsNames("database", subject.parts.map(\.name)),
                 now: "Choose one with --database.")
         }
         let (was, now) = (try choose(old, for: new), try choose(new, for: old))

@@ -43,6 +43,12 @@ package struct Subject: Sendable {
         (self.parts, self.notes, self.retainedResource) = (parts, notes, retainedResource)
     }
 
+    /// The files whose readers may read the subject's rows. The parts of a bundle are private copies of it.
+    package var sources: [String] {
+        guard kind == .release || kind == .bundle else { return parts.compactMap(\.path) }
+        return [path] + [manifest?.bundle.map { "\(Files.directory(of: path))/\($0.file)" }].compactMap(\.self)
+    }
+
     /// Returns the database with this name, or with this file name; nil if the subject does not have it.
     package func part(_ name: String) -> Part? {
         parts.first { $0.name == name } ?? parts.first { $0.declared?.member == name }
@@ -53,7 +59,7 @@ package struct Subject: Sendable {
     package func unknown(_ name: String) -> MoultError {
         MoultError(
             .subject, .usage, what: "\(path) has no database \"\(name)\"",
-            why: "its databases are \(parts.map(\.name).joined(separator: ", "))",
+            why: itsNames("database", parts.map(\.name)),
             now: didYouMean(name, among: parts.map(\.name)))
     }
 }

@@ -46,6 +46,10 @@ import Testing
         #expect(page.ranges(of: "<section").count == 4)
         #expect(page.ranges(of: "</section>").count == 4)
         #expect(page.ranges(of: "<div class=time").count == 3)
+        // Kinds of commands differ in pattern, too, and a legend names them.
+        #expect(page.ranges(of: "<a class=\"k0\"").count == 2 && page.ranges(of: "<a class=\"k1\"").count == 1)
+        #expect(page.contains("<i class=k0></i>updates") && page.contains("<i class=k1></i>rollbacks"))
+        #expect(page.ranges(of: "<p class=axis>").count == 2)
         #expect(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"))
         // A page may be overwritten, other files may not.
         try world.must("moult history -q --html h.html; echo text > t")

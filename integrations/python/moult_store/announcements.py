@@ -25,6 +25,8 @@ _NO_FILE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
 
 
 class Announcement(NamedTuple):
+    """A release that was put into service."""
+
     generation: str
     #: The update. Another update to the same generation changes only this.
     transaction: str

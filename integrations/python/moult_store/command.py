@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
+import logging
 import math
 import os
+import queue
 import shutil
 import subprocess
 import threading
 import time
-from typing import Any, Iterable, List, Optional, Union
+import weakref
+from types import TracebackType
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Type, Union
 
-from .errors import CommandNotFound, MoultError, MoultTimeout
+from .errors import CommandNotFound, MoultError, MoultTimeout, OperationCancelled
 
 Words = List[str]
+log = logging.getLogger("moult_store")
 
 #: The command in a wheel for one platform.
 BUNDLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "moult")
@@ -40,6 +46,58 @@ def repeated(name: str, values: Iterable[str]) -> Words:
     return [word for value in values for word in option(name, value)]
 
 
+class Cancellation:
+    """Lets another thread stop the commands that this thread runs in a `with` block.
+
+        with Cancellation() as cancellation:
+            button.on_click = cancellation.cancel
+            store.apply(manifest)
+
+    A command that has not changed anything undoes its work, and the call raises `OperationCancelled` when the command has ended. A
+    command that can no longer be undone completes, and the call returns its result.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._is_cancelled = threading.Lock(), False
+        self._stops: List[Callable[[], None]] = []
+        self._tokens: List[contextvars.Token[Tuple[Cancellation, ...]]] = []
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._is_cancelled
+
+    def cancel(self) -> None:
+        """Asks the running command to stop, and prevents later ones. Does not wait."""
+        with self._lock:
+            self._is_cancelled = True
+            stops = list(self._stops)
+        for stop in stops:
+            stop()
+
+    def __enter__(self) -> Cancellation:
+        self._tokens.append(_cancellations.set((*_cancellations.get(), self)))
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        _cancellations.reset(self._tokens.pop())
+
+    def add(self, stop: Callable[[], None]) -> None:
+        with self._lock:
+            self._stops.append(stop)
+        if self._is_cancelled:
+            stop()
+
+    def remove(self, stop: Callable[[], None]) -> None:
+        with self._lock:
+            self._stops.remove(stop)
+
+
+#: Those whose `with` blocks the current thread or task is in.
+_cancellations: contextvars.ContextVar[Tuple[Cancellation, ...]] = contextvars.ContextVar("moult_cancellations", default=())
+
+
 class Command:
     """Finds the command `moult`: at the given path, or else named by the variable MOULT, bundled with this package, or in PATH."""
 
@@ -61,19 +119,29 @@ class Command:
             "Install moult, or name it: MOULT=/path/of/moult, or Store(path, command=...).",
         )
 
-    def run(self, words: Words, timeout: Optional[float] = None) -> List[Any]:
-        """Returns all objects that the command prints. If it prints an error, raises that error."""
+    def run(
+        self, words: Words, timeout: Optional[float] = None, each: Optional[Callable[[Any], object]] = None
+    ) -> List[Any]:
+        """Returns all objects that the command prints. If it prints an error, raises that error.
+
+        `each` is called with each object, in the thread of the caller, while the command runs.
+        """
         path = self.find()
-        child = _Child([path, *words])
-        in_time = child.wait(timeout)
-        if isinstance(child.error, OSError):
-            now = "Install moult there, or correct the path in MOULT or in Store(path, command=...)."
-            raise CommandNotFound(f"cannot run {path}", child.error.strerror, now) from child.error
         said = " ".join([os.path.basename(path), words[0]])
-        return _answer(child.output, child.errors, child.status, said, None if in_time else timeout)
+        child, begin = Child([path, *words]), time.monotonic()
+        log.debug("%s begins", said)
+        answers: List[Any] = []
+        stopped = child.wait(timeout, lambda line: _add(answers, line, each))
+        log.debug("%s ended with status %d after %.3f s", said, child.status, time.monotonic() - begin)
+        child.require_started(path)
+        return _answer(answers, child.errors, child.status, said, stopped, timeout)
+
+    def lines(self, words: Words) -> Lines:
+        """Runs the command until it ends or the result is closed, and returns its objects as they are printed."""
+        return Lines(self.find(), words)
 
 
-class _Child:
+class Child:
     """A command that runs as long as its caller waits for it.
 
     A thread starts it and reads its output. Otherwise, a signal handler, which runs only in the main thread, could raise an
@@ -81,49 +149,112 @@ class _Child:
     """
 
     def __init__(self, words: Words) -> None:
-        self.output, self.errors, self.status = b"", b"", 0
+        self.errors, self.status = b"", 0
         self.error: Optional[BaseException] = None
         self._words = words
         self._process: Optional[subprocess.Popen[bytes]] = None
-        self._starting, self._is_cancelled, self._ended = threading.Lock(), False, threading.Event()
+        self._starting, self._is_stopped, self._ended = threading.Lock(), False, threading.Event()
+        #: Lines; an empty one wakes the reader, and None is the end.
+        self.output: queue.SimpleQueue[Optional[bytes]] = queue.SimpleQueue()
 
-    def wait(self, timeout: Optional[float]) -> bool:
-        """Runs the command, and returns whether it ended in time. Even if this method is interrupted, the command has ended."""
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="moult", daemon=True).start()
+
+    def wait(self, timeout: Optional[float], line: Callable[[bytes], None]) -> Optional[str]:
+        """Runs the command, and returns why it was asked to stop. Even if this method is interrupted, the command has ended."""
+        reason: Optional[str] = None
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        active = _cancellations.get()
+        added: List[Cancellation] = []
         try:
-            threading.Thread(target=self._run, name="moult", daemon=True).start()
-            deadline = math.inf if timeout is None else time.monotonic() + timeout
-            # A signal that arrives just before the wait does not end the wait: Python handles it at the end of a slice.
-            while not self._ended.wait(max(0, min(_SLICE, deadline - time.monotonic()))):
-                if time.monotonic() >= deadline:
-                    self._stop()
-                    return False
-            return True
+            for each in active:
+                added.append(each)
+                each.add(self._wake)
+            if not any(each.is_cancelled for each in active):
+                self.start()
+            else:
+                return "cancelled"
+            while True:
+                # A signal that arrives just before the wait does not end the wait: Python handles it at the end of a slice.
+                data = self._next(min(_SLICE, max(0, end - time.monotonic())))
+                if data is None:
+                    return reason
+                if data:
+                    line(data)
+                if reason is None and any(each.is_cancelled for each in active):
+                    reason = "cancelled"
+                elif reason is None and time.monotonic() >= end:
+                    reason = "timeout"
+                elif reason is None or time.monotonic() < end:
+                    continue
+                else:
+                    self.kill()
+                    end = time.monotonic() + _SLICE
+                    continue
+                self.ask_to_stop()
+                end = time.monotonic() + _GRACE
         except BaseException:
-            self._stop()
+            self.stop()
             raise
+        finally:
+            for each in added:
+                each.remove(self._wake)
+
+    def _next(self, seconds: float) -> Optional[bytes]:
+        try:
+            return self.output.get(timeout=seconds)
+        except queue.Empty:
+            return b""
+
+    def _wake(self) -> None:
+        self.output.put(b"")
 
     def _run(self) -> None:
-        pipe = subprocess.PIPE
         try:
-            with self._starting:
-                if self._is_cancelled:
-                    return
-                self._process = subprocess.Popen(self._words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
-            self.output, self.errors = self._process.communicate()
-            self.status = self._process.returncode
+            # In memory, because a directory for temporary files may be missing; a pipe would need another thread.
+            with open(os.memfd_create("moult"), "w+b") as errors:
+                with self._starting:
+                    if self._is_stopped:
+                        return
+                    self._process = subprocess.Popen(
+                        self._words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+                    )
+                assert self._process.stdout is not None
+                with self._process.stdout as lines:
+                    for line in lines:
+                        self.output.put(line)
+                self.status = self._process.wait()
+                errors.seek(0)
+                self.errors = errors.read()
         except BaseException as error:
             self.error = error
         finally:
             self._ended.set()
+            self.output.put(None)
 
-    def _stop(self) -> None:
-        """Asks the command to stop and undo its work, and waits for it. A second interruption kills the command."""
+    def require_started(self, path: str) -> None:
+        if isinstance(self.error, OSError):
+            now = "Install moult there, or correct the path in MOULT or in Store(path, command=...)."
+            raise CommandNotFound(f"cannot run {path}", self.error.strerror, now) from self.error
+        if self.error is not None:
+            raise self.error
+
+    def ask_to_stop(self) -> None:
         with self._starting:
-            self._is_cancelled = True
+            self._is_stopped = True
+        if self._process is not None:
+            self._process.terminate()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    def stop(self) -> None:
+        """Asks the command to stop and undo its work, and waits for it. A second interruption kills the command."""
+        self.ask_to_stop()
         if self._process is None:
             return
         try:
-            self._process.terminate()
             self._ended.wait(_GRACE)
         finally:
             if not self._ended.is_set():
@@ -131,24 +262,84 @@ class _Child:
                 self._ended.wait()
 
 
-def _answer(output: bytes, errors: bytes, status: int, said: str, timeout: Optional[float]) -> List[Any]:
+class Lines:
+    """The objects that a running command prints, one for each line. `close()` ends the command; so does garbage collection."""
+
+    def __init__(self, path: str, words: Words) -> None:
+        self._path, self._said = path, " ".join([os.path.basename(path), words[0]])
+        self._child = Child([path, *words])
+        self._finalizer = weakref.finalize(self, self._child.stop)
+        self._child.start()
+        self._is_over = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        while True:
+            found = self.next(_SLICE)
+            if found is not None:
+                return found
+            if self._is_over:
+                raise StopIteration
+
+    def next(self, seconds: float) -> Optional[Any]:
+        """Returns the next object; None if none comes within these seconds, or the command has ended."""
+        if self._is_over:
+            return None
+        line = self._child._next(seconds)
+        if line:
+            answers: List[Any] = []
+            _add(answers, line, None)
+            # Raises the error if this is one.
+            return _answer(answers, b"", 1, self._said, None, None)[0]
+        if line is None:
+            self._is_over = True
+            if self._finalizer.alive:
+                self.close()
+                self._child.require_started(self._path)
+                if self._child.status:
+                    _answer([], self._child.errors, self._child.status, self._said, None, None)
+        return None
+
+    def close(self) -> None:
+        """Ends the command, and the iteration in any thread."""
+        self._finalizer()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+
+def _add(answers: List[Any], line: bytes, each: Optional[Callable[[Any], object]]) -> None:
     try:
-        answers = [json.loads(line) for line in output.splitlines()]
+        answer = json.loads(line)
     except ValueError:
+        # It is not the command moult: then no answer counts.
+        answer = None
+    answers.append(answer)
+    if each is not None and isinstance(answer, dict) and "error" not in answer:
+        each(answer)
+
+
+def _answer(
+    answers: List[Any], errors: bytes, status: int, said: str, stopped: Optional[str], timeout: Optional[float]
+) -> List[Any]:
+    if not all(isinstance(answer, dict) for answer in answers):
         answers = []
-    last = answers[-1] if answers else {}
-    error = last.get("error")
+    error = answers[-1].get("error") if answers else None
     # A command that can no longer undo its work completes despite the request to stop. Then its result is returned.
-    if timeout is not None and (error or status < 0 or not answers):
-        why = error["what"] if error else "it was killed"
-        now = error.get("now") if error else "Finish or undo the update: moult recover"
-        raise MoultTimeout(
-            f"{said} took longer than {timeout:g} s and was stopped",
-            why,
-            now,
-            code=error["code"] if error else None,
-            exit_status=status,
-        )
+    if stopped and (error or status < 0 or not answers):
+        why = error["what"] if error else "it was killed" if status < 0 else "it had not begun"
+        now = error.get("now") if error else "Finish or undo the update: moult recover" if status < 0 else None
+        if stopped == "cancelled":
+            raise OperationCancelled(f"{said} was cancelled", why, now, "E600", status)
+        what = f"{said} took longer than {timeout:g} s and was stopped"
+        raise MoultTimeout(what, why, now, code=error["code"] if error else None, exit_status=status)
     if error:
         raise MoultError(error["what"], error.get("why"), error.get("now"), error["code"], error["exit"])
     if status < 0:

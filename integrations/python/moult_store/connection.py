@@ -16,6 +16,7 @@ from .copies import warn_of_second
 from .errors import MoultError
 from .forks import refuse
 from .lease import Database, Lease
+from .results import Recovered
 from .parking import SafeConnection, parked
 
 
@@ -23,6 +24,8 @@ class Connection(SafeConnection):
     """A connection to one release. It holds a lease on the release until it is closed."""
 
     lease: Lease
+    #: How `Store.open` replaced the database because it could not be loaded; None if that was not needed.
+    recovered: Optional[Recovered] = None
     #: How many `with` blocks on this connection the program is in.
     entered = 0
     #: With `autocommit = False`: whether commit() or rollback() was called since the store last returned this connection.
@@ -153,10 +156,11 @@ def open_release(
     detect_types: int,
     check_same_thread: bool,
     cached_statements: int,
+    only: Optional[str] = None,
 ) -> Connection:
-    """Opens the databases of a leased release. Then the connection owns the lease."""
+    """Opens the databases of a leased release, or only one of them. Then the connection owns the lease."""
     try:
-        databases = lease.group(group)
+        databases = lease.group(group) if only is None else (lease.database(only)._replace(schema="main"),)
     except MoultError:
         lease.close()
         raise

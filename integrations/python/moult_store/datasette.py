@@ -2,7 +2,8 @@
 
 datasette opens a file once in each of its threads and keeps it open. With the stable paths of a store, some threads
 would continue to read the previous release, and a page would show one release or the other at random. This plugin selects
-the release when a request begins. Its metadata names the store: {"plugins": {"moult_store": {"store": "/srv/store"}}}.
+the release when a request begins. Its metadata names the store: {"plugins": {"moult_store": {"store": "/srv/store"}}}. With
+"timeout", it also says how many seconds a request waits for a database that an update or another program has locked.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from .errors import MoultError
 from .lease import Database as InstalledDatabase
 from .parking import SafeConnection
 from .store import Store
+
+#: The default of `timeout`. After that, datasette answers with an error. An update locks a shared database while it commits.
+_TIMEOUT = 30.0
 
 
 class Release:
@@ -73,7 +77,8 @@ class StoreDatabase(Database):  # type: ignore[misc]
     def connect(self, write: bool = False, release: Optional[Release] = None) -> sqlite3.Connection:
         database = self._found(release)
         uri = database.existing_uri(read_only=not write)
-        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, factory=SafeConnection)
+        timeout = self._follower.timeout
+        connection = sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False, factory=SafeConnection)
         if database.kind != "reference":
             connection.park(uri, database.path)
         return connection
@@ -97,8 +102,8 @@ class StoreDatabase(Database):  # type: ignore[misc]
 class Follower:
     """Makes datasette serve the newest release of a store."""
 
-    def __init__(self, datasette: Any, store: Store) -> None:
-        self.datasette, self.store = datasette, store
+    def __init__(self, datasette: Any, store: Store, timeout: float) -> None:
+        self.datasette, self.store, self.timeout = datasette, store, timeout
         self.newest = Release(store)
         self._add_databases()
 
@@ -124,7 +129,7 @@ _followers: MutableMapping[Any, Follower] = weakref.WeakKeyDictionary()
 def startup(datasette: Any) -> None:
     settings = datasette.plugin_config("moult_store") or {}
     if "store" in settings:
-        _followers[datasette] = Follower(datasette, Store(settings["store"]))
+        _followers[datasette] = Follower(datasette, Store(settings["store"]), float(settings.get("timeout", _TIMEOUT)))
 
 
 @hookimpl  # type: ignore[untyped-decorator]

@@ -9,12 +9,14 @@ import re
 import shlex
 import stat
 import struct
+import time
 import weakref
+from datetime import datetime, timezone
 from types import TracebackType
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Type
 from urllib.parse import quote
 
-from .announcements import GENERATION, announced
+from .announcements import GENERATION, Announcement, announced
 from .copies import warn_of_second
 from .errors import MoultError
 from .records import is_file_name, is_name, parse, read_text, without_comments
@@ -52,6 +54,23 @@ class Database(NamedTuple):
         return f"file://{quote(os.fsencode(self.path))}{options}"
 
 
+class Seen(NamedTuple):
+    """What a reader knows of: its generation, and the last announcement."""
+
+    generation: Optional[str]
+    announced: Optional[Announcement]
+
+
+def news(directory: str, seen: Seen) -> Optional[Announcement]:
+    """Returns the announcement that the reader does not know of; None without one, or while an update is not complete."""
+    last = announced(directory)
+    if last is None:
+        return None
+    # If the line is the same, an update may have been undone since, or have ended while the lease was taken.
+    is_undone = seen.generation != last.generation and installed(directory) == last.generation
+    return last if last != seen.announced or is_undone else None
+
+
 class Lease:
     """Keeps the files of the installed release until `close()`, or until the object is garbage-collected."""
 
@@ -64,13 +83,13 @@ class Lease:
         self.directory = directory
         self._path = f"{directory}/.moult/generations/{self.generation}"
         try:
-            manifest = parse(read_text(f"{self._path}/manifest.json", follow=False))
-            #: The version of the release.
-            self.version: str = _version(manifest)
-            self._described = _described(manifest)
-        except (OSError, ValueError) as error:
+            self.contents = Contents(directory, self.generation)
+        except BaseException:
             self.close()
-            raise _unreadable(directory, self.generation, str(error)) from error
+            raise
+        #: The version of the release.
+        self.version: str = self.contents.version
+        self._described = self.contents.databases
 
     @property
     def is_outdated(self) -> bool:
@@ -79,12 +98,33 @@ class Lease:
         A lease that is taken during an update may be on its release before its `shared` and `user` databases have their new
         content. It is outdated when they have.
         """
-        last = announced(self.directory)
-        if last is None:
-            return False
-        # If the line is the same, an update may have been undone since, or have ended while this lease was taken.
-        undone = self.generation != last.generation and installed(self.directory) == last.generation
-        return last != self._announced or undone
+        return news(self.directory, self.seen) is not None
+
+    @property
+    def seen(self) -> Seen:
+        """What the owner of this lease knows of."""
+        return Seen(self.generation, self._announced)
+
+    @property
+    def names(self) -> Tuple[str, ...]:
+        """The names of all databases of the release."""
+        return tuple(one.name for one in self._described)
+
+    @property
+    def groups(self) -> Tuple[str, ...]:
+        """The groups of databases in the release. Databases without a group are in none of them."""
+        return tuple(sorted({one.group for one in self._described if one.group is not None}))
+
+    def path_of(self, name: str) -> str:
+        """Returns the path of a database in this release; for a writable database, its stable path."""
+        return self.database(name).path
+
+    def database(self, name: str) -> Database:
+        """Returns a database by its name."""
+        found = next((database for database in self._databases() if database.name == name), None)
+        if found is None:
+            raise MoultError(f'release {self.version} has no database "{name}"', f"it has {', '.join(self.names)}", code="E500")
+        return found
 
     @property
     def databases(self) -> Tuple[Database, ...]:
@@ -103,18 +143,17 @@ class Lease:
             if one.kind == "user":
                 mains.setdefault(one.group, one.name)
         has_cache = any(one.kind == "cache" for one in self._described)
-        root = _cache_root(self.directory) if has_cache else None
+        root = cache_root(self.directory) if has_cache else None
         return tuple(self._database(one, mains.get(one.group) == one.name, root) for one in self._described)
 
     def group(self, name: Optional[str] = None) -> Tuple[Database, ...]:
         """Returns the databases that share a connection: those of a group, or those without a group."""
         databases = self._databases()
         found = tuple(database for database in databases if database.group == name)
-        groups = sorted({database.group for database in databases if database.group is not None})
         if not found and name is not None:
             raise MoultError(
                 f'release {self.version} has no group "{name}" of databases',
-                f"it has {', '.join(groups)}" if groups else "all its databases share one connection",
+                f"it has {', '.join(self.groups)}" if self.groups else "all its databases share one connection",
             )
         return found
 
@@ -151,6 +190,37 @@ class _Described(NamedTuple):
     file: str
     alias: str
     group: Optional[str]
+    #: Identifies the shipped content.
+    content: Tuple[Any, ...]
+
+
+class Contents:
+    """The databases of a generation. Without a lease, the generation may be removed at any moment."""
+
+    def __init__(self, directory: str, generation: str) -> None:
+        self.generation = generation
+        try:
+            text = read_text(f"{directory}/.moult/generations/{generation}/manifest.json", follow=False)
+            manifest, self._text = parse(text), text
+            self.version, self.databases = _version(manifest), _described(manifest)
+            #: When the publisher made the release, such as `2026-11-20T10:00:00Z`; None if the manifest does not say.
+            self.created: Any = manifest.get("created")
+        except (OSError, ValueError) as error:
+            raise _unreadable(directory, generation, str(error)) from error
+
+    def is_of(self, manifest: bytes) -> bool:
+        """Returns whether the generation was installed from this manifest."""
+        return manifest.decode("utf-8-sig", "replace") == self._text
+
+    def changed_since(self, other: Optional[Contents]) -> Tuple[str, ...]:
+        """Returns the names of the databases with content that a reader of `other` may not have seen.
+
+        In the same generation, these are the databases that apps can write to.
+        """
+        if other is not None and other.generation == self.generation:
+            return tuple(one.name for one in self.databases if one.kind != "reference")
+        before = {one.name: one.content for one in other.databases} if other is not None else {}
+        return tuple(one.name for one in self.databases if before.get(one.name) != one.content)
 
 
 def _version(manifest: Dict[str, Any]) -> str:
@@ -182,7 +252,7 @@ def _read(name: str, one: Any) -> _Described:
         file = os.path.basename(file)
     if not is_file_name(file):
         raise ValueError(f"databases.{name}.{field} is not the name of a database file")
-    return _Described(name, kind, file, alias, group)
+    return _Described(name, kind, file, alias, group, (one.get("sha256"), kind, file))
 
 
 #: The target of `.moult/current`.
@@ -279,24 +349,48 @@ def _lock(directory: str, name: str) -> int:
     return descriptor
 
 
-def _cache_root(directory: str) -> Optional[str]:
+def cache_root(directory: str) -> Optional[str]:
+    """Returns the directory for caches, if it is not the store."""
+    root = _setting(directory, "cacheRoot")
+    if root is not None and not (isinstance(root, str) and root.startswith("/") and "\0" not in root):
+        raise _unusable(directory, "cacheRoot is not an absolute path")
+    return root
+
+
+def require_recent(lease: Lease) -> None:
+    """Raises TooOldError if the data of the leased release is older than `maxAge` in the settings."""
+    limit = _setting(lease.directory, "maxAge")
+    if limit is None:
+        return
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise _unusable(lease.directory, "maxAge is not a number of seconds")
+    made = lease.contents.created
+    try:
+        since = datetime.strptime(made, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
+    except (TypeError, ValueError):
+        # Without that time, when it was installed.
+        since = os.lstat(f"{lease.directory}/.moult/current").st_ctime
+    if time.time() - since > limit:
+        at = datetime.fromtimestamp(since, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = f"Install a newer release: moult apply --store {shlex.quote(lease.directory)}"
+        raise MoultError(f"the installed data is from {at}", f'"maxAge" in moult.json is {limit} s', now, "E805", 3)
+
+
+def _setting(directory: str, name: str) -> Any:
     path = f"{directory}/moult.json"
     try:
-        root = parse(without_comments(read_text(path, follow=True))).get("cacheRoot")
-        if root is not None and not (isinstance(root, str) and root.startswith("/") and "\0" not in root):
-            raise ValueError("cacheRoot is not an absolute path")
+        return parse(without_comments(read_text(path, follow=True))).get(name)
     except PermissionError:
         raise MoultError(
             f"cannot read the settings {path}",
-            "this user may not read the file, which says where cache databases are",
+            "this user may not read the file",
             f"Let the user read it with a group: chmod g+r {shlex.quote(path)}",
             code="E401",
         ) from None
     except (OSError, ValueError) as error:
-        raise MoultError(
-            f"cannot read the settings {path}",
-            str(error),
-            f"Correct the file, then run: moult status --deep --store {shlex.quote(directory)}",
-            code="E803",
-        ) from error
-    return root
+        raise _unusable(directory, str(error)) from error
+
+
+def _unusable(directory: str, why: str) -> MoultError:
+    now = f"Correct the file, then run: moult status --deep --store {shlex.quote(directory)}"
+    return MoultError(f"cannot read the settings {directory}/moult.json", why, now, code="E803")

@@ -77,6 +77,10 @@ def file_at(path: str) -> File:
     return facts.st_dev, facts.st_ino
 
 
+def _is_over(connection: sqlite3.Connection) -> bool:
+    return getattr(connection, "closed", False) and connection not in parked._late
+
+
 class _ParkedConnection(sqlite3.Connection):
     """Can be tracked, unlike objects of its base class."""
 
@@ -137,6 +141,16 @@ class Parked:
                     one.rollback()
         sqlite3.Connection.close(connection)
         return True
+
+    def release(self, path: str) -> bool:
+        """Closes the parked connection to a file that no other connection of this package uses. Returns whether it did."""
+        with self._lock, contextlib.suppress(FileNotFoundError):
+            key = file_at(path)
+            users = (each for each in [*tracked.open, *self._late] if not isinstance(each, _ParkedConnection))
+            if key in self._by_file and not any(key in getattr(each, "files", ()) for each in users if not _is_over(each)):
+                self._by_file.pop(key).close()
+                return True
+        return False
 
     def before_fork(self) -> None:
         """Waits until no thread closes a connection, so that no parked one has a transaction."""

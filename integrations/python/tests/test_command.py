@@ -154,6 +154,12 @@ def test_an_interruption_stops_the_command(store, releases, busy, attempt):
     assert not os.path.exists(f"/proc/{started[0]}")
 
 
+def test_no_directory_for_temporary_files_is_needed(store, monkeypatch, place):
+    monkeypatch.setattr("tempfile.tempdir", str(place / "none"))
+    monkeypatch.setenv("TMPDIR", str(place / "none"))
+    assert store.status().version == "1.0.0"
+
+
 def test_a_killed_command(place):
     stub = place / "moult"
     stub.write_text("#!/bin/sh\nkill -KILL $$\n")

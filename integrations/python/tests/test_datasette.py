@@ -1,6 +1,7 @@
 """The plugin for datasette, in a real server: each request is answered from one release."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -31,9 +32,15 @@ def seen(base):
 
 
 @pytest.fixture
-def server(store, place):
+def settings():
+    """More settings of the plugin."""
+    return {}
+
+
+@pytest.fixture
+def server(store, place, settings):
     metadata = place / "metadata.json"
-    metadata.write_text(json.dumps({"plugins": {"moult_store": {"store": store.path}}}))
+    metadata.write_text(json.dumps({"plugins": {"moult_store": {"store": store.path, **settings}}}))
     log = place / "log"
     with open(log, "w") as output:
         command = [sys.executable, "-m", "datasette", "serve", "-m", str(metadata), "--port", "0"]
@@ -49,7 +56,7 @@ def server(store, place):
     finally:
         process.terminate()
         process.wait()
-    assert "Traceback" not in log.read_text()
+    assert "timeout" in settings or "Traceback" not in log.read_text()
 
 
 def test_each_request_is_answered_from_one_release(server, store, releases):
@@ -123,3 +130,29 @@ def test_datasette_serves_rows_that_other_processes_write_during_updates(server,
     assert fetch(f"{server}/prices.json?sql=select+count(*)+from+price+where+own")["rows"] == [[total]]
     with capsys.disabled():
         print(f"\ndatasette: 11 installs, {counts} reads of both databases, {total} rows of each written by others")
+
+
+def status_while_locked(address, store, seconds):
+    """Returns the status of a request for a shared database that another process has locked for some seconds."""
+    lock = sqlite3.connect(f"{store.path}/prices.db", isolation_level=None, check_same_thread=False)
+    lock.execute("BEGIN EXCLUSIVE")
+    timer = threading.Timer(seconds, lambda: (lock.rollback(), lock.close()))
+    timer.start()
+    try:
+        with urllib.request.urlopen(f"{address}/prices.json?sql=select+count(*)+from+price", timeout=60) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    finally:
+        timer.join()
+
+
+def test_a_request_waits_while_a_shared_database_is_locked(server, store):
+    """sqlite3 alone waits five seconds."""
+    assert status_while_locked(server, store, 7) == 200
+
+
+@pytest.mark.parametrize("settings", [{"timeout": 0.5}])
+def test_the_timeout_is_a_setting(server, store, settings):
+    assert status_while_locked(server, store, 3) in (400, 500)
+    assert status_while_locked(server, store, 0.1) == 200

@@ -149,7 +149,7 @@ def test_the_time_to_read_settings_is_proportional_to_their_size(name, begin):
 def test_a_store_object_reads_settings_once_for_all_caches(place, monkeypatch):
     """A manifest may have thousands of caches, and each reading of the settings takes time."""
     read = []
-    monkeypatch.setattr("moult_store.lease._cache_root", lambda directory: read.append(directory))
+    monkeypatch.setattr("moult_store.lease.cache_root", lambda directory: read.append(directory))
     generation = place / "store" / ".moult" / "generations" / "1.0.0+0"
     generation.mkdir(parents=True)
     (place / "store" / ".moult" / "current").symlink_to("generations/1.0.0+0")

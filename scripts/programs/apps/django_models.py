@@ -1,25 +1,15 @@
-"""Django: its connections to writable databases stay open, and the one to the read-only database is replaced."""
+"""Django with the backend of moult_store: `close_old_connections` changes to another release."""
 import os
 
 import django
 from common import App, TIMEOUT
 from django.conf import settings
-from django.db import connections, models
-from moult_store import Store
+from django.db import close_old_connections, connections, models
+from moult_store.django import databases
 
 app = App()
-store = Store(app.store)
-lease = store.lease()
-
-
-def database(lease, name):
-    uri = next(one.uri() for one in lease.databases if one.name == name)
-    return {"ENGINE": "django.db.backends.sqlite3", "NAME": uri, "CONN_MAX_AGE": None, "OPTIONS": {"uri": True, "timeout": TIMEOUT}}
-
-
-settings.configure(
-    DATABASES={"default": database(lease, "notes"), "prices": database(lease, "prices"), "food": database(lease, "food")},
-    INSTALLED_APPS=[], USE_TZ=True)
+found = {name: {**each, "CONN_MAX_AGE": None} for name, each in databases(app.store, timeout=TIMEOUT).items()}
+settings.configure(DATABASES={"default": found["notes"], **found}, INSTALLED_APPS=[], USE_TZ=True)
 django.setup()
 
 
@@ -57,17 +47,10 @@ def joined(values):
 
 
 def redraw():
-    global lease
-    is_first = True
     for _ in app.numbers(pause=0.002):
-        if is_first or lease.is_outdated:
-            if not is_first:
-                lease, old = store.lease(), lease
-                # Read-only databases have no locks, so their connections can be closed.
-                connections["food"].close()
-                connections["food"].settings_dict["NAME"] = database(lease, "food")["NAME"]
-                old.close()
-            is_first = False
+        close_old_connections()
+        if connections["food"].connection is None:
+            # The first time, or another release is there.
             foods = joined(Food.objects.using("food").values_list("release", flat=True).distinct())
             prices = joined(Price.objects.using("prices").filter(own=0).values_list("cents", flat=True).distinct())
             app.show(foods, prices)

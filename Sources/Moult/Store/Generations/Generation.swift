@@ -120,7 +120,7 @@ package struct Generation: Sendable {
         if let database = manifest.database(name) { return database }
         throw MoultError(
             .store, .usage, what: "release \(manifest.version) has no database \"\(name)\"",
-            why: "its databases are \(manifest.databases.map(\.name).joined(separator: ", "))",
+            why: itsNames("database", manifest.databases.map(\.name)),
             now: didYouMean(name, among: manifest.databases.map(\.name)))
     }
 

@@ -1,0 +1,1 @@
+CREATE TABLE diary (food INTEGER, text TEXT);

@@ -1,0 +1,1 @@
+python -m moult_store pack -q draft.json
