@@ -32,13 +32,15 @@ extension QuarantineTests {
 
     private func damage(_ file: String, at offset: Int) throws {
         try Shell.must([
-            "sh", "-ec", "printf '\\377\\377\\377\\377' | dd of=\"$1\" bs=1 seek=$2 conv=notrunc 2>/dev/null", "sh", file,
+            "sh", "-ec", "printf '\\377\\377\\377\\377' | dd of=\"$1\" bs=1 seek=$2 conv=notrunc 2>/dev/null", "sh",
+            file,
             "\(offset)",
         ])
     }
 
     /// A row whose parent is missing would be rejected, so the parents come first.
-    @Test func `reset --keep-readable puts the readable rows into the new database, and names what is missing`() throws {
+    @Test func `reset --keep-readable puts the readable rows into the new database, and names what is missing`() throws
+    {
         try shop.pack(
             "1.0.0",
             [
@@ -75,7 +77,8 @@ extension QuarantineTests {
     }
 
     @Test func `reset --keep-readable does not double shipped rows`() throws {
-        try shop.pack("1.0.0", [.shared("CREATE TABLE food(id INTEGER PRIMARY KEY, t); INSERT INTO food VALUES(1, 'rye')")])
+        try shop.pack(
+            "1.0.0", [.shared("CREATE TABLE food(id INTEGER PRIMARY KEY, t); INSERT INTO food VALUES(1, 'rye')")])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO food VALUES(100, 'mine')")
         try Shell.must([

@@ -33,7 +33,8 @@ import Testing
 
     @Test(
         arguments: [
-            ([], "the file has only 0 bytes"), ([7], "the file has only 1 byte"), (Array("SQLite format 3".utf8), "the file has only 15 bytes"),
+            ([], "the file has only 0 bytes"), ([7], "the file has only 1 byte"),
+            (Array("SQLite format 3".utf8), "the file has only 15 bytes"),
             (
                 [UInt8]("PK\u{3}\u{4}".utf8) + [UInt8](repeating: 0, count: 200),
                 "it does not start with the header of a SQLite database"

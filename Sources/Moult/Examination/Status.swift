@@ -44,7 +44,7 @@ package struct Status: Sendable {
     let canRollBack: Bool
     /// The feed's content at the last request.
     package let known: KnownFeed?
-    /// The process that downloads a release now; nil if there is none.
+    /// The process that downloads a release now; nil if no process does.
     let downloader: ProcessFacts?
     package let databases: [DatabaseState]
     package let generations: [Kept]

@@ -294,7 +294,9 @@ extension Orchestrator {
         return database
     }
 
-    private func tellDamage(_ what: String) { watcher.tell(.warning("\(what); the rows that could be read from it are used")) }
+    private func tellDamage(_ what: String) {
+        watcher.tell(.warning("\(what); the rows that could be read from it are used"))
+    }
 
     /// Returns a copy of a set's database that SQLite can open, or, if the database is damaged, of the one with its readable rows,
     /// after telling `usingReadableRows`; throws if that is nil. Any process may have changed files in quarantine, so the copy is
@@ -361,14 +363,14 @@ extension Orchestrator {
             "Restore its readable rows, table by table: \(moult: "quarantine", "--restore", set.id, "--table", table.name)"
     }
 
-    /// Returns the database with the rows that were salvaged from the database of a set; nil if there is none.
+    /// Returns the database with the rows that were salvaged from the database of a set, or nil.
     private func readableRows(of set: QuarantineShelf.Set) throws -> String? {
         let file = "\(set.directory)/\(QuarantineRecord.salvaged)"
         return try Files.facts(file)?.kind == .file ? file : nil
     }
 
-    /// Restores all rows of a set, table by table: the rows that a reset could read, by the rules for rows that an update carries
-    /// over. A table that cannot be restored does not prevent the others.
+    /// Restores all rows of a set, table by table, by the rules for rows that an update carries over. A table that cannot be
+    /// restored does not prevent the others.
     func restoreTables(of id: String, wait: Int) throws -> (rows: [RowFate], failures: [MoultError]) {
         let set = try quarantined(id)
         let names = try inScratch { scratch -> [String] in
@@ -377,7 +379,9 @@ extension Orchestrator {
         }
         var (rows, failures): ([RowFate], [MoultError]) = ([], [])
         for table in names {
-            do { rows.append(try restore(set, table: table, wait: wait, usingReadableRows: { _ in })) } catch let error as MoultError {
+            do { rows.append(try restore(set, table: table, wait: wait, usingReadableRows: { _ in })) } catch let error
+                as MoultError
+            {
                 failures.append(error)
             }
         }

@@ -44,7 +44,8 @@ extension Orchestrator {
     ///
     /// `isNeeded` is evaluated under the store's lock, because another process may have reset the database in the meantime.
     package func reset(
-        _ name: String, why: String, setsUserDataAside: Bool, keepingReadable: Bool = false, wait: Int = 0, isNeeded: () throws -> Bool = { true },
+        _ name: String, why: String, setsUserDataAside: Bool, keepingReadable: Bool = false, wait: Int = 0,
+        isNeeded: () throws -> Bool = { true },
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> (result: Result, reset: Reset?) {
         let result = try locked(wait) { store, recovered in

@@ -10,7 +10,8 @@ package enum FileSalvage {
     package static func run(_ file: String, to target: String, stop: () throws -> Void) throws -> Salvage.Report {
         guard let facts = try Files.factsThroughLinks(file), facts.kind == .file else {
             throw MoultError(
-                .notThere, what: "cannot salvage \(file)", why: try Files.facts(file) == nil ? "no such file" : "it is not a regular file")
+                .notThere, what: "cannot salvage \(file)",
+                why: try Files.facts(file) == nil ? "no such file" : "it is not a regular file")
         }
         try requireUnused(target, .output)
         let output = try PinnedDirectory.output(Files.directory(of: target))
@@ -26,7 +27,8 @@ package enum FileSalvage {
             if report.mayBeRepeated {
                 throw MoultError(
                     .system, what: "cannot salvage \(file)", why: report.note,
-                    now: "Remove the cause, and run the command again. If the disk is full, choose another file system for "
+                    now:
+                        "Remove the cause, and run the command again. If the disk is full, choose another file system for "
                         + "the new file.")
             }
             if try Files.facts(found) != nil {

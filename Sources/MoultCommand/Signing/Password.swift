@@ -11,7 +11,7 @@ enum Password {
             throw MoultError(
                 .password, .refused, what: "no password was given",
                 why: "standard input has no line, and is not a terminal",
-                now: Advice(stringLiteral: "Write the password to the standard input of the command, on one line\(other)."))
+                now: "Write the password to the standard input of the command, on one line\(other).")
         }
         while true {
             let typed = try PromptSignals.postponing { try askHidden(prompt) }

@@ -48,7 +48,8 @@ enum ResetVerb {
             .init(.done, "done"), .init(.changes, "with --dry-run: the store would change"),
             .init(
                 .failure(.refused),
-                "the database does not exist, or has user data and neither --keep-readable nor --set-user-data-aside is given"),
+                "the database does not exist, or has user data and neither --keep-readable nor --set-user-data-aside is given"
+            ),
             .init(.failure(.undone), "failed and undone"),
             .init(.failure(.stuck), "neither finished nor undone"),
             .init(.failure(.busy), "a process has the database open; the message names the process"),
@@ -63,7 +64,8 @@ enum ResetVerb {
         let aside = keeps || call.has(userData)
         let store = try call.store()
         if call.has(again) {
-            if let other = [keep, userData, dryRun].first(where: call.has) ?? (call.value(reason) == nil ? nil : reason) {
+            if let other = [keep, userData, dryRun].first(where: call.has) ?? (call.value(reason) == nil ? nil : reason)
+            {
                 throw call.wrongUsage(
                     "--\(again.name) and --\(other.name) cannot be used together",
                     why: "--\(again.name) resets nothing, and reads only files that were set aside before")
@@ -75,7 +77,8 @@ enum ResetVerb {
         if call.has(dryRun) {
             let orchestrator = try call.orchestrator()
             let options =
-                (keeps ? ["--\(keep.name)"] : aside ? ["--\(userData.name)"] : []) + (call.value(reason).map { ["--\(reason.name)", $0] } ?? [])
+                (keeps ? ["--\(keep.name)"] : aside ? ["--\(userData.name)"] : [])
+                + (call.value(reason).map { ["--\(reason.name)", $0] } ?? [])
             return try call.show(
                 orchestrator.planReset(name, why: why, setsUserDataAside: aside), store: store,
                 command: ["moult", "reset", name] + options + call.storeWords, in: orchestrator)

@@ -7,7 +7,8 @@ internal import MoultSQLite
 enum SalvageVerb {
     static let file = Argument(.file("FILE"), "The damaged database; it is not changed")
     static let output = Option(
-        "output", letter: "o", value: .file(), required: "the rows are written to this file", "The new database to write")
+        "output", letter: "o", value: .file(), required: "the rows are written to this file",
+        "The new database to write")
 
     static let command = Command(
         "salvage", .operators, "write the readable rows of a damaged file into a new database",
@@ -45,7 +46,8 @@ extension Page {
             line("  \(counted(report.rows, "row")) salvaged to \(file)")
             for table in report.tables where !table.isWhole {
                 line(
-                    "  table \(table.name) is incomplete (\(counted(table.rows, "row"))): \(table.why ?? "it is damaged")")
+                    "  table \(table.name) is incomplete (\(counted(table.rows, "row"))): \(table.why ?? "it is damaged")"
+                )
             }
             for item in report.missing { line("  the \(item.kind) \(item.name) is missing: \(item.why)") }
             if let note = report.note { line("  not everything could be read: \(note)") }

@@ -32,7 +32,8 @@ import Testing
 
     @Test func `what cannot be read is named, and the damaged file stays as it is`() throws {
         try scratch.must(
-            "cp whole.db bad.db; dd if=/dev/zero of=bad.db bs=4096 seek=20 count=1 conv=notrunc status=none; cp bad.db before.db")
+            "cp whole.db bad.db; dd if=/dev/zero of=bad.db bs=4096 seek=20 count=1 conv=notrunc status=none; cp bad.db before.db"
+        )
         let ended = try scratch.moult("moult salvage bad.db -o new.db --json")
         let json = try JSON(parsing: ended.out, source: "salvage")
         #expect(ended.status == 1 && json["salvage"]?["whole"]?.bool == false, "\(ended)")
