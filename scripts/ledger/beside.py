@@ -1,5 +1,5 @@
 """The app that writes to one database of a story while a command runs. Its acknowledged rows are rows of the story."""
-import os, time
+import os, stat, time
 
 from harness.companions import Companion, Kind, kinds
 
@@ -30,6 +30,9 @@ class Beside:
         acks = os.path.join(world.directory, f"acks{world.companions}")
         self.app = Companion(world.options.tools, kind, world.full(self.path), [BESIDE], acks, first=1_000_000 * world.companions,
                              seed=op["kind"], count=8 + op["pick"] % 12)
+        if kind.runs == "other user" and self.path in world.owners:
+            # The app of another user needs the right to write to the file.
+            world.owners[self.path] = world.owners[self.path][0], stat.S_IMODE(os.stat(world.full(self.path)).st_mode)
         shell = self.app.shell.replace(world.options.tools.companion, "$COMPANION").replace(world.store, "$S").replace(world.directory, "$W")
         world.log.append(f"{shell} & while ! [ -s $W/acks{world.companions} ]; do sleep 0.01; done")
         self.app.ready()

@@ -161,11 +161,11 @@ class Baseline:
         check_rows(self.ledger, world)
         self.expect(flow, world, 1)
         world.remove()
-        self.traces, self.is_copied = {}, True
+        self.traces, self.is_copied, counts = {}, True, self.counts[None]
         # Trials start from a copy, if the command makes the same calls there as in the original.
         self.is_copied = trace.summary(not flow.varies) == self.trace(flow, None, tools, place).summary(not flow.varies)
         if not self.is_copied:
-            self.traces[None] = trace
+            self.traces[None], self.counts[None] = trace, counts
 
     def trace(self, flow, kind, tools, place):
         """Returns the calls of the flow on a kind of file system. They differ, because XFS copies files by sharing blocks."""
