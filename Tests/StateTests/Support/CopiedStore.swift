@@ -177,7 +177,7 @@ struct CopiedStore {
             try Shell.must(["sqlite3", "\(path)/diary.db", "INSERT INTO note VALUES('LATER')"])
         case .interruptedEarly, .interruptedLate:
             try store.must("apply", "-q", releases.manifest(2))
-            let point: (String, Int) = state == .interruptedEarly ? ("mkdirat", 3) : ("symlinkat", 1)
+            let point: (String, Int) = state == .interruptedEarly ? ("renameat2", 1) : ("symlinkat", 1)
             try #require(try store.kill(at: point, "apply", releases.manifest(3)))
         }
         return store
