@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "moult", targets: ["MoultTool"]),
         .executable(name: "moult-fetch", targets: ["MoultFetch"]),
         .library(name: "Moult", targets: ["Moult"]),
+        .library(name: "MoultTesting", targets: ["MoultTesting"]),
         .library(name: "StepKit", targets: ["StepKit"]),
         .library(name: "MoultCommand", targets: ["MoultCommand"]),
     ],
@@ -87,6 +88,10 @@ let package = Package(
                 "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
                 "MoultTransport", "MoultSandbox",
             ]),
+        // A store for the tests of apps, which is made without an update
+        .target(
+            name: "MoultTesting",
+            dependencies: ["Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust"]),
         .target(
             name: "MoultPublish",
             dependencies: [
@@ -150,7 +155,7 @@ let package = Package(
         .testTarget(
             name: "ConsumersTests",
             dependencies: [
-                "Moult", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+                "Moult", "MoultTesting", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
                 "MoultSQLite",
             ]),
         .testTarget(
