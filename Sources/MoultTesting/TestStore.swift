@@ -47,7 +47,7 @@ public final class TestStore: StoreReader {
         // A directory in memory needs no syncs.
         let memory =
             try Files.facts("/dev/shm")?.kind == .directory && Files.isWritable("/dev/shm") ? "/dev/shm" : "/tmp"
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? memory
+        let parent = try ProcessEnvironment.value("TMPDIR") ?? memory
         directory = "\(try Files.absolute(parent))/moult-test-\(UInt64.random(in: 0...UInt64.max))"
         store = Store(at: directory)
         layout = try StoreLayout(root: directory)

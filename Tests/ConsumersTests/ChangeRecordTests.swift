@@ -36,7 +36,7 @@ import Testing
         for number in 3...4 { try await shop.store.update(to: shop.release(number)) }
         #expect(try records == ["update.json"])
         let gone = try await shop.store.changes(since: first)
-        #expect(gone.first?.reload == "the earlier release is no longer kept")
+        #expect(gone.first?.reload == "the earlier release was removed")
     }
 
     @Test func `rows that apps write between two updates are not reported`() async throws {

@@ -130,7 +130,7 @@ import Testing
         // What two updates changed in a shared database is not known.
         let both = try await store.reader.changes(since: "1.0.0")
         #expect(both.first?.table("food")?.inserted == [[30]])
-        #expect(both.last?.reload == "there is no record of what the update changed in it")
+        #expect(both.last?.reload == "its changes were not recorded")
         #expect(try await store.reader.changes(since: "3.0.0") == [])
         let few = try await store.reader.changes(since: first.generation, limit: 1)
         #expect(few.first?.table("food")?.reload == "more than 1 row changed")

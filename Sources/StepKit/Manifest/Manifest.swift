@@ -26,7 +26,7 @@ public struct Manifest: Sendable, Equatable {
     public var created: Timestamp?
     /// When the release expires.
     public var expires: Timestamp?
-    /// What is new in the release, in the publisher's words, for the users of the app.
+    /// The publisher's notes on the changes of the release, for the users of the app.
     public var notes: String?
     /// The version and source ID of the SQLite that wrote the databases: another version may write the same rows as different
     /// bytes.

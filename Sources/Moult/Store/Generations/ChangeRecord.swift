@@ -96,9 +96,9 @@ extension ChangeRecord {
             }
             if let known = update?.databases.first(where: { $0.name == name }) { return known.limited(to: limit) }
             guard after.kind.isSealed else {
-                return DatabaseChanges(name, reload: "there is no record of what the update changed in it")
+                return DatabaseChanges(name, reload: "its changes were not recorded")
             }
-            guard let compared else { return DatabaseChanges(name, reload: "the earlier release is no longer kept") }
+            guard let compared else { return DatabaseChanges(name, reload: "the earlier release was removed") }
             return try compared.changes(of: name)
         }
     }
