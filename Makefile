@@ -123,6 +123,7 @@ test-all: test-all-packages release docs
 	$(BUILD_TESTS)
 	PATH="$(dir $(abspath $(MOULT))):$$PATH" swift build --package-path Examples --scratch-path .build/examples \
 		--disable-build-manifest-caching
+	scripts/check-api .build/tests/debug
 	MOULT_CASES=all scripts/test --tagged thorough --tagged sampled --limit 1800 $(BUNDLE)
 	$(MAKE) --no-print-directory sample
 	scripts/recipes

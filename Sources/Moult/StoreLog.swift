@@ -2,23 +2,25 @@ internal import MoultBasics
 
 /// Where a store writes what it does: a level, a message and metadata, as in swift-log.
 ///
-///     let logger = Logger(label: "data")
-///     let store = Store(at: directory, log: StoreLog { entry in
-///         logger.log(
-///             level: Logger.Level(rawValue: entry.level.rawValue) ?? .info, "\(entry.message)",
-///             metadata: entry.metadata.mapValues { .string($0) })
-///     })
+///     let store = Store(at: path, log: StoreLog { entry in print(entry.level, entry.message, entry.metadata) })
 ///
 /// The function is called on the thread of the update, and must not wait for another function of the store.
 public struct StoreLog: Sendable {
     /// The importance of an entry, with the names of swift-log.
     public enum Level: String, Sendable, CaseIterable {
+        /// The phases of an update.
         case trace
+        /// Each change, and each call of a consumer.
         case debug
+        /// The decision to install a release.
         case info
+        /// A release was installed, or an attempt was put off.
         case notice
+        /// A problem that the operator should know about.
         case warning
+        /// An update failed.
         case error
+        /// An update could be neither finished nor undone.
         case critical
     }
 

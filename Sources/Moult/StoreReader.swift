@@ -1,7 +1,8 @@
 /// What an app reads from a store: a `Store`, or in tests a `TestStore` of the product MoultTesting.
 ///
-///     struct Dictionary { let store: any StoreReader }
-///     let real = Dictionary(store: Store(at: "/var/lib/myapp"))
+///     func words(_ store: any StoreReader) throws -> [[SQLValue]] {
+///         try store.connect().rows("SELECT danish FROM phrases.phrase")
+///     }
 public protocol StoreReader: Sendable {
     /// The store's directory.
     var directory: String { get }
