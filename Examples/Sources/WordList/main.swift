@@ -23,7 +23,7 @@ func read(_ connection: StoreConnection, _ keys: [[SQLValue]]? = nil) throws -> 
     return try (rows ?? connection.rows(sql)).map { ($0[0].description, "\($0[0]) - \($0[1])") }
 }
 
-func draw(_ mark: String, _ rows: [(String, String)]) {
+@MainActor func draw(_ mark: String, _ rows: [(String, String)]) {
     for (key, line) in rows {
         lines[key] = line
         print(mark, line)
