@@ -1032,7 +1032,7 @@ static int read_keys(json *j, const json_node *keys, const char *database, const
 
 /* Passes on that something must be read again. Returns 1 if it need not. */
 static int read_reload(json *j, const json_node *part, const char *database, const char *table, moult_row row, void *context) {
-    moult_value why = {0};
+    moult_value why;
     const json_node *reload = json_get(j, part, "reload");
     if (!reload) return 1;
     if (read_value(j, reload, &why)) return -1;
