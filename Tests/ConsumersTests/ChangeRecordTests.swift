@@ -1,6 +1,7 @@
 import Moult
 import MoultBasics
 import MoultFiles
+import MoultSQLite
 import TestSupport
 import Testing
 
@@ -47,6 +48,44 @@ import Testing
         // The release does not preserve the row.
         #expect(pantry?.table("pantry")?.updated == [[1]])
         #expect(pantry?.table("pantry")?.deleted == [[2]])
+    }
+
+    @Test func `a row that an app writes during the update is not reported as a change`() async throws {
+        let maker = try ReleaseMaker(in: shop.scratch.path("own"))
+        let root = shop.scratch.path("busy")
+        func release(_ number: Int) throws -> String {
+            try maker.make(
+                "\(number).0.0", sequence: number,
+                [
+                    .shared(
+                        "pantry",
+                        """
+                        CREATE TABLE food(id INTEGER PRIMARY KEY, name, own DEFAULT 0);
+                        INSERT INTO food(id, name) VALUES (1, 'bread \(number)'), (2, 'rye'), (\(2 + number), 'new');
+                        """, more: [.init("preserve", [["table": "food", "where": "own = 1"]])]),
+                    .user(
+                        "diary", "CREATE TABLE note(text); PRAGMA user_version = \(number)",
+                        migrations: number == 1
+                            ? [:] : ["m/0002-tags.sql": "ALTER TABLE note ADD COLUMN tag; PRAGMA user_version = 2"]),
+                ])
+        }
+        try await Store(at: root).update(to: release(1))
+        let next = try release(2)
+        // The update waits for this transaction when it has already copied the other database.
+        let other = try Connection(path: "\(root)/diary.db", access: .readWrite)
+        try other.execute("BEGIN IMMEDIATE")
+        let update = Task { try await Store(at: root).update(to: next) }
+        while try !Shell.must(["find", "\(root)/.moult/transactions"]).contains("pantry") { await Task.yield() }
+        try Shell.must([
+            "sqlite3", "-cmd", ".timeout 10000", "\(root)/pantry.db", "INSERT INTO food VALUES (50, 'mine', 1)",
+        ])
+        try other.execute("ROLLBACK")
+        try other.close()
+        _ = try await update.value
+        let food = try await Store(at: root).changes(since: "1.0.0").first { $0.database == "pantry" }?.table("food")
+        #expect(food?.reload == nil)
+        #expect((food?.inserted, food?.updated, food?.deleted) == ([[4]], [[1]], [[3]]))
+        #expect(try Shell.must(["sqlite3", "\(root)/pantry.db", "SELECT name FROM food WHERE id = 50"]) == "mine\n")
     }
 
     @Test func `a release that changes no database has no changes`() async throws {
