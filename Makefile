@@ -53,7 +53,7 @@ $(call needs,bench,20 minutes,$(BENCH_DEPS),$(PEERS))
 $(call needs,bench-report,30 minutes,$(BENCH_DEPS),$(PEERS))
 $(call needs,reader-test,10 minutes,$(BUILD) gcc g++ libc6-dev sqlite3 python3 binutils procps valgrind $(if $(shell command -v rustc),,rustc))
 $(call needs,python-test,15 minutes,$(BUILD) python3 python3-venv binutils debootstrap)
-$(call needs,programs,15 minutes,$(BUILD) gcc libc6-dev python3 python3-venv)
+$(call needs,programs,15 minutes,$(BUILD) gcc libc6-dev python3 python3-venv,golang-go golang-github-mattn-go-sqlite3-dev default-jdk-headless libxerial-sqlite-jdbc-java nodejs node-sqlite3 util-linux)
 $(call needs,portable-test,15 minutes,$(ALL))
 $(call needs,deb-test,15 minutes,$(BUILD) debootstrap gcc libc6-dev lintian)
 $(call needs,dist,8 minutes,$(BUILD) dpkg-dev gcc libc6-dev python3 python3-pip python3-venv binutils ca-certificates)
@@ -123,7 +123,9 @@ test: test-packages lint
 # every build, so the tests build without it.
 test-all: test-all-packages release docs
 	$(BUILD_TESTS)
-	swift build --package-path Examples --scratch-path .build/examples --disable-build-manifest-caching
+	PATH="$(dir $(abspath $(MOULT))):$$PATH" swift build --package-path Examples --scratch-path .build/examples \
+		--disable-build-manifest-caching
+	scripts/check-api .build/tests/debug
 	MOULT_CASES=all scripts/test --tagged thorough --tagged sampled --limit 1800 $(BUNDLE)
 	$(MAKE) --no-print-directory sample
 	scripts/recipes
@@ -367,7 +369,7 @@ reader-test: reader-test-packages release
 python-test: python-test-packages release
 	integrations/python/tests/run $(MOULT)
 
-# Runs nine programs on one store while releases are installed, with late close() calls: sqlite3, SQLAlchemy, Django, apsw, aiosqlite,
+# Runs twelve programs on one store while releases are installed, with late close() calls: sqlite3, SQLAlchemy, Django, apsw, aiosqlite,
 # fork, gunicorn --preload, datasette, and GRDB if GRDB_PATH is a clone of it. No acknowledged row may be lost, and no view may stay
 # old. UPDATES=20 installs fewer releases.
 programs: programs-packages release

@@ -16,7 +16,7 @@ func staticLibraries(_ names: String...) -> [LinkerSetting] { names.map { .linke
 /// Whether to build without features that only Linux has, for `make portable-test`; see CONTRIBUTING.md.
 let isPortable = Context.environment["MOULT_PORTABLE"] == "1"
 
-/// Whether to build for `make test` (see `BUILD_TESTS` in the Makefile): without the plugins, and with a command that starts and
+/// Whether to build for `make test` (see `BUILD_TESTS` in the Makefile): with a command that starts and
 /// runs fast, because the tests start it thousands of times.
 let isTestBuild = Context.environment["MOULT_TEST_BUILD"] == "1"
 
@@ -26,8 +26,11 @@ let package = Package(
         .executable(name: "moult", targets: ["MoultTool"]),
         .executable(name: "moult-fetch", targets: ["MoultFetch"]),
         .library(name: "Moult", targets: ["Moult"]),
+        .library(name: "MoultTesting", targets: ["MoultTesting"]),
         .library(name: "StepKit", targets: ["StepKit"]),
         .library(name: "MoultCommand", targets: ["MoultCommand"]),
+        .plugin(name: "BuildDatabase", targets: ["BuildDatabase"]),
+        .plugin(name: "MoultPack", targets: ["MoultPack"]),
     ],
     targets: [
         // C libraries
@@ -87,6 +90,10 @@ let package = Package(
                 "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
                 "MoultTransport", "MoultSandbox",
             ]),
+        // A store for the tests of apps, which is made without an update
+        .target(
+            name: "MoultTesting",
+            dependencies: ["Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust"]),
         .target(
             name: "MoultPublish",
             dependencies: [
@@ -100,6 +107,15 @@ let package = Package(
                 "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust", "MoultTransport", "MoultSandbox", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
+        // Plugins for other packages: they build a database together with an app, and pack releases of it. They run the installed
+        // command: with a dependency on MoultTool, SwiftPM would compile all modules a second time.
+        .plugin(name: "BuildDatabase", capability: .buildTool(), path: "Plugins/BuildDatabase"),
+        .plugin(
+            name: "MoultPack",
+            capability: .command(
+                intent: .custom(verb: "moult-pack", description: "Pack releases of the databases of this package"),
+                permissions: [.writeToPackageDirectory(reason: "It writes manifests and bundles to releases/.")]),
+            path: "Plugins/MoultPack"),
 
         // Tests of modules, of subjects such as data, state and feeds, and of the built command
         .target(
@@ -150,7 +166,7 @@ let package = Package(
         .testTarget(
             name: "ConsumersTests",
             dependencies: [
-                "Moult", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+                "Moult", "MoultTesting", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
                 "MoultSQLite",
             ]),
         .testTarget(
@@ -226,25 +242,6 @@ let package = Package(
             ]),
     ]
 )
-
-// Plugins for other packages: they build a database together with an app, and pack releases of it. They use the command during a
-// build, for which SwiftPM compiles all modules a second time, so `make test` builds without them.
-if !isTestBuild {
-    package.products += [
-        .plugin(name: "BuildDatabase", targets: ["BuildDatabase"]), .plugin(name: "MoultPack", targets: ["MoultPack"]),
-    ]
-    package.targets += [
-        .plugin(
-            name: "BuildDatabase", capability: .buildTool(), dependencies: ["MoultTool"],
-            path: "Plugins/BuildDatabase"),
-        .plugin(
-            name: "MoultPack",
-            capability: .command(
-                intent: .custom(verb: "moult-pack", description: "Pack releases of the databases of this package"),
-                permissions: [.writeToPackageDirectory(reason: "It writes manifests and bundles to releases/.")]),
-            dependencies: ["MoultTool"], path: "Plugins/MoultPack"),
-    ]
-}
 
 // The fuzzer, which needs special compiler options: `make fuzz`.
 if Context.environment["MOULT_FUZZ"] != nil {

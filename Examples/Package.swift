@@ -15,6 +15,7 @@ let package = Package(
         app("Board"),
         app("Phrasebook"),
         app("TenLines"),
+        app("WordList"),
         app("Trees", plugins: ["BuildDatabase"]),
 
         // The moult command with an additional step

@@ -21,7 +21,7 @@ import PackagePlugin
         return [
             .buildCommand(
                 displayName: "Building the databases of \(target.name)",
-                executable: try context.tool(named: "MoultTool").url,
+                executable: try InstalledCommand(context).url,
                 // A build uses the current files, whether committed or not; moult-pack packs a release.
                 arguments: [
                     "pack", "--quiet", "--allow-dirty", "--name", "release", "--output",

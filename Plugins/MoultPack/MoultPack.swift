@@ -5,7 +5,7 @@ import PackagePlugin
 /// arguments, it runs `moult pack` with these arguments in the package's directory.
 @main struct MoultPack: CommandPlugin {
     func performCommand(context: PluginContext, arguments: [String]) throws {
-        let tool = try context.tool(named: "MoultTool").url.path(percentEncoded: false)
+        let tool = try InstalledCommand(context).url.path(percentEncoded: false)
         let directory = context.package.directoryURL.path(percentEncoded: false)
         guard chdir(directory) == 0 else { throw Failure(text: "cannot change to the directory \(directory)") }
         if !arguments.isEmpty { return try run(tool, ["pack"] + arguments) }

@@ -18,14 +18,16 @@ public struct Store: Sendable {
     public let directory: String
     private let keys: [String]
     private let steps: StepSet
+    let log: StoreLog?
 
     /// Creates a reference to a store. Reads nothing, and creates nothing on disk.
     ///
     /// `keys` are lines of public keys, as in a `.pub` file. A store created through this value accepts only releases signed
     /// with them, and an existing store must trust exactly these keys. Without keys, a new store accepts unsigned releases from
-    /// files, and none from the network. `steps` are added to the built-in ones; manifests refer to them by name.
-    public init(at directory: String, trusting keys: [String] = [], steps: [any Step] = []) {
-        (self.directory, self.keys) = (directory, keys)
+    /// files, and none from the network. `steps` are added to the built-in ones; manifests refer to them by name. `log` gets a line for
+    /// each event.
+    public init(at directory: String, trusting keys: [String] = [], steps: [any Step] = [], log: StoreLog? = nil) {
+        (self.directory, self.keys, self.log) = (directory, keys, log)
         self.steps = StepSet.builtIn.adding(steps)
     }
 
@@ -78,7 +80,7 @@ public struct Store: Sendable {
         to manifest: String, _ follow: Policy.Follow?, _ app: Version?, _ waiting: Duration,
         _ progress: @escaping @Sendable (UpdateProgress) -> Void, _ stop: @escaping @Sendable () -> Bool
     ) throws -> Update {
-        try Advice.forApps {
+        try logging("update") {
             let orchestrator = try orchestrator(progress, stop)
             let release = try ReleaseFile(manifest)
             let isNew = try orchestrator.createIfMissing(
@@ -113,7 +115,7 @@ public struct Store: Sendable {
     private func rollback(
         to version: String?, _ reason: String, _ waiting: Duration, _ stop: @escaping @Sendable () -> Bool
     ) throws -> Update {
-        try Advice.forApps {
+        try logging("rollback") {
             Update(
                 try orchestrator(stop: stop).rollback(to: version, reason: reason, wait: waiting.wholeSeconds))
         }
@@ -176,13 +178,17 @@ public struct Store: Sendable {
     private func orchestrator(
         _ progress: @escaping @Sendable (UpdateProgress) -> Void, _ stop: @escaping @Sendable () -> Bool
     ) throws -> Orchestrator {
-        let watcher = Watcher(tell: { if let event = UpdateProgress($0) { progress(event) } }, shouldStop: stop)
+        let watcher = Watcher(
+            tell: { event in
+                log?.write(event)
+                if let event = UpdateProgress(event) { progress(event) }
+            }, shouldStop: stop)
         return try Orchestrator(
             root: directory, steps: steps, watcher: watcher,
             consumers: ConsumerOptions(inProcess: ConsumerRegistry.consumers(of: directory)))
     }
 
-    private func trusted() throws -> TrustedKeys? {
+    func trusted() throws -> TrustedKeys? {
         keys.isEmpty
             ? nil
             : TrustedKeys(try keys.map { TrustedKeys.Entry(key: try PublicKey(base64: $0, named: "a trusted key")) })
@@ -240,7 +246,7 @@ extension Store {
         progress: @escaping @Sendable (UpdateProgress) -> Void = { _ in }
     ) async throws -> Update {
         try await Self.onThread { stop in
-            try Advice.forApps {
+            try logging("update") {
                 try requireSameKeys()
                 return Update(
                     try orchestrator(progress, stop).follow(FeedRequest(app: app), wait: waiting.wholeSeconds).result)

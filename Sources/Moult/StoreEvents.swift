@@ -15,6 +15,8 @@ public struct StoreEvent: Sendable, Equatable, CustomStringConvertible {
     public let previous: String?
     /// The names of the databases whose content may have changed; views must reload these.
     public let databases: [String]
+    /// The changed rows of each of these databases; nil in a sequence that does not report them.
+    public let changes: [RowChanges]?
 
     /// A line such as `2.0.0+5e6f7a8b, was 1.0.0+1a2b3c4d: food phrases`, as printed by `moult watch`.
     public var description: String {
@@ -29,7 +31,7 @@ extension Store {
     ///     for try await event in store.events { print("now at \(event.version)") }
     ///
     /// To keep a connection up to date, use `events(since:)`: a release may be installed before the first call of `next`.
-    public var events: StoreEvents { StoreEvents(directory: directory, since: nil) }
+    public var events: StoreEvents { StoreEvents(directory: directory, since: nil, limit: nil) }
 
     /// Returns the same sequence as `events`, and also reports what was put into service since the lease was taken. A lease may be
     /// taken in the middle of an update, which is reported when it is complete.
@@ -38,7 +40,42 @@ extension Store {
     ///         connection = try store.connect()
     ///     }
     public func events(since lease: StoreLease) -> StoreEvents {
-        StoreEvents(directory: directory, since: lease.seen)
+        StoreEvents(directory: directory, since: lease.seen, limit: nil)
+    }
+
+    /// Returns the same sequence as `events(since:)`, with the changed rows in each event. A table with more than `limit` changed
+    /// rows must be read again as a whole.
+    ///
+    ///     for try await event in store.changes(since: connection.lease) {
+    ///         connection = try store.connect()
+    ///         for change in event.changes ?? [] { print(change) }
+    ///     }
+    public func changes(since lease: StoreLease, limit: Int = RowChanges.standardLimit) -> StoreEvents {
+        StoreEvents(directory: directory, since: lease.seen, limit: limit)
+    }
+
+    /// Returns the rows that differ between an earlier release, given by its version or generation, and the installed one.
+    ///
+    /// The earlier release must still be kept, or all its databases must be read again. What an update changed in a shared database is
+    /// known for the last update only.
+    public func changes(
+        since release: String, limit: Int = RowChanges.standardLimit
+    ) async throws -> [RowChanges] {
+        try await Self.onThread { _ in
+            try Advice.forApps {
+                let layout = try StoreLayout(root: directory)
+                guard let installed = try Generation.currentName(layout) else { throw try StoreErrors.empty(layout) }
+                let found = try Generation.names(layout).sorted().last {
+                    $0 == release || Generation.version(of: $0) == release
+                }
+                if found == installed { return [] }
+                let now = try Generation.load(installed, in: layout).manifest
+                let before = found.flatMap { try? Generation.load($0, in: layout).manifest }
+                return try ChangeRecord.changes(
+                    of: now.changed(since: before), since: found, in: installed, layout, limit: limit
+                ).map { RowChanges($0) }
+            }
+        }
     }
 }
 
@@ -49,6 +86,8 @@ extension Store {
 public struct StoreEvents: AsyncSequence, Sendable {
     let directory: String
     let since: Announcement.Seen?
+    /// The limit on the changed rows of a table; nil to report no rows.
+    let limit: Int?
 
     public func makeAsyncIterator() -> AsyncThrowingStream<StoreEvent, any Error>.Iterator {
         AsyncThrowingStream<StoreEvent, any Error> { continuation in
@@ -57,19 +96,29 @@ public struct StoreEvents: AsyncSequence, Sendable {
                 continuation.onTermination = { _ in follower.cancel() }
                 try Threads.detach {
                     do {
-                        while let change = try Advice.forApps(follower.next) { continuation.yield(StoreEvent(change)) }
+                        while let change = try Advice.forApps(follower.next) {
+                            continuation.yield(try event(change))
+                        }
                         continuation.finish()
                     } catch { continuation.finish(throwing: error) }
                 }
             } catch { continuation.finish(throwing: error) }
         }.makeAsyncIterator()
     }
+
+    private func event(_ change: Follower.Change) throws -> StoreEvent {
+        guard let limit else { return StoreEvent(change, changes: nil) }
+        return try Advice.forApps {
+            let changes = try change.rows(StoreLayout(root: directory), limit: limit)
+            return StoreEvent(change, changes: changes.map { RowChanges($0) })
+        }
+    }
 }
 
 extension StoreEvent {
-    init(_ change: Follower.Change) {
+    fileprivate init(_ change: Follower.Change, changes: [RowChanges]?) {
         self.init(
             generation: change.generation, version: change.version, previous: change.previous,
-            databases: change.databases)
+            databases: change.databases, changes: changes)
     }
 }

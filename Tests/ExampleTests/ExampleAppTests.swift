@@ -68,6 +68,19 @@ import Testing
                 """)
     }
 
+    @Test func `the example list reads and draws only the rows that changed`() async throws {
+        let ended = try await Project.run(
+            [ExampleApps.path("WordList"), "list", "releases/phrasebook-1.0.0.json", "releases/phrasebook-2.0.0.json"],
+            in: scratch.path)
+        #expect(
+            ended.output.split(separator: "\n").drop { $0 != "2.0.0:" } == [
+                "2.0.0:", "~ kvittering - receipt", "+ en cykel - a bicycle", "+ er der langt? - is it far?",
+                "+ godaften - good evening", "+ havnen - the harbour", "+ hjælp! - help!",
+                "+ hvad hedder du? - what is your name?", "+ jeg forstår det ikke - I do not understand",
+                "+ jordbær - strawberries", "+ regningen tak - the bill, please", "the list is complete",
+            ], "\(ended.errors)")
+    }
+
     @Test func `the example app has fewer than 60 lines`() throws {
         let lines = try Project.text("Examples/Sources/Phrasebook/main.swift").split(
             separator: "\n", omittingEmptySubsequences: false)

@@ -981,6 +981,109 @@ int moult_watch(const char *store, moult_error *error) {
     return watch;
 }
 
+/* --- changed rows */
+
+/* Ends a string or number with a NUL: after parsing, the byte after it is not needed any more. */
+static const char *json_text(json *j, const json_node *node) {
+    j->bytes[node->start + node->length] = 0;
+    return (const char *)j->bytes + node->start;
+}
+
+static int hex_digit(unsigned char c) { return c <= '9' ? c - '0' : (c | 32) - 'a' + 10; }
+
+/* Reads a value of a key: NULL, a number, a string, or an object with one member, such as {"blob": "00ff"}. */
+static int read_value(json *j, const json_node *node, moult_value *value) {
+    memset(value, 0, sizeof *value);
+    if (node->type == J_NULL) return 0;
+    const json_node *tag = node->type == J_OBJECT && node->end - (uint32_t)(node - j->nodes) == 3 ? node + 1 : NULL;
+    if (node->type != J_NUMBER && node->type != J_STRING && (!tag || tag[1].type != J_STRING)) return -1;
+    value->bytes = json_text(j, tag ? tag + 1 : node);
+    value->size = tag ? tag[1].length : node->length;
+    if (node->type == J_STRING) return value->type = MOULT_TEXT, 0;
+    if (node->type == J_NUMBER) {
+        value->type = strpbrk(value->bytes, ".eE") ? MOULT_REAL : MOULT_INTEGER;
+        if (value->type == MOULT_INTEGER) value->integer = strtoll(value->bytes, NULL, 10);
+        return 0;
+    }
+    if (json_is(j, tag, J_STRING, "real")) return value->type = MOULT_REAL, 0;
+    value->type = json_is(j, tag, J_STRING, "blob") ? MOULT_BLOB : MOULT_TEXT;
+    unsigned char *bytes = j->bytes + tag[1].start;
+    if (value->size % 2 || strspn(value->bytes, "0123456789abcdef") != value->size) return -1;
+    for (size_t i = 0; i < value->size / 2; i++) bytes[i] = (unsigned char)(hex_digit(bytes[2 * i]) << 4 | hex_digit(bytes[2 * i + 1]));
+    bytes[value->size /= 2] = 0;
+    return 0;
+}
+
+#define MOST_VALUES 64
+
+static int read_keys(json *j, const json_node *keys, const char *database, const char *table, moult_change change, moult_row row, void *context) {
+    moult_value values[MOST_VALUES];
+    if (!keys || keys->type != J_ARRAY) return -1;
+    for (const json_node *key = keys + 1, *end = j->nodes + keys->end; key < end; key = j->nodes + key->end) {
+        size_t count = 0;
+        if (key->type != J_ARRAY) return -1;
+        for (const json_node *one = key + 1, *last = j->nodes + key->end; one < last; one = j->nodes + one->end)
+            if (count == MOST_VALUES || read_value(j, one, &values[count++])) return -1;
+        int result = row(context, database, table, change, values, count);
+        if (result) return result;
+    }
+    return 0;
+}
+
+/* Passes on that something must be read again. Returns 1 if it need not. */
+static int read_reload(json *j, const json_node *part, const char *database, const char *table, moult_row row, void *context) {
+    moult_value why;
+    const json_node *reload = json_get(j, part, "reload");
+    if (!reload) return 1;
+    if (read_value(j, reload, &why)) return -1;
+    return row(context, database, table, MOULT_RELOAD, &why, 1);
+}
+
+static int read_changes(json *j, moult_row row, void *context) {
+    static const char *const names[] = {"inserted", "updated", "deleted"};
+    const json_node *changes = json_get(j, j->nodes, "changes");
+    if (!changes || changes->type != J_ARRAY) return -1;
+    for (const json_node *one = changes + 1, *end = j->nodes + changes->end; one < end; one = j->nodes + one->end) {
+        const json_node *name = json_get(j, one, "name"), *tables = json_get(j, one, "tables");
+        if (!name || name->type != J_STRING) return -1;
+        const char *database = json_text(j, name);
+        int result = read_reload(j, one, database, NULL, row, context);
+        if (result != 1) {
+            if (result) return result;
+            continue;
+        }
+        if (!tables || tables->type != J_ARRAY) return -1;
+        for (const json_node *table = tables + 1, *last = j->nodes + tables->end; table < last; table = j->nodes + table->end) {
+            const json_node *title = json_get(j, table, "name");
+            if (!title || title->type != J_STRING) return -1;
+            const char *text = json_text(j, title);
+            result = read_reload(j, table, database, text, row, context);
+            for (int i = 0; result == 1 && i < 3; i++) {
+                result = read_keys(j, json_get(j, table, names[i]), database, text, (moult_change)i, row, context);
+                if (!result) result = 1;
+            }
+            if (result != 1 && result) return result;
+        }
+    }
+    return 0;
+}
+
+int moult_rows(const char *line, size_t size, moult_row row, void *context, moult_error *error) {
+    moult_error unused;
+    json j;
+    if (!error) error = &unused;
+    memset(error, 0, sizeof *error);
+    memset(&j, 0, sizeof j);
+    WHAT(error, "the line of moult watch cannot be read");
+    if (size > MOST_BYTES || !(j.bytes = (unsigned char *)malloc(size + 1))) return because(error, size > MOST_BYTES ? E2BIG : ENOMEM), -1;
+    memcpy(j.bytes, line, size);
+    j.size = (uint32_t)size, j.line = 1;
+    int result = json_document(&j) ? -1 : read_changes(&j, row, context);
+    json_free(&j);
+    if (result == -1) error->code = j.no_memory ? ENOMEM : EBADMSG, WHY(error, "it is not an event with \"changes\"");
+    return result;
+}
+
 void moult_watch_clear(int watch) {
     char events[4096];
     for (;;) {

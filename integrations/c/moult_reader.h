@@ -159,6 +159,34 @@ MOULT_API int moult_watch(const char *store, moult_error *error);
 /* Discards the pending events. Call it before moult_switched, not after. */
 MOULT_API void moult_watch_clear(int watch);
 
+/* Changed rows: the program `moult watch` compares the rows, because this library opens no database. Start it, and pass each line that
+ * it prints to moult_rows:
+ *
+ *     FILE *lines = popen("moult watch --rows --json --store store --since 1.0.0+0a1b2c3d", "r");
+ *     while ((size = getline(&line, &capacity, lines)) > 0)
+ *         moult_rows(line, (size_t)size, row, NULL, &error);
+ */
+typedef enum { MOULT_NULL, MOULT_INTEGER, MOULT_REAL, MOULT_TEXT, MOULT_BLOB } moult_type;
+
+/* A value of a key. `bytes` has the text, the bytes of a blob, or the digits of a number, with a NUL at the end that does not count. */
+typedef struct moult_value {
+    moult_type type;
+    long long integer;
+    const char *bytes;
+    size_t size;
+} moult_value;
+
+/* MOULT_RELOAD: read the whole table again, or the whole database if `table` is NULL; the reason is in `key[0].bytes`. */
+typedef enum { MOULT_INSERTED, MOULT_UPDATED, MOULT_DELETED, MOULT_RELOAD } moult_change;
+
+/* Gets one changed row: its key is the rowid, or the primary key of a table WITHOUT ROWID. The texts are valid during the call. Returns 0
+ * to go on, or another number, which ends moult_rows. */
+typedef int (*moult_row)(void *context, const char *database, const char *table, moult_change change, const moult_value *key, size_t values);
+
+/* Calls `row` for each changed row in a line of `moult watch --rows --json`. Returns 0, or the number that ended it; -1 and `error` if the
+ * line is not such a line. */
+MOULT_API int moult_rows(const char *line, size_t size, moult_row row, void *context, moult_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -89,7 +89,18 @@ package struct Applier {
     /// Makes SQLite's own commits, and announces the release to readers once all its content is there.
     func finish() throws {
         try performer.writable.finish()
+        recordChanges()
         try Announcement(generation: plan.to.generation, transaction: plan.id).write(transaction.layout)
+    }
+
+    /// Records the changed rows for readers. Without a record, they read everything again.
+    private func recordChanges() {
+        do {
+            let changes = try performer.writable.changedRows()
+            guard let from = plan.from?.generation, !changes.isEmpty else { return }
+            try ChangeRecord(from: from, to: plan.to.generation, transaction: plan.id, databases: changes)
+                .write(ofUpdateIn: transaction.layout)
+        } catch { report(.warning("The changed rows were not recorded, so apps read everything again: \("\(error)")")) }
     }
 
     private func undo(_ begun: [Effect], because reason: any Error) throws {

@@ -60,6 +60,7 @@ package struct Collector {
                 report.removed.append(candidate.name)
             }
         }
+        if !dry { try ChangeRecord.removeOld(layout) }
         return report
     }
 

@@ -9,6 +9,10 @@ enum WatchVerb {
     static let since = Option(
         "since", value: .text("GENERATION"),
         "Report releases installed after this generation (default: the current one)")
+    static let rows = Option("rows", "Report the keys of the changed rows")
+    static let limit = Option(
+        "limit", value: .number(in: 1...1_000_000),
+        "With --rows: report no keys of a table with more changed rows (default: 10000)")
     static let program = Argument(
         .text("CMD"), presence: .repeated, "The program and its arguments, after -- if they include options")
 
@@ -23,11 +27,18 @@ enum WatchVerb {
             The program runs without a shell. Its environment has MOULT_STORE, MOULT_GENERATION, MOULT_VERSION and \
             MOULT_CHANGED, the names of the changed databases separated by spaces.
             """,
+            """
+            With --rows, the command compares each changed read-only database with that of the previous release, row by row, \
+            and reports what the last update changed in shared databases. With --json, a release has the keys of the rows that \
+            were inserted, updated and deleted. Where they are not known, as for a virtual table, it says why the table must be \
+            read again.
+            """,
         ],
-        arguments: [program], options: [exec, once, since],
+        arguments: [program], options: [exec, once, since, rows, limit],
         examples: [
             .init("Print releases as they are installed:", "moult watch"),
             .init("Reload a server after each release:", "moult watch --exec -- systemctl reload api"),
+            .init("Print the keys of the changed rows:", "moult watch --rows --json"),
             .init("Wait for the next release in a script:", "moult watch --once && ./rebuild-index"),
         ],
         exits: [
@@ -42,6 +53,9 @@ enum WatchVerb {
             throw call.wrongUsage(
                 "--exec and CMD must be given together", why: call.has(exec) ? "CMD is missing" : "--exec is missing")
         }
+        if call.value(limit) != nil, !call.has(rows) {
+            throw call.wrongUsage("--limit needs --rows", why: "without --rows, no rows are reported")
+        }
         let layout = try StoreLayout(root: call.store())
         if let name = call.value(since), !Generation.isName(name) {
             throw call.wrongUsage(
@@ -50,7 +64,10 @@ enum WatchVerb {
         }
         let follower = try Follower(layout, since: call.value(since).map { try .init(reading: $0, layout) })
         while let change = try follower.next() {
-            report(change, call.output)
+            let changed =
+                call.has(rows)
+                ? try change.rows(layout, limit: call.number(limit) ?? DatabaseChanges.standardLimit) : nil
+            report(change, changed, call.output)
             if !words.isEmpty {
                 do { try execute(words, change, layout, call.output) } catch {
                     if call.has(once) { throw error }
@@ -62,19 +79,22 @@ enum WatchVerb {
         return .done
     }
 
-    private static func report(_ change: Follower.Change, _ output: Output) {
+    private static func report(_ change: Follower.Change, _ rows: [DatabaseChanges]?, _ output: Output) {
         if output.format == .json {
+            let keys: JSON? = rows.map { .array($0.map(\.json)) }
             output.event(
                 "generation",
                 [
                     "generation": .string(change.generation), "version": .string(change.version),
                     "previous": .optional(change.previous),
                     "databases": .array(change.databases.map { .string($0) }),
+                    "changes": keys,
                 ])
         } else {
             output.lines { page in
                 let before = change.previous.map { ", was \($0)" } ?? ""
                 page.line("\(change.generation, .heading)\(before): \(change.databases.joined(separator: " "))")
+                for database in rows ?? [] { page.line("  \("\(RowChanges(database))")") }
             }
         }
     }

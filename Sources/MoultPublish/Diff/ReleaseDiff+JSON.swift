@@ -1,4 +1,5 @@
 package import MoultBasics
+internal import MoultSQLite
 
 extension ReleaseDiff {
     package var json: JSON {

@@ -45,7 +45,7 @@ struct RowTally {
     }
 
     func result(_ name: String, _ match: RowMatch) -> TableDiff {
-        var diff = TableDiff(name: name, presence: .both, method: match.method)
+        var diff = TableDiff(name: name, presence: .both, method: TableDiff.Method(match.key))
         (diff.columns, diff.keyColumns) = (match.columns, match.keyColumns)
         (diff.rowsBefore, diff.rowsAfter) = (rows.before, rows.after)
         (diff.added, diff.removed, diff.changed) =
@@ -53,5 +53,15 @@ struct RowTally {
         diff.changedColumns = zip(match.columns, changes).filter { $1 > 0 }.map { .init(name: $0, rows: $1) }
         diff.samples = RowSample.Kind.allCases.flatMap { kind in samples.filter { $0.kind == kind } }
         return diff
+    }
+}
+
+extension TableDiff.Method {
+    fileprivate init(_ key: RowMatch.Key) {
+        switch key {
+        case .primaryKey(let columns): self = .primaryKey(columns)
+        case .rowid: self = .rowid
+        case .content: self = .content
+        }
     }
 }

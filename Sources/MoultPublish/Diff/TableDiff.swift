@@ -1,4 +1,4 @@
-internal import MoultSQLite
+package import MoultSQLite
 
 /// The differences between the rows of a table, before and after.
 package struct TableDiff: Sendable, Equatable {
@@ -54,11 +54,7 @@ package struct RowSample: Sendable, Equatable {
 
     package init(old: [SampleValue]?, new: [SampleValue]?) { (self.old, self.new) = (old, new) }
 
-    package enum Kind: String, Sendable, CaseIterable {
-        case added
-        case removed
-        case changed
-    }
+    package typealias Kind = RowDifference
 
     package var kind: Kind { old == nil ? .added : new == nil ? .removed : .changed }
     /// The new values, or the old ones of a removed row.

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultSQLite
 
 extension DiffPage {
     /// Returns the sample rows of a table.

@@ -1,4 +1,4 @@
-import MoultBasics
+package import MoultBasics
 
 /// A row as JSON from which every value can be restored exactly.
 ///
@@ -43,9 +43,9 @@ enum RowJSON {
         }
     }
 
-    private static func tagged(_ kind: String, _ text: String) -> JSON { .object([.init(kind, .string(text))]) }
+    fileprivate static func tagged(_ kind: String, _ text: String) -> JSON { .object([.init(kind, .string(text))]) }
 
-    private static func hex(_ bytes: some Sequence<UInt8>) -> String {
+    fileprivate static func hex(_ bytes: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef".unicodeScalars)
         var text = ""
         for byte in bytes {
@@ -53,5 +53,60 @@ enum RowJSON {
             text.unicodeScalars.append(digits[Int(byte & 15)])
         }
         return text
+    }
+}
+
+extension Value {
+    /// The value as in the JSON of a row.
+    package var json: JSON {
+        switch self {
+        case .null: .null
+        case .integer(let number): .integer(number)
+        case .real(let number) where number.isFinite: .number(number)
+        case .real(let number): RowJSON.tagged("real", number > 0 ? "Infinity" : "-Infinity")
+        case .text(let text) where text.utf8.contains(0): RowJSON.tagged("text", RowJSON.hex(text.utf8))
+        case .text(let text): .string(text)
+        case .blob(let bytes): RowJSON.tagged("blob", RowJSON.hex(bytes))
+        }
+    }
+
+    /// Reads a value from the JSON of a row; nil if it is none. Text that is not valid UTF-8 is none.
+    package init?(json: JSON) {
+        switch json {
+        case .null: self = .null
+        case .integer(let number): self = .integer(number)
+        case .number(let number): self = .real(number)
+        case .string(let text): self = .text(text)
+        case .object(let members):
+            guard members.count == 1, let text = members[0].value.string else { return nil }
+            switch members[0].name {
+            case "real": self = .real(text == "Infinity" ? .infinity : -.infinity)
+            case "blob":
+                guard let bytes = RowJSON.bytes(text) else { return nil }
+                self = .blob(bytes)
+            case "text":
+                guard let text = RowJSON.bytes(text).flatMap({ String(validating: $0, as: UTF8.self) }) else {
+                    return nil
+                }
+                self = .text(text)
+            default: return nil
+            }
+        case .bool, .array: return nil
+        }
+    }
+}
+
+extension RowJSON {
+    fileprivate static func bytes(_ hex: String) -> [UInt8]? {
+        let digits = Array(hex.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        for place in stride(from: 0, to: digits.count, by: 2) {
+            guard let byte = UInt8(String(decoding: digits[place..<place + 2], as: UTF8.self), radix: 16) else {
+                return nil
+            }
+            bytes.append(byte)
+        }
+        return bytes
     }
 }

@@ -12,6 +12,7 @@ extension Manifest {
             "sequence": .size(sequence),
             "created": .optional(created?.description),
             "expires": .optional(expires?.description),
+            "notes": .optional(notes),
             "sqlite": .optional(sqlite),
             "critical": .unlessEmpty(critical.map { .string($0) }),
             "requires": .unlessEmpty([

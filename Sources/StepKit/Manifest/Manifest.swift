@@ -26,6 +26,8 @@ public struct Manifest: Sendable, Equatable {
     public var created: Timestamp?
     /// When the release expires.
     public var expires: Timestamp?
+    /// The publisher's notes on the changes of the release, for the users of the app.
+    public var notes: String?
     /// The version and source ID of the SQLite that wrote the databases: another version may write the same rows as different
     /// bytes.
     public var sqlite: String?
@@ -162,6 +164,8 @@ public struct Manifest: Sendable, Equatable {
 }
 
 extension Manifest {
+    /// The maximum length of the notes, in bytes.
+    static let longestNotes = 16_384
     /// The maximum size of a manifest.
     public static let largest = 1 << 20
 

@@ -48,6 +48,7 @@ struct ManifestReader {
             sequence: try sealed(fields, "sequence", orDraft: 0) { try $0.count($1) },
             created: try fields.optionalTime("created"),
             expires: try fields.optionalTime("expires"),
+            notes: try notes(fields),
             sqlite: try fields.optionalString("sqlite"),
             critical: critical,
             requires: try fields.requires(example: "For example: \">=1.4 <3\", \"^2.1\" or \"~2.1.3\".") {
@@ -64,6 +65,12 @@ struct ManifestReader {
         manifest.warnings = warnings
         try ManifestRules(form: form, fields: fields).check(manifest)
         return manifest
+    }
+
+    private func notes(_ fields: Fields) throws -> String? {
+        let notes = try fields.optionalString("notes")
+        guard let notes, notes.utf8.count > Manifest.longestNotes else { return notes }
+        throw fields.fail("notes", "has \(notes.utf8.count) bytes, and the limit is \(Manifest.longestNotes)")
     }
 
     /// Throws if a draft has an unknown field, which is a typo, or if an unknown field is critical. Otherwise counts the unknown

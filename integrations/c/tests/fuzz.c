@@ -1,5 +1,5 @@
 /* A libFuzzer target for the store MOULT_FUZZ_STORE, which `moult apply` has created. The input is the manifest of the store;
- * after a first byte of 's', it is the settings. Every path that the library returns must be valid and in the store. */
+ * after a first byte of 's', it is the settings; after 'r', a line of moult watch. Every path that the library returns must be valid and in the store. */
 #define _GNU_SOURCE
 #include "../moult_reader.h"
 #include <errno.h>
@@ -40,11 +40,22 @@ int LLVMFuzzerInitialize(int *count, char ***words) {
     return 0;
 }
 
+static int read_row(void *unused, const char *database, const char *table, moult_change change, const moult_value *key, size_t values) {
+    (void)unused;
+    CHECK(database && (table || change == MOULT_RELOAD));
+    for (size_t i = 0; i < values; i++) CHECK(!key[i].bytes || !key[i].bytes[key[i].size]);
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/:._~%-?=&";
     static const char usual[] = "{\"moult\": 1, \"product\": \"org.example.set\"}";
     moult_error error;
     const moult_database *one;
+    if (size > 0 && bytes[0] == 'r') {
+        moult_rows((const char *)bytes + 1, size - 1, read_row, NULL, &error);
+        return 0;
+    }
     int is_settings = size > 0 && bytes[0] == 's';
     put_file(manifest, is_settings ? shipped : (const char *)bytes, is_settings ? shipped_size : size);
     put_file(settings, is_settings ? (const char *)bytes + 1 : usual, is_settings ? size - 1 : sizeof usual - 1);

@@ -40,6 +40,7 @@ final class Rewrite: WritableEffect {
     private var isBegun = false
     private var isEnded = false
     private(set) var marker: OldMarker?
+    private(set) var changedRows: DatabaseChanges?
 
     init(
         _ effect: Effect, place: String, path: String, id: String, stagedFile: String, copy: String,
@@ -65,6 +66,7 @@ final class Rewrite: WritableEffect {
         try prepareStagedFile(pageSize: live.requiredPageSize, old)
         if isRepaged { try Files.copy(stagedFile, to: repaged, mode: 0o600) }
         try carry(from: old)
+        try findChangedRows(since: old)
         try old.close()
         // Under the lock, only the name has to be synced.
         if let displacement, displacement.isKept { try Files.syncFile(displacement.kept(of: copy)) }
@@ -189,8 +191,25 @@ final class Rewrite: WritableEffect {
             try restore(staged, from: shipped)
             try carry(from: now)
         }
+        changedRows = nil
+        if try Files.facts(present)?.size ?? .max <= Self.comparedUnderLock { try findChangedRows(since: now) }
         for connection in [before, now, shipped] { try connection.close() }
         try Files.rename(present, to: copy)
+    }
+
+    /// The largest database whose content is compared again under the lock, in bytes: a few milliseconds.
+    private static let comparedUnderLock = 8 << 20
+
+    /// Compares the old content with the new one. An error does not fail the update: all rows then count as changed.
+    private func findChangedRows(since old: Connection) throws {
+        changedRows = nil
+        guard let staged, let name = effect.database, !transfer.isForeign else { return }
+        do {
+            changedRows = DatabaseChanges(
+                name, tables: try ChangedRows.between(old, staged, limit: DatabaseChanges.standardLimit))
+        } catch let error as MoultError where error.code != .interrupted {
+            changedRows = DatabaseChanges(name, reload: error.why ?? error.what)
+        }
     }
 
     /// Removes all carried rows from the staged file.

@@ -20,6 +20,8 @@ protocol WritableEffect: AnyObject {
     /// The marker that the database has while it is held; nil if it is not held. Recorded with the decision.
     var marker: OldMarker? { get }
 
+    /// What the effect changes in a database of apps; nil if it is unknown.
+    var changedRows: DatabaseChanges? { get }
     /// What the operator should know about the change.
     var warnings: [Advice] { get }
 
@@ -54,6 +56,7 @@ extension WritableEffect {
     var waitsForOthers: Bool { false }
     var marker: OldMarker? { nil }
     var warnings: [Advice] { [] }
+    var changedRows: DatabaseChanges? { nil }
     func rehearse() throws {}
     func prepareUnlocked() throws {}
     func acquire() throws {}

@@ -175,6 +175,11 @@ final class WritableEffects {
         }
     }
 
+    /// Returns what the update has changed in databases of apps, as far as it is known.
+    func changedRows() throws -> [DatabaseChanges] {
+        try effects().filter { !isSkipped($0.effect.database) }.compactMap(\.changedRows)
+    }
+
     func perform(_ effect: Effect) throws {
         if !isSkipped(effect.database) { try find(effect)?.perform() }
     }

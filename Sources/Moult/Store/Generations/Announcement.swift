@@ -8,6 +8,10 @@ package struct Announcement: Sendable, Equatable {
     /// The update. Another update of the same release changes only this.
     package let transaction: String
 
+    package init(generation: String, transaction: String) {
+        (self.generation, self.transaction) = (generation, transaction)
+    }
+
     /// Returns nil if nothing was announced yet, and for a record that a power failure has torn: it also ended all readers.
     package static func read(_ layout: StoreLayout) throws -> Announcement? {
         // Anything else at this path is replaced by the next update.

@@ -12,6 +12,11 @@ package final class Follower: Sendable {
         package let previous: String?
         /// The names of the databases whose content the reader may not have seen.
         package let databases: [String]
+
+        /// Returns the changed rows of these databases.
+        package func rows(_ layout: StoreLayout, limit: Int) throws -> [DatabaseChanges] {
+            try ChangeRecord.changes(of: databases, since: previous, in: generation, layout, limit: limit)
+        }
     }
 
     private let layout: StoreLayout

@@ -5,7 +5,7 @@ package import StepKit
 
 /// The sealed files of one installed release: a directory that never changes once it is in place.
 package struct Generation: Sendable {
-    static let manifestName = "manifest.json"
+    package static let manifestName = "manifest.json"
 
     package let name: String
     package let directory: String

@@ -1,5 +1,5 @@
-internal import MoultBasics
-internal import MoultFiles
+package import MoultBasics
+package import MoultFiles
 
 /// The digests of a generation's files when they were verified, and the metadata that identifies each file without
 /// reading it. The digest is a file's identity. Inode, size and times are a cache for it: they match as long as the
@@ -18,7 +18,7 @@ package struct Seal: Sendable, Equatable {
 
         package var sha256: String { sealed.sha256 }
 
-        init(member: String, sha256: String, facts: FileFacts) {
+        package init(member: String, sha256: String, facts: FileFacts) {
             self.init(member: member, sealed: SealedFacts(sha256: sha256, facts))
         }
 

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Moult
+import Synchronization
 
 // usage: App MOULT RELEASES STORE UPDATES
 //
@@ -71,6 +72,60 @@ func observe(_ view: any View, _ text: String) async throws -> Versions {
     fail("the observation ended")
 }
 
+/// A list of the rows of a read-only database that reads only the rows that a release changed.
+struct List: Equatable {
+    var rows: [Int64: String] = [:]
+
+    mutating func read(_ view: any View, _ table: RowChanges.Table?) throws {
+        try view.writer.read { db in
+            guard let table, table.reload == nil else {
+                let all = try Row.fetchAll(db, sql: "SELECT id, version FROM words.word")
+                rows = Dictionary(uniqueKeysWithValues: all.map { ($0["id"], $0["version"]) })
+                return
+            }
+            for key in table.deleted { rows[key[0].integer ?? 0] = nil }
+            for key in table.updated + table.inserted {
+                let id = key[0].integer ?? 0
+                rows[id] = try String.fetchOne(db, sql: "SELECT version FROM words.word WHERE id = ?", arguments: [id])
+            }
+        }
+    }
+}
+
+/// The values of an observation that began before an update: the update of another process is reported to it as a change of the tables
+/// that it really changed.
+final class Prices: Sendable {
+    private let seen = Mutex<(counts: Int, versions: [String])>((0, []))
+    private let task: Mutex<Task<Void, any Error>?> = Mutex(nil)
+
+    init(_ view: any View) {
+        let writer = view.writer
+        let observation = ValueObservation.tracking { db in
+            try String.fetchAll(db, sql: "SELECT DISTINCT version FROM prices.price WHERE own = 0")
+        }
+        task.withLock { task in
+            task = Task { [weak self] in
+                for try await versions in observation.values(in: writer) {
+                    self?.seen.withLock { $0 = ($0.counts + 1, versions) }
+                }
+            }
+        }
+    }
+
+    deinit { task.withLock { $0?.cancel() } }
+
+    /// Makes the observation read again if its table changed, and waits for the value.
+    func update(_ view: any View, _ changes: [RowChanges], to version: String) async throws {
+        guard changes.first(where: { $0.database == "prices" })?.table("price") != nil else { fail("no change of prices") }
+        try await view.writer.write { db in try db.notifyChanges(in: Table("price")) }
+        let deadline = ContinuousClock.now + .seconds(30)
+        while seen.withLock({ $0.versions != [version] }) {
+            if ContinuousClock.now > deadline { fail("the observation shows \(seen.withLock(\.versions)), not \(version)") }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+}
+
 func install(_ number: Int) -> Process {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: moult)
@@ -86,12 +141,21 @@ func follow(_ type: any View.Type, _ name: String, _ count: Int) async throws {
     let store = Store(at: directory)
     var view = try type.init(store)
     try migrator().migrate(view.writer)
-    var events = store.events(since: view.lease).makeAsyncIterator()
+    var events = store.changes(since: view.lease).makeAsyncIterator()
+    var list = List()
+    try list.read(view, nil)
     var number = view.lease.version == "1.0.0" ? 2 : 1
     for round in 0..<count {
+        let prices = Prices(view)
         let update = install(number)
         guard let event = try await events.next() else { fail("no more events") }
+        guard let changes = event.changes else { fail("the event has no changes") }
+        try await prices.update(view, changes, to: event.version)
         let next = try type.init(store)
+        try list.read(next, changes.first { $0.database == "words" }?.table("word"))
+        var fresh = List()
+        try fresh.read(next, nil)
+        if list != fresh { fail("the list of \(event.version) is not complete") }
         if event.version != "\(number).0.0" { fail("\(event.version) was reported, not \(number).0.0") }
         let seen = try await observe(next, "\(name) \(round)")
         if !seen.isWhole || seen.words != [event.version] {

@@ -1,28 +1,29 @@
-import MoultBasics
-internal import MoultSQLite
+package import MoultBasics
 
 /// Facts from SQLite about a table whose rows are compared.
-struct TableFacts {
-    let name: String
-    let isVirtual: Bool
+package struct TableFacts {
+    package let name: String
+    package let isVirtual: Bool
     /// Why the rows cannot be read, for example because the module of a virtual table is not available; nil if they can be
     /// read.
-    private(set) var obstacle: String?
+    package private(set) var obstacle: String?
     /// The columns that are stored: neither generated nor hidden.
-    private(set) var columns: [String] = []
-    private(set) var primaryKey: [String] = []
+    package private(set) var columns: [String] = []
+    package private(set) var primaryKey: [String] = []
     /// The column that is an alias of the rowid: INTEGER PRIMARY KEY.
-    private(set) var rowIDColumn: String?
+    package private(set) var rowIDColumn: String?
     /// A name for accessing the rowid in SQL; nil if the table has none.
-    private(set) var rowIDName: String?
+    package private(set) var rowIDName: String?
     /// The tables of a full-text index that stores no text; otherwise empty. They are compared instead of the index's own rows,
     /// whose values SQLite cannot show.
-    private(set) var parts: [TableFacts] = []
+    package private(set) var parts: [TableFacts] = []
+    /// Whether the table has no rowid, and is stored by its primary key.
+    package private(set) var isWithoutRowID = false
     /// The root page of the table's B-tree; nil for a virtual table.
-    private(set) var rootPage: Int64?
+    package private(set) var rootPage: Int64?
 
     /// Returns every table that has rows of its own, by name; names are compared as in SQLite.
-    static func all(of connection: Connection) throws -> [SQLName: TableFacts] {
+    package static func all(of connection: Connection) throws -> [SQLName: TableFacts] {
         var tables: [SQLName: TableFacts] = [:]
         let (roots, parts) = (try RootPages(of: connection), try connection.partsOfIndexesWithoutText())
         let list = try connection.listedTables()
@@ -37,6 +38,7 @@ struct TableFacts {
             var facts = try TableFacts(
                 name, isVirtual: table.type == "virtual", hasRowID: withRowID.contains(SQLName(name)), connection)
             facts.rootPage = roots[name]
+            facts.isWithoutRowID = table.isWithoutRowID
             facts.parts = try parts[SQLName(name), default: []].map {
                 try TableFacts($0, isVirtual: false, hasRowID: withRowID.contains(SQLName($0)), connection)
             }
@@ -49,7 +51,7 @@ struct TableFacts {
         (name, self.isVirtual, obstacle) = (shown, isVirtual, "its name is not valid UTF-8")
     }
 
-    func part(_ name: SQLName) -> TableFacts? { parts.first { SQLName($0.name) == name } }
+    package func part(_ name: SQLName) -> TableFacts? { parts.first { SQLName($0.name) == name } }
 
     private init(_ name: String, isVirtual: Bool, hasRowID: Bool, _ connection: Connection) throws {
         self.name = name
@@ -76,13 +78,13 @@ struct TableFacts {
         }
         let rows = try connection.query(pragma)
         let stored = rows.filter { $0[6] == .integer(0) }
-        columns = stored.map { $0[1].text ?? "" }
-        primaryKey = stored.filter { $0[5].integer > 0 }.sorted { $0[5].integer < $1[5].integer }
-            .map { $0[1].text ?? "" }
+        columns = stored.map { $0[1].textOrEmpty }
+        primaryKey = stored.filter { $0[5].integerOrZero > 0 }.sorted { $0[5].integerOrZero < $1[5].integerOrZero }
+            .map { $0[1].textOrEmpty }
         if !hasRowID, !isVirtual, let collation = try connection.missingCollations(of: name).first {
             obstacle = "its rows are in the order of the app's collation \"\(collation)\""
         }
-        let taken = Set(rows.map { SQLName($0[1].text ?? "") })
+        let taken = Set(rows.map { SQLName($0[1].textOrEmpty) })
         guard hasRowID, let free = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains(SQLName($0)) }) else {
             return
         }
@@ -93,7 +95,7 @@ struct TableFacts {
         rowIDName = free
         // If the primary key is not the rowid itself, it has its own index.
         let keyIndex = try connection.query("PRAGMA main.index_list(\(quoteIdentifier(name)))")
-            .contains { $0[3].text == "pk" }
+            .contains { $0[3].textOrEmpty == "pk" }
         if primaryKey.count == 1, !keyIndex { rowIDColumn = primaryKey[0] }
     }
 
@@ -108,8 +110,4 @@ struct TableFacts {
             return false
         }
     }
-}
-
-extension Value {
-    var integer: Int64 { if case .integer(let number) = self { number } else { 0 } }
 }

@@ -1,9 +1,8 @@
 import MoultBasics
-internal import MoultSQLite
 
 /// How the rows of a table are matched with those of the other database, and the statements that read both tables.
-struct RowMatch {
-    enum Walk: Equatable {
+package struct RowMatch {
+    package enum Walk: Equatable {
         /// Ordered by a key that each row keeps: rows with the same key are the same row, before and after.
         case key(columns: Int32)
         /// Ordered by the rowid, which is such a key.
@@ -15,11 +14,19 @@ struct RowMatch {
         case none
     }
 
-    let walk: Walk
-    let method: TableDiff.Method
+    /// What identifies a row.
+    package enum Key: Sendable, Equatable {
+        case primaryKey([String])
+        case rowid
+        /// The whole content.
+        case content
+    }
+
+    package let walk: Walk
+    package let key: Key
     /// The columns to display, with the key first.
-    private(set) var columns: [String]
-    private(set) var keyColumns: Int
+    package private(set) var columns: [String]
+    package private(set) var keyColumns: Int
     /// The number of columns in the statements before those to display: 1 for a rowid that only shows the position of a row,
     /// otherwise 0.
     let hidden: Int32
@@ -47,7 +54,7 @@ struct RowMatch {
     /// space for the rowid.
     static let maxColumns = 2000
 
-    enum Means {
+    package enum Means {
         /// The rowid if both tables have one, otherwise the primary key, otherwise the whole row.
         case best
         /// The primary key even if both have a rowid; no row may have a NULL in the key.
@@ -55,7 +62,7 @@ struct RowMatch {
         case content
     }
 
-    init(old: TableFacts, new: TableFacts, areUTF8: Bool, by means: Means = .best) {
+    package init(old: TableFacts, new: TableFacts, areUTF8: Bool, by means: Means = .best) {
         let oldNames = Dictionary(old.columns.map { (SQLName($0), $0) }) { first, _ in first }
         let key = old.primaryKey.map { SQLName($0) } == new.primaryKey.map { SQLName($0) } ? new.primaryKey : []
         let keyNames = Set(key.map { SQLName($0) })
@@ -73,32 +80,32 @@ struct RowMatch {
             isKey || shared.count < Self.maxColumns
         {
             walk = isKey ? .rowIDKey : .position(keyColumns: Int32(key.count))
-            method = key.isEmpty ? .rowid : .primaryKey(key)
+            self.key = key.isEmpty ? .rowid : .primaryKey(key)
             if key.isEmpty { (columns, keyColumns) = (["rowid"] + shared, 1) }
             hidden = isKey || key.isEmpty ? 0 : 1
             self.old = side(old, oldColumns, rowID: !isKey, order: [oldRowID])
             self.new = side(new, shared, rowID: !isKey, order: [newRowID])
         } else if !key.isEmpty, areUTF8, means != .content {
-            (walk, method, hidden) = (.key(columns: Int32(key.count)), .primaryKey(key), 0)
+            (walk, self.key, hidden) = (.key(columns: Int32(key.count)), .primaryKey(key), 0)
             // The walk compares bytes, regardless of the collation of the key.
             let order = key.map { "\(quoteIdentifier($0)) COLLATE BINARY" }
             self.old = side(old, oldColumns, rowID: false, order: order)
             self.new = side(new, shared, rowID: false, order: order)
         } else {
-            (walk, method, hidden) = (.none, .content, 0)
+            (walk, self.key, hidden) = (.none, .content, 0)
             keyColumns = 0
             self.old = side(old, oldColumns, rowID: false, order: [])
             self.new = side(new, shared, rowID: false, order: [])
         }
     }
 
-    var oldSQL: String { old.sql() }
-    var newSQL: String { new.sql() }
-    var oldLookup: String { old.lookup }
-    var newLookup: String { new.lookup }
+    package var oldSQL: String { old.sql() }
+    package var newSQL: String { new.sql() }
+    package var oldLookup: String { old.lookup }
+    package var newLookup: String { new.lookup }
 
     /// The number of columns by which the statements are ordered.
-    var orderColumns: Int32 {
+    package var orderColumns: Int32 {
         switch walk {
         case .key(let columns): columns
         case .rowIDKey, .position: 1
@@ -106,14 +113,14 @@ struct RowMatch {
         }
     }
     /// Whether the first column of the statements is the rowid.
-    var isByRowID: Bool {
+    package var isByRowID: Bool {
         switch walk {
         case .rowIDKey, .position: true
         case .key, .none: false
         }
     }
     /// The columns of the statements that are displayed.
-    var shown: Range<Int32> { hidden..<(hidden + Int32(columns.count)) }
+    package var shown: Range<Int32> { hidden..<(hidden + Int32(columns.count)) }
     /// The columns of the statements that have the content of a row.
-    var content: Range<Int32> { (walk == .position(keyColumns: 0) ? 1 : hidden)..<shown.upperBound }
+    package var content: Range<Int32> { (walk == .position(keyColumns: 0) ? 1 : hidden)..<shown.upperBound }
 }

@@ -1,16 +1,25 @@
-internal import MoultSQLite
+/// What happened to a row between two databases.
+package enum RowDifference: String, Sendable, CaseIterable {
+    case added
+    case removed
+    case changed
+}
 
 /// Walks through a table in both databases at the same time, with one row of each in memory.
-struct RowWalk {
+package struct RowWalk {
     /// Gets each row that was added, removed or changed; only the statements of the sides that have the row are positioned on
     /// it.
-    typealias Handler = (RowSample.Kind, borrowing Statement, borrowing Statement) throws -> Void
+    package typealias Handler = (RowDifference, borrowing Statement, borrowing Statement) throws -> Void
 
-    let match: RowMatch
+    package let match: RowMatch
     /// The root pages of both B-trees; nil unless records with the same bytes are equal rows, and the files contain all rows.
     let roots: (old: Int64, new: Int64)?
     /// Called regularly with the number of rows read since the last call; throws to stop.
     let tick: (Int) throws -> Void
+
+    package init(match: RowMatch, roots: (old: Int64, new: Int64)?, tick: @escaping (Int) throws -> Void = { _ in }) {
+        (self.match, self.roots, self.tick) = (match, roots, tick)
+    }
 
     private static let ticks = 4096
 
@@ -18,16 +27,18 @@ struct RowWalk {
     private struct NotWorthIt: Error {}
 
     /// The number of rows on each side, and of records that differ.
-    struct Counts {
-        var before = 0
-        var after = 0
+    package struct Counts {
+        package var before = 0
+        package var after = 0
         var differences = 0
         fileprivate var ticked = 0
+
+        package init() {}
     }
 
     /// Walks over the raw records if possible, otherwise over the rows that SQLite returns. The body may be restarted
     /// from the beginning.
-    func walk<Result>(
+    package func walk<Result>(
         _ old: Connection, _ new: Connection, _ body: (_ differences: (Handler) throws -> Counts) throws -> Result
     ) throws -> Result {
         if let roots {
@@ -53,7 +64,8 @@ struct RowWalk {
         _ old: borrowing Statement, _ new: borrowing Statement, _ counts: inout Counts, _ handle: Handler
     ) throws {
         let keyColumns = match.orderColumns
-        let rest = keyColumns..<match.shown.upperBound
+        // The values of two keys may differ although they are in the same place, such as 1 and 1.0.
+        let rest = (match.isByRowID ? keyColumns : 0)..<match.shown.upperBound
         var (hasOld, hasNew) = (try old.step(), try new.step())
         while hasOld || hasNew {
             let order = !hasOld ? 1 : !hasNew ? -1 : try old.order(against: new, by: keyColumns)
@@ -128,7 +140,7 @@ struct RowWalk {
 
 extension Statement {
     /// Runs the lookup for this position; returns false if no row is there.
-    borrowing func find(_ place: Int64) throws -> Bool {
+    package borrowing func find(_ place: Int64) throws -> Bool {
         reset()
         try bind(place, at: 1)
         return try step()

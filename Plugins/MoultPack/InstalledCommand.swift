@@ -1,0 +1,1 @@
+../BuildDatabase/InstalledCommand.swift

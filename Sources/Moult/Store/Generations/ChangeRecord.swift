@@ -1,0 +1,180 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultLibc
+internal import MoultSQLite
+internal import StepKit
+
+/// A record of changed rows, in `.moult/changes`.
+///
+/// A reader compares the read-only databases of two generations, which never change, and records the result for the others. Only an
+/// update knows what it changed in a shared database, and records that before its announcement.
+package struct ChangeRecord: Equatable {
+    let from: String
+    let to: String
+    /// The update that changed shared databases; nil in the record of a comparison.
+    let transaction: String?
+    /// The number of changed rows of a table from which on the record has no keys.
+    let limit: Int
+    package let databases: [DatabaseChanges]
+
+    package init(
+        from: String, to: String, transaction: String?, limit: Int = DatabaseChanges.standardLimit,
+        databases: [DatabaseChanges]
+    ) {
+        (self.from, self.to, self.transaction) = (from, to, transaction)
+        (self.limit, self.databases) = (limit, databases)
+    }
+
+    private static let largest = 1 << 28
+
+    private static func path(_ from: String, _ to: String, _ layout: StoreLayout) -> String {
+        "\(layout.changes)/\(from.suffix(8))-\(to.suffix(8)).json"
+    }
+
+    private static func path(ofUpdateIn layout: StoreLayout) -> String { "\(layout.changes)/update.json" }
+
+    /// Returns nil for a missing or damaged record: it only saves work, or says that a reader may keep what it has.
+    private static func read(_ path: String) -> ChangeRecord? {
+        guard let bytes = try? Files.read(path, limit: largest), let json = try? JSON(parsing: bytes, source: path)
+        else { return nil }
+        let fields = try? Fields(json) { place, why, _ in
+            MoultError(.generation, what: "\(path): \(place) \(why)")
+        }
+        return fields.flatMap { try? ChangeRecord($0) }
+    }
+
+    private init?(_ fields: Fields) throws {
+        guard try fields.integer("changes") == 1 else { return nil }
+        (from, to) = (try fields.string("from"), try fields.string("to"))
+        transaction = try fields.optionalString("transaction")
+        limit = try fields.integer("limit")
+        databases = try fields.objects("databases").map { try DatabaseChanges($0) }
+    }
+
+    private var json: JSON {
+        .compact([
+            "changes": 1, "from": .string(from), "to": .string(to), "transaction": .optional(transaction),
+            "limit": .size(limit), "databases": .array(databases.map(\.json)),
+        ])
+    }
+
+    /// Records what an update changed in shared databases. Not synced: after a power failure, readers read everything again.
+    package func write(ofUpdateIn layout: StoreLayout) throws { try write(Self.path(ofUpdateIn: layout)) }
+
+    private func write(_ path: String) throws {
+        try Files.replace(path, with: Array(json.line.utf8), durable: false)
+    }
+
+    /// Removes the records of generations that no longer exist. Needs the store's lock.
+    package static func removeOld(_ layout: StoreLayout) throws {
+        guard try Files.facts(layout.changes)?.kind == .directory else { return }
+        let digests = Set(try Generation.names(layout).map { String($0.suffix(8)) })
+        for name in try Files.list(layout.changes) where name != "update.json" {
+            let parts = name.split(separator: ".", maxSplits: 1)[0].split(separator: "-").map(String.init)
+            if parts.count == 2, name.hasSuffix(".json"), parts.allSatisfy(digests.contains) { continue }
+            // Only regular files are removed, because moult creates nothing else here.
+            if try Files.facts("\(layout.changes)/\(name)")?.kind == .file {
+                try Files.remove("\(layout.changes)/\(name)")
+            }
+        }
+    }
+}
+
+extension ChangeRecord {
+    /// Returns the changed rows of each of these databases, between a generation that a reader has seen and the present one.
+    package static func changes(
+        of databases: [String], since previous: String?, in generation: String, _ layout: StoreLayout, limit: Int
+    ) throws -> [DatabaseChanges] {
+        let new = try Generation.load(generation, in: layout)
+        // Nothing can be compared with a generation that was removed, or whose manifest is damaged.
+        let old = previous.flatMap { try? Generation.load($0, in: layout) }
+        let update = try updateRecord(since: previous, in: generation, layout)
+        let compared = try old.map { try Comparison(old: $0, new: new, layout: layout, limit: limit) }
+        return try databases.map { name in
+            guard let after = new.manifest.database(name) else {
+                return DatabaseChanges(name, reload: "it was removed")
+            }
+            if let known = update?.databases.first(where: { $0.name == name }) { return known.limited(to: limit) }
+            guard after.kind.isSealed else {
+                return DatabaseChanges(name, reload: "its changes were not recorded")
+            }
+            guard let compared else { return DatabaseChanges(name, reload: "the earlier release was removed") }
+            return try compared.changes(of: name)
+        }
+    }
+
+    /// Returns what the last update changed in shared databases, if that is all that the reader has not seen.
+    private static func updateRecord(
+        since previous: String?, in generation: String, _ layout: StoreLayout
+    ) throws -> ChangeRecord? {
+        guard let record = read(path(ofUpdateIn: layout)), record.from == previous, record.to == generation,
+            let last = try Announcement.read(layout), last.generation == generation,
+            last.transaction == record.transaction
+        else { return nil }
+        return record
+    }
+
+    /// The comparison of the read-only databases of two generations.
+    private final class Comparison {
+        let old: Generation
+        let new: Generation
+        let layout: StoreLayout
+        let limit: Int
+        private var known: ChangeRecord
+
+        init(old: Generation, new: Generation, layout: StoreLayout, limit: Int) throws {
+            (self.old, self.new, self.layout, self.limit) = (old, new, layout, limit)
+            let found = read(path(old.name, new.name, layout))
+            known = ChangeRecord(
+                from: old.name, to: new.name, transaction: nil, limit: max(limit, DatabaseChanges.standardLimit),
+                databases: [])
+            if let found, found.from == old.name, found.to == new.name, found.limit >= limit { known = found }
+        }
+
+        func changes(of name: String) throws -> DatabaseChanges {
+            if let found = known.databases.first(where: { $0.name == name }) { return found.limited(to: limit) }
+            let found = try compare(name)
+            known = ChangeRecord(
+                from: known.from, to: known.to, transaction: nil, limit: known.limit,
+                databases: known.databases + [found])
+            try record()
+            return found.limited(to: limit)
+        }
+
+        private func compare(_ name: String) throws -> DatabaseChanges {
+            let (after, before) = (try new.database(name), old.manifest.database(name))
+            guard let before else { return DatabaseChanges(name, reload: "the earlier release does not have it") }
+            guard before.kind.isSealed else { return DatabaseChanges(name, reload: "its kind has changed") }
+            for (generation, database) in [(old, before), (new, after)] where try !isUnchanged(database, generation) {
+                return DatabaseChanges(
+                    name, reload: "its file of release \(generation.manifest.version) is not there any more")
+            }
+            let one = try Connection(path: old.path(before.member), access: .immutable)
+            let other = try Connection(path: new.path(after.member), access: .immutable)
+            let tables = try ChangedRows.between(one, other, limit: known.limit)
+            try one.close()
+            try other.close()
+            return DatabaseChanges(name, tables: tables)
+        }
+
+        /// Returns whether a generation still has the file of a database. A file outside the generations may have been replaced.
+        private func isUnchanged(_ database: Database, _ generation: Generation) throws -> Bool {
+            guard let entry = try generation.seal().entry(database.member) else { return false }
+            return switch try entry.standing(of: generation.path(database.member)) {
+            case .confirmed: true
+            case .unconfirmed: database.place == .generation
+            case .damaged: false
+            }
+        }
+
+        /// Records the comparison for other readers. Only the owner of the store does this: other users must leave no files in it.
+        private func record() throws {
+            guard let directory = try Files.facts(layout.changes), directory.kind == .directory,
+                directory.owner == geteuid()
+            else { return }
+            do { try known.write(path(old.name, new.name, layout)) } catch is MoultError {
+                // The record only saves work, and the disk may be full or read-only.
+            }
+        }
+    }
+}
