@@ -75,7 +75,7 @@ import Testing
         let other = try Connection(path: "\(root)/diary.db", access: .readWrite)
         try other.execute("BEGIN IMMEDIATE")
         let update = Task { try await Store(at: root).update(to: next) }
-        while try !Shell.must(["find", "\(root)/.moult/transactions"]).contains("pantry") { await Task.yield() }
+        while try !Shell.must(["find", "\(root)/.moult/transactions"]).contains("/held/") { await Task.yield() }
         try Shell.must([
             "sqlite3", "-cmd", ".timeout 10000", "\(root)/pantry.db", "INSERT INTO food VALUES (50, 'mine', 1)",
         ])
