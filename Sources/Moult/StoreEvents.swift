@@ -44,7 +44,7 @@ extension Store {
     }
 
     /// Returns the same sequence as `events(since:)`, with the changed rows in each event. A table with more than `limit` changed
-    /// rows must be read again as a whole.
+    /// rows must be read again as a whole. Updates record what they change in a shared database from the first call on.
     ///
     ///     for try await event in store.changes(since: connection.lease) {
     ///         connection = try store.connect()
@@ -57,7 +57,7 @@ extension Store {
     /// Returns the rows that differ between an earlier release, given by its version or generation, and the installed one.
     ///
     /// The earlier release must still be kept, or all its databases must be read again. What an update changed in a shared database is
-    /// known for the last update only.
+    /// known for the last update only, and from the first call on.
     public func changes(
         since release: String, limit: Int = RowChanges.standardLimit
     ) async throws -> [RowChanges] {
@@ -65,6 +65,7 @@ extension Store {
             try Advice.forApps {
                 let layout = try StoreLayout(root: directory)
                 guard let installed = try Generation.currentName(layout) else { throw try StoreErrors.empty(layout) }
+                ChangeRecord.want(layout)
                 let found = try Generation.names(layout).sorted().last {
                     $0 == release || Generation.version(of: $0) == release
                 }
@@ -92,6 +93,7 @@ public struct StoreEvents: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncThrowingStream<StoreEvent, any Error>.Iterator {
         AsyncThrowingStream<StoreEvent, any Error> { continuation in
             do {
+                if limit != nil { ChangeRecord.want(try StoreLayout(root: directory)) }
                 let follower = try Advice.forApps { try Follower(StoreLayout(root: directory), since: since) }
                 continuation.onTermination = { _ in follower.cancel() }
                 try Threads.detach {

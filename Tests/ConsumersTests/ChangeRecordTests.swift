@@ -9,9 +9,23 @@ import Testing
 @Suite struct ChangeRecordTests {
     let shop: ConsumerShop
 
-    init() throws {
+    init() async throws {
         shop = try ConsumerShop()
-        try shop.store.updateBlocking(to: shop.release(1))
+        try await shop.store.update(to: shop.release(1))
+        _ = try await shop.store.changes(since: shop.store.lease().generation)
+    }
+
+    /// The comparison of a shared database costs as much as reading it twice.
+    @Test func `an update records nothing if no app has asked for changed rows`() async throws {
+        try Files.removeTree("\(shop.root)/.moult/changes")
+        let first = try shop.store.lease().generation
+        try await shop.store.update(to: shop.release(2))
+        #expect(try Files.facts("\(shop.root)/.moult/changes") == nil)
+        let found = try await shop.store.changes(since: first)
+        #expect(found.last?.reload == "its changes were not recorded" && found.first?.reload == nil)
+        let second = try shop.store.lease().generation
+        try await shop.store.update(to: shop.release(3))
+        #expect(try await shop.store.changes(since: second).last?.reload == nil)
     }
 
     private var records: [String] {
@@ -70,6 +84,7 @@ import Testing
                 ])
         }
         try await Store(at: root).update(to: release(1))
+        _ = try await Store(at: root).changes(since: "1.0.0")
         let next = try release(2)
         // The update waits for this transaction when it has already copied the other database.
         let other = try Connection(path: "\(root)/diary.db", access: .readWrite)

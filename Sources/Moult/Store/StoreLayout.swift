@@ -28,7 +28,7 @@ package struct StoreLayout: Sendable, Equatable {
     package var quarantine: String { "\(hidden)/quarantine" }
     /// The directory of the files on which readers hold their leases.
     package var leases: String { "\(hidden)/leases" }
-    /// The directory of the records of changed rows.
+    /// The directory of the records of changed rows; it exists once an app has asked for them.
     package var changes: String { "\(hidden)/changes" }
     package var history: String { "\(hidden)/history.jsonl" }
     /// The directory of the closed parts of the history.
@@ -45,7 +45,7 @@ package struct StoreLayout: Sendable, Equatable {
     /// The record of the checks of databases that apps write to.
     package var checks: String { "\(hidden)/checks.json" }
     /// The directories that every store has. Empty ones may be missing in a copy or a backup, and are created again.
-    package var directories: [String] { [hidden, generations, transactions, downloads, quarantine, leases, changes] }
+    package var directories: [String] { [hidden, generations, transactions, downloads, quarantine, leases] }
     /// Everything that moult puts into its directory.
     package var own: [String] {
         [

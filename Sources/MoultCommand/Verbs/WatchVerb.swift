@@ -29,7 +29,7 @@ enum WatchVerb {
             """,
             """
             With --rows, the command compares each changed read-only database with that of the previous release, row by row, \
-            and reports what the last update changed in shared databases. With --json, a release has the keys of the rows that \
+            and reports what the last update changed in shared databases; updates record that from the first use of --rows on. With --json, a release has the keys of the rows that \
             were inserted, updated and deleted. Where they are not known, as for a virtual table, it says why the table must be \
             read again.
             """,
@@ -62,6 +62,7 @@ enum WatchVerb {
                 "--since needs the name of a generation, not \"\(name)\"",
                 why: "the name is a version, a plus sign and eight hexadecimal digits, as shown by `moult status`")
         }
+        if call.has(rows) { ChangeRecord.want(layout) }
         let follower = try Follower(layout, since: call.value(since).map { try .init(reading: $0, layout) })
         while let change = try follower.next() {
             let changed =

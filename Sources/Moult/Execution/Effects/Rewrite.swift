@@ -30,6 +30,8 @@ final class Rewrite: WritableEffect {
     private var isRepaged = false
     /// How many seconds the first copy and the commit wait for other processes.
     private let patience: Int
+    /// Whether apps have asked for the rows that updates change.
+    private let recordsChanges: Bool
 
     private var live: LockedDatabase?
     private var staged: Connection?
@@ -44,12 +46,13 @@ final class Rewrite: WritableEffect {
 
     init(
         _ effect: Effect, place: String, path: String, id: String, stagedFile: String, copy: String,
-        shippedFile: String, transfer: ContentTransfer, displacement: Displacement, patience: Int
+        shippedFile: String, transfer: ContentTransfer, displacement: Displacement, patience: Int,
+        recordsChanges: Bool
     ) {
         (self.effect, self.place, self.path, self.id) = (effect, place, path, id)
         (self.stagedFile, self.copy, self.shippedFile) = (stagedFile, copy, shippedFile)
         (self.transfer, self.displacement) = (transfer, displacement)
-        self.patience = patience
+        (self.patience, self.recordsChanges) = (patience, recordsChanges)
     }
 
     // MARK: without a lock
@@ -198,12 +201,12 @@ final class Rewrite: WritableEffect {
     }
 
     /// The largest database whose content is compared again under the lock, in bytes: a few milliseconds.
-    private static let comparedUnderLock = 8 << 20
+    private static let comparedUnderLock = 2 << 20
 
     /// Compares the old content with the new one. An error does not fail the update: all rows then count as changed.
     private func findChangedRows(since old: Connection) throws {
         changedRows = nil
-        guard let staged, let name = effect.database, !transfer.isForeign else { return }
+        guard recordsChanges, let staged, let name = effect.database, !transfer.isForeign else { return }
         do {
             changedRows = DatabaseChanges(
                 name, tables: try ChangedRows.between(old, staged, limit: DatabaseChanges.standardLimit))

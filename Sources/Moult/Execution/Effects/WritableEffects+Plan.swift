@@ -24,7 +24,7 @@ extension WritableEffects {
             shippedFile: try template(new.member),
             transfer: try transfer(effect, new),
             displacement: try displacement(effect, place(new.path), rows: rows(effect, new.path)),
-            patience: transaction.patience)
+            patience: transaction.patience, recordsChanges: try ChangeRecord.isWanted(transaction.layout))
     }
 
     /// Returns the release's file of a database: staged, or in the generation that the update makes current.

@@ -7,7 +7,8 @@ internal import StepKit
 /// A record of changed rows, in `.moult/changes`.
 ///
 /// A reader compares the read-only databases of two generations, which never change, and records the result for the others. Only an
-/// update knows what it changed in a shared database, and records that before its announcement.
+/// update knows what it changed in a shared database, and records that before its announcement. That costs a comparison of the
+/// databases, so it does so only in stores whose apps have asked for changed rows before.
 package struct ChangeRecord: Equatable {
     let from: String
     let to: String
@@ -32,6 +33,18 @@ package struct ChangeRecord: Equatable {
     }
 
     private static func path(ofUpdateIn layout: StoreLayout) -> String { "\(layout.changes)/update.json" }
+
+    /// Whether updates of the store record what they change.
+    package static func isWanted(_ layout: StoreLayout) throws -> Bool {
+        try Files.facts(layout.changes)?.kind == .directory
+    }
+
+    /// Makes later updates record what they change. Only the owner of the store can do this: other users must leave no files in it.
+    package static func want(_ layout: StoreLayout) {
+        // A store on a full or read-only file system has no records, and its apps read everything again.
+        guard let hidden = try? Files.facts(layout.hidden), hidden.owner == geteuid() else { return }
+        try? Files.ensureDirectory(layout.changes)
+    }
 
     /// Returns nil for a missing or damaged record: it only saves work, or says that a reader may keep what it has.
     private static func read(_ path: String) -> ChangeRecord? {
