@@ -67,7 +67,7 @@ struct HistoryPage {
             <p class=axis>\(durationText(seconds: Double(longest) / 1000))</p>
             <div class=columns>
             \(columns)</div>
-            <p class=axis>0<span>\(ends[0])</span><span>\(ends[1])</span></p>
+            <p class=axis><span>0, from \(ends[0])</span><span>to \(ends[1])</span></p>
             <p class=legend>
             \(kinds)\(failed)</p>
             </section>
