@@ -1,4 +1,4 @@
-"""Writes the tables of all results to the page that explains them."""
+"""Writes the table of all results, by kind of failure, to the page that explains it; .build/proof.json has them by flow, too."""
 import collections, json, os, re, time
 
 from harness import summary
@@ -28,14 +28,13 @@ def cells(sums):
 def write(path, results, flows, faults, commit, jobs, seconds):
     """Writes the results into the block of the page; a run that is not complete says so there."""
     known = json.load(open(results))["flows"]
-    by_flow, by_fault = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
-    for flow, entry in known.items():
+    by_fault = collections.defaultdict(collections.Counter)
+    for entry in known.values():
         for fault, counts in entry["faults"].items():
             counts = {name: counts.get(name, 0) for name in (*OUTCOMES, "tried", "checked")}
             counts["points"] = sum(counts[name] for name in OUTCOMES)
-            by_flow[flow].update(counts)
             by_fault[fault].update(counts)
-    total = sum(by_flow.values(), collections.Counter())
+    total = sum(by_fault.values(), collections.Counter())
     missing = [flow for flow in flows if flow not in known] + [fault for fault in faults if fault not in by_fault]
     head = "points | tried | tried, too | old | between | new | lost |"
     line = "|---|" + "---:|" * 7
@@ -45,7 +44,6 @@ def write(path, results, flows, faults, commit, jobs, seconds):
     if missing:
         lines.append(f"Not run: {'; '.join(missing)}.")
     lines += ["", f"| fault | {head}", line, *(f"| {fault} | {cells(by_fault[fault])} |" for fault in faults if fault in by_fault)]
-    lines += ["", f"| flow (calls) | {head}", line, *(f"| {flow} ({known[flow]['calls']}) | {cells(by_flow[flow])} |" for flow in flows if flow in known)]
     with open(path) as page:
         before, _, after = re.split(f"{BEGIN}|{END}", page.read())
     with open(path, "w") as page:
