@@ -59,8 +59,8 @@ package struct CrashRecovery {
         try QuarantineShelf(layout: layout, settings: settings).sweep(
             except: Transaction.unfinished(layout).map(\.id))
         for file in [
-            layout.settings, layout.announced, layout.links, layout.checks, layout.holds, layout.history, layout.attempt,
-            ReplayGuard.path(layout),
+            layout.settings, layout.announced, layout.links, layout.checks, layout.holds, layout.history,
+            ReplayGuard.path(layout), layout.attempt,
         ] {
             try Files.removeStaged(of: file)
         }
