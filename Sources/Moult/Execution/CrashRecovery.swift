@@ -60,8 +60,7 @@ package struct CrashRecovery {
             except: Transaction.unfinished(layout).map(\.id))
         for file in [
             layout.settings, layout.announced, layout.links, layout.checks, layout.holds, layout.history,
-            layout.attempt,
-            ReplayGuard.path(layout),
+            ReplayGuard.path(layout), layout.attempt,
         ] {
             try Files.removeStaged(of: file)
         }
