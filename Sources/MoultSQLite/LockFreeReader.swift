@@ -110,10 +110,10 @@ package enum LockFreeReader {
         // SQLite's own VFS refuses a path with symlinks, because of SQLITE_OPEN_NOFOLLOW, also that of a descriptor. Nothing is
         // written to the file.
         let found = try Files.resolvedForOpening(path)
-        let file = try Connection.OpenableFile(
-            PinnedDirectory.split(found) == nil ? found : Files.resolved(found), .readOnly)
+        let file = try Connection.OpenableFile(found, .readOnly)
+        let unpinned = try PinnedDirectory.split(found) == nil ? found : Files.resolved(found)
         let connection = try Connection(
-            uri: Access.readOnly.uri(for: file.path, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0)
+            uri: Access.readOnly.uri(for: unpinned, extra: "&vfs=unix-none"), path: path, file: file, busyTimeout: 0)
         try connection.limitValues(to: ValueLimit.of(file))
         try connection.set(.noCheckpointOnClose, true)
         try connection.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -106,6 +106,7 @@ public final class TestStore: StoreReader {
             if let changed = try replace(database, of: release, from: file, by: id) { changes.append(changed) }
         }
         if let before {
+            ChangeRecord.want(layout)
             try ChangeRecord(from: before, to: name, transaction: id, databases: changes).write(ofUpdateIn: layout)
         }
         try Announcement(generation: name, transaction: id).write(layout)

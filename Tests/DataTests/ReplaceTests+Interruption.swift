@@ -33,6 +33,35 @@ extension ReplaceTests {
         )
     }
 
+    /// What fails after the commit no longer changes the result.
+    @Test(arguments: ["delete", "wal"])
+    func `if a call fails, the exit status tells which content the file has`(mode: String) throws {
+        try begin(mode)
+        var endings: Set<Bool> = []
+        for call in ["renameat2", "unlinkat", "unlink"] {
+            for number in 1... {
+                try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
+                let ended: Shell.Ended = try scratch.run(
+                    "strace -f -qq -o trace -e trace=\(call) -e inject=\(call):error=EIO:when=\(number) "
+                        + "moult replace app.db new1.db --preserve note")
+                guard try scratch.text("trace").contains("INJECTED") else { break }
+                let isNew = try content() == "new1\nmine\n"
+                #expect((ended.status == 0) == isNew, "\(call) \(number): \(ended)")
+                endings.insert(isNew)
+                try scratch.must("moult replace -q app.db new1.db --preserve note && moult replace -q --undo app.db")
+                #expect(try content() == "old\nmine\n", "\(call) \(number)")
+            }
+        }
+        #expect(endings.count == 2)
+    }
+
+    /// SQLite removes the -shm before the -wal when the last connection is closed.
+    @Test func `a file whose last program was killed while it closed can be replaced`() throws {
+        try begin("wal")
+        try scratch.must("cp pristine/app.db app.db; : > app.db-wal; moult replace -q app.db new1.db --preserve note")
+        #expect(try content() == "new1\nmine\n")
+    }
+
     /// After a kill, the same command replaces the file once: one undo restores the old content.
     @Test(.tags(.thorough), arguments: ["delete", "wal"])
     func `a replacement killed at any call leaves the old or the new content, and can be repeated`(mode: String) throws

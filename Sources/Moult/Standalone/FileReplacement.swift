@@ -51,7 +51,10 @@ package struct FileReplacement {
                 (result.needs, result.free) = (space.needs, space.free)
                 if rewrite.isNeedless {
                     // An interrupted command has replaced the content.
-                    if !isDry, let set = try file.sets.undoable().last { try file.sets.complete(set) }
+                    if !isDry, let set = try file.sets.undoable().last, set.isBegun {
+                        rewrite.endInterrupted()
+                        try file.sets.complete(set)
+                    }
                     result.isChanged = false
                     return result
                 }
@@ -110,6 +113,7 @@ package struct FileReplacement {
                 let (target, isDone) = try choose(rewrite.copy)
                 result.restored = target
                 guard !isDone, let kept = target.file else {
+                    if isDone, !isDry, reason == .undone { rewrite.endInterrupted() }
                     result.isChanged = false
                     return result
                 }
@@ -182,7 +186,10 @@ package struct FileReplacement {
             keep: { kept = try file.sets.keep($0, record, in: work) },
             giveUp: { if let kept, kept.isNew { try file.sets.remove(kept.set) } },
             isExpendable: isExpendable)
-        return try kept.map { try file.sets.complete($0.set) }
+        guard var set = kept?.set else { return nil }
+        // The next command completes a set whose content was replaced.
+        rewrite.afterCommit { set = try file.sets.complete(set) }
+        return set
     }
 
     private func record(_ reason: KeptReason, why: String) -> QuarantineRecord {

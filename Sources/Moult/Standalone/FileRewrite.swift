@@ -21,6 +21,8 @@ final class FileRewrite {
     private var isStaged = false
     /// Whether the file already has the new content; known after `prepare`.
     private(set) var isNeedless = false
+    /// Whether the file has the new content now.
+    private var isWritten = false
     private var source: Connection?
     private var transfer = RowTransfer(rules: [], rejects: RejectTable(label: "", isDiscarded: true))
     private var outcomes: [TableOutcome] = []
@@ -195,7 +197,7 @@ final class FileRewrite {
             if isKept, !isCommitting { try giveUp() }
             throw error
         }
-        try end(live, source)
+        end(live, source)
     }
 
     private func lock(_ live: LockedDatabase, _ source: Connection) throws {
@@ -248,26 +250,41 @@ final class FileRewrite {
         } catch is Impossible { return false }
     }
 
-    /// Ends after the commit: an error here no longer changes the result.
-    private func end(_ live: LockedDatabase, _ source: Connection) throws {
-        let isEmpty = new == empty
-        try source.close()
+    private func end(_ live: LockedDatabase, _ source: Connection) {
+        isWritten = true
         self.source = nil
+        afterCommit { try source.close() }
         // The space is needed for the checkpoint.
-        if isStaged { try Files.remove(new) }
-        do {
+        if isStaged { afterCommit { try Files.remove(new) } }
+        afterCommit {
             try live.checkpoint()
-            if isEmpty { try live.truncateEmptyFile() }
+            if new == empty { try live.truncateEmptyFile() }
             try live.unlock()
             try Files.syncDirectory(Files.directory(of: path))
-        } catch { watcher.tell(.warning("after the new content was committed: \(error)")) }
+        }
     }
 
-    /// Closes the file.
+    /// Ends the write of an interrupted command, whose pages may still be in the `-wal`.
+    func endInterrupted() {
+        guard let live else { return }
+        isWritten = true
+        afterCommit { try live.checkpoint() }
+    }
+
+    /// Does what comes after the commit, where an error no longer changes the result.
+    func afterCommit(_ body: () throws -> Void) {
+        do { try body() } catch { watcher.tell(.warning("after the new content was committed: \(error)")) }
+    }
+
+    /// Closes the file. `isWritten` tells whether an error here no longer changes the result.
     func close() throws {
-        try source?.close()
-        source = nil
-        try live?.close()
+        let (source, live) = (self.source, self.live)
+        self.source = nil
+        func close() throws {
+            try source?.close()
+            try live?.close()
+        }
+        if isWritten { afterCommit(close) } else { try close() }
     }
 
     private func inUse() -> MoultError { LockedDatabase.inUse(path, cause: nil) }
