@@ -11,7 +11,7 @@ import pytest
 from conftest import FOODS, pack
 from test_command import children, executable
 
-from moult_store import ChangedTable, MoultError, OperationCancelled, RowChanges, Store, aio
+from moult_store import ChangedTable, Events, MoultError, OperationCancelled, RowChanges, Store, aio
 from moult_store.command import Cancellation
 
 
@@ -98,6 +98,24 @@ def test_events_have_the_rows(store, releases):
     with store.events(store.lease(), rows=True, limit=1) as events:
         store.apply(releases[1], follow="match")
         assert events.next(5).changes[0].tables[0].reload
+
+
+def test_a_release_that_is_announced_during_the_comparison_is_reported_instead(store, releases):
+    lease, asked = store.lease(), []
+
+    def rows(seen, names):
+        asked.append(seen)
+        if len(asked) > 1:
+            return ()
+        store.apply(releases[4])
+        return None
+
+    store.apply(releases[2])
+    with Events(store.path, lease, rows) as events:
+        event = events.next(5)
+        assert (event.version, event.previous) == ("4.0.0", lease.generation)
+        assert events.next(0) is None
+    assert [seen.generation for seen in asked] == [lease.generation] * 2
 
 
 def test_rows_with_asyncio(store, releases):
