@@ -72,6 +72,8 @@ from .results import (
     Warned,
     Working,
 )
+from .rows import ChangedTable, RowChanges
+from .schedule import UpdateSchedule
 from .store import Attachments, Recovery, Store
 
 __version__ = "0.1.0"
@@ -82,6 +84,7 @@ __all__ = [
     "CacheState",
     "Cancellation",
     "ChangedDatabase",
+    "ChangedTable",
     "Check",
     "Command",
     "CommandNotFound",
@@ -125,6 +128,7 @@ __all__ = [
     "Recovery",
     "RefusedError",
     "Replacement",
+    "RowChanges",
     "SecondSQLiteWarning",
     "SpaceError",
     "Status",
@@ -140,6 +144,7 @@ __all__ = [
     "UnreachableError",
     "UnsignedError",
     "Update",
+    "UpdateSchedule",
     "UserDatabaseError",
     "Verification",
     "VersionError",

@@ -17,17 +17,22 @@ import functools
 import inspect
 import os
 import queue
+import random
 import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Coroutine, Iterable, List, Optional, Tuple, Type, TypeVar, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Coroutine, Iterable, List, Optional, Tuple, Type, TypeVar, Union
 
 from . import files
 from .command import Cancellation
 from .connection import Connection
 from .consumers import ConsumerRegistration, DatabaseChange
 from .events import Events as _Events
+from .errors import MoultError
 from .events import StoreEvent
 from .lease import Lease
+from .results import Update
+from .rows import RowChanges
+from .schedule import UpdateSchedule, since_last_attempt
 from .store import Recovery
 from .store import Store as _Store
 
@@ -117,11 +122,15 @@ class Events:
 
     async def __anext__(self) -> StoreEvent:
         while not self._closed.is_set():
-            event = self._events.next(0)
+            event = await self._next()
             if event is not None:
                 return event
             await self._changed()
         raise StopAsyncIteration
+
+    async def _next(self) -> Optional[StoreEvent]:
+        # To compare rows takes time.
+        return await _in_thread(lambda: self._events.next(0)) if self._events.has_rows else self._events.next(0)
 
     async def _changed(self) -> None:
         """Waits until the kernel reports a change of the store, or the iteration is closed."""
@@ -205,9 +214,34 @@ class Store:
         """Returns the stable path of a database."""
         return self.store.path_of(name)
 
-    def events(self, since: Union[None, Lease, Connection] = None) -> Events:
-        """Returns the releases that are put into service from now on, or since a lease was taken."""
-        return Events(self.store.events(since))
+    @property
+    def notes(self) -> Optional[str]:
+        """What the publisher says about the installed release; None if it has no notes."""
+        return self.store.notes
+
+    def events(
+        self,
+        since: Union[None, Lease, Connection] = None,
+        *,
+        rows: bool = False,
+        limit: int = RowChanges.STANDARD_LIMIT,
+    ) -> Events:
+        """Returns the releases that are put into service from now on, or since a lease was taken; with `rows`, with changed rows."""
+        return Events(self.store.events(since, rows=rows, limit=limit))
+
+    async def follow_regularly(
+        self, schedule: UpdateSchedule = UpdateSchedule(), *, app: Optional[str] = None, timeout: Optional[float] = None
+    ) -> AsyncIterator[Union[Update, MoultError]]:
+        """Calls `follow` by a schedule, until the task is cancelled. A failure is a result, and does not end the iteration."""
+        last = since_last_attempt(await self.status(timeout=timeout))
+        while True:
+            await asyncio.sleep(schedule.pause(last, random.random()))
+            try:
+                result: Union[Update, MoultError] = await self.follow(app=app, timeout=timeout)
+            except MoultError as error:
+                result = error
+            yield result
+            last = 0
 
     def register(
         self,
@@ -266,6 +300,8 @@ class Store:
     export_quarantined = _threaded(_Store.export_quarantined)
     restore_quarantined = _threaded(_Store.restore_quarantined)
     reset = _threaded(_Store.reset)
+    changes = _threaded(_Store.changes)
+    set_feed = _threaded(_Store.set_feed)
 
 
 class _Consumer:

@@ -12,9 +12,8 @@ import shutil
 import subprocess
 import threading
 import time
-import weakref
 from types import TracebackType
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Type, Union
+from typing import Any, Callable, Iterable, List, Optional, Tuple, Type, Union
 
 from .errors import CommandNotFound, MoultError, MoultTimeout, OperationCancelled
 
@@ -98,6 +97,22 @@ class Cancellation:
 _cancellations: contextvars.ContextVar[Tuple[Cancellation, ...]] = contextvars.ContextVar("moult_cancellations", default=())
 
 
+def pause(seconds: float) -> None:
+    """Waits; raises `OperationCancelled` if a cancellation of this thread ends the wait."""
+    woken, active = threading.Event(), _cancellations.get()
+    added: List[Cancellation] = []
+    try:
+        for each in active:
+            added.append(each)
+            each.add(woken.set)
+        woken.wait(seconds)
+    finally:
+        for each in added:
+            each.remove(woken.set)
+    if any(each.is_cancelled for each in active):
+        raise OperationCancelled("the wait was cancelled", code="E600")
+
+
 class Command:
     """Finds the command `moult`: at the given path, or else named by the variable MOULT, bundled with this package, or in PATH."""
 
@@ -120,25 +135,28 @@ class Command:
         )
 
     def run(
-        self, words: Words, timeout: Optional[float] = None, each: Optional[Callable[[Any], object]] = None
+        self,
+        words: Words,
+        timeout: Optional[float] = None,
+        each: Optional[Callable[[Any], object]] = None,
+        is_pointless: Callable[[], bool] = lambda: False,
     ) -> List[Any]:
         """Returns all objects that the command prints. If it prints an error, raises that error.
 
-        `each` is called with each object, in the thread of the caller, while the command runs.
+        `each` is called with each object, in the thread of the caller, while the command runs. When `is_pointless` returns true,
+        the command is asked to stop, and what it has not printed by then is missing.
         """
         path = self.find()
         said = " ".join([os.path.basename(path), words[0]])
         child, begin = Child([path, *words]), time.monotonic()
         log.debug("%s begins", said)
         answers: List[Any] = []
-        stopped = child.wait(timeout, lambda line: _add(answers, line, each))
+        stopped = child.wait(timeout, lambda line: _add(answers, line, each), is_pointless)
         log.debug("%s ended with status %d after %.3f s", said, child.status, time.monotonic() - begin)
         child.require_started(path)
+        if stopped == "pointless":
+            return [answer for answer in answers if isinstance(answer, dict) and "error" not in answer]
         return _answer(answers, child.errors, child.status, said, stopped, timeout)
-
-    def lines(self, words: Words) -> Lines:
-        """Runs the command until it ends or the result is closed, and returns its objects as they are printed."""
-        return Lines(self.find(), words)
 
 
 class Child:
@@ -160,7 +178,9 @@ class Child:
     def start(self) -> None:
         threading.Thread(target=self._run, name="moult", daemon=True).start()
 
-    def wait(self, timeout: Optional[float], line: Callable[[bytes], None]) -> Optional[str]:
+    def wait(
+        self, timeout: Optional[float], line: Callable[[bytes], None], is_pointless: Callable[[], bool] = lambda: False
+    ) -> Optional[str]:
         """Runs the command, and returns why it was asked to stop. Even if this method is interrupted, the command has ended."""
         reason: Optional[str] = None
         end = math.inf if timeout is None else time.monotonic() + timeout
@@ -185,6 +205,8 @@ class Child:
                     reason = "cancelled"
                 elif reason is None and time.monotonic() >= end:
                     reason = "timeout"
+                elif reason is None and not data and is_pointless():
+                    reason = "pointless"
                 elif reason is None or time.monotonic() < end:
                     continue
                 else:
@@ -260,59 +282,6 @@ class Child:
             if not self._ended.is_set():
                 self._process.kill()
                 self._ended.wait()
-
-
-class Lines:
-    """The objects that a running command prints, one for each line. `close()` ends the command; so does garbage collection."""
-
-    def __init__(self, path: str, words: Words) -> None:
-        self._path, self._said = path, " ".join([os.path.basename(path), words[0]])
-        self._child = Child([path, *words])
-        self._finalizer = weakref.finalize(self, self._child.stop)
-        self._child.start()
-        self._is_over = False
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        while True:
-            found = self.next(_SLICE)
-            if found is not None:
-                return found
-            if self._is_over:
-                raise StopIteration
-
-    def next(self, seconds: float) -> Optional[Any]:
-        """Returns the next object; None if none comes within these seconds, or the command has ended."""
-        if self._is_over:
-            return None
-        line = self._child._next(seconds)
-        if line:
-            answers: List[Any] = []
-            _add(answers, line, None)
-            # Raises the error if this is one.
-            return _answer(answers, b"", 1, self._said, None, None)[0]
-        if line is None:
-            self._is_over = True
-            if self._finalizer.alive:
-                self.close()
-                self._child.require_started(self._path)
-                if self._child.status:
-                    _answer([], self._child.errors, self._child.status, self._said, None, None)
-        return None
-
-    def close(self) -> None:
-        """Ends the command, and the iteration in any thread."""
-        self._finalizer()
-
-    def __enter__(self) -> Lines:
-        return self
-
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        self.close()
 
 
 def _add(answers: List[Any], line: bytes, each: Optional[Callable[[Any], object]]) -> None:

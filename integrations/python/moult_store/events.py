@@ -8,11 +8,12 @@ import select
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Iterator, List, Optional, Tuple, Type
+from typing import Callable, Iterator, List, Optional, Tuple, Type
 
 from .announcements import announced
 from .errors import MoultError
 from .lease import Contents, Lease, Seen, installed, news
+from .rows import RowChanges
 
 try:
     import ctypes
@@ -34,10 +35,16 @@ class StoreEvent:
     previous: Optional[str]
     #: The names of the databases whose content may have changed; views must reload these.
     databases: Tuple[str, ...]
+    #: The changed rows of each of these databases; None without `rows=True`.
+    changes: Optional[Tuple[RowChanges, ...]] = None
 
     def __str__(self) -> str:
         was = f", was {self.previous}" if self.previous else ""
         return f"{self.generation}{was}: {' '.join(self.databases)}"
+
+
+#: Returns the changed rows of these databases since a generation; None if another release was announced in the meantime.
+Rows = Callable[[Seen, Tuple[str, ...]], Optional[Tuple[RowChanges, ...]]]
 
 
 class Events:
@@ -46,11 +53,12 @@ class Events:
     A program with an event loop of its own waits until `fileno()` is readable, then calls `next(0)` until that returns None.
     """
 
-    def __init__(self, directory: str, since: Optional[Lease] = None) -> None:
+    def __init__(self, directory: str, since: Optional[Lease] = None, rows: Optional[Rows] = None) -> None:
         self._directory = directory
         if not os.path.lexists(f"{directory}/moult.json"):
             now = f"Create it with: moult init {directory} --product NAME"
             raise MoultError(f"{directory} is not a store", "it has no moult.json", now, code="E800")
+        self._rows = rows
         self._before = since.contents if since is not None else None
         # Before the announcement is read, so that none is missed.
         self._watch = _Watch(f"{directory}/.moult")
@@ -65,6 +73,11 @@ class Events:
         except BaseException:
             self._watch.close()
             raise
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the events have the changed rows."""
+        return self._rows is not None
 
     def fileno(self) -> int:
         """A descriptor that is readable after a change in the store; -1 if the kernel does not report changes."""
@@ -99,8 +112,13 @@ class Events:
                     continue
                 raise
             previous, before = self._seen.generation, self._before
+            databases, changes = contents.changed_since(before), None
+            if self._rows is not None:
+                changes = self._rows(Seen(previous, last), databases)
+                if changes is None:
+                    continue
             self._seen, self._before = Seen(last.generation, last), contents
-            return StoreEvent(last.generation, contents.version, previous, contents.changed_since(before))
+            return StoreEvent(last.generation, contents.version, previous, databases, changes)
 
     def close(self) -> None:
         self._is_closed = True

@@ -205,6 +205,9 @@ class Contents:
             self.version, self.databases = _version(manifest), _described(manifest)
             #: When the publisher made the release, such as `2026-11-20T10:00:00Z`; None if the manifest does not say.
             self.created: Any = manifest.get("created")
+            notes = manifest.get("notes")
+            #: What the publisher says about the release; None if the manifest has no notes.
+            self.notes: Optional[str] = notes if isinstance(notes, str) else None
         except (OSError, ValueError) as error:
             raise _unreadable(directory, generation, str(error)) from error
 
@@ -353,7 +356,7 @@ def cache_root(directory: str) -> Optional[str]:
     """Returns the directory for caches, if it is not the store."""
     root = _setting(directory, "cacheRoot")
     if root is not None and not (isinstance(root, str) and root.startswith("/") and "\0" not in root):
-        raise _unusable(directory, "cacheRoot is not an absolute path")
+        raise unusable(directory, "cacheRoot is not an absolute path")
     return root
 
 
@@ -363,7 +366,7 @@ def require_recent(lease: Lease) -> None:
     if limit is None:
         return
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise _unusable(lease.directory, "maxAge is not a number of seconds")
+        raise unusable(lease.directory, "maxAge is not a number of seconds")
     made = lease.contents.created
     try:
         since = datetime.strptime(made, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
@@ -388,9 +391,9 @@ def _setting(directory: str, name: str) -> Any:
             code="E401",
         ) from None
     except (OSError, ValueError) as error:
-        raise _unusable(directory, str(error)) from error
+        raise unusable(directory, str(error)) from error
 
 
-def _unusable(directory: str, why: str) -> MoultError:
+def unusable(directory: str, why: str) -> MoultError:
     now = f"Correct the file, then run: moult status --deep --store {shlex.quote(directory)}"
     return MoultError(f"cannot read the settings {directory}/moult.json", why, now, code="E803")

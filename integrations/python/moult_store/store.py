@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import enum
 import os
+import random
 import re
 import shlex
 import threading
 import time
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Iterable, List, Optional, Tuple, Type, Union
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Type, Union
 
-from .command import Command, Words, log, option, repeated
+from .command import Command, Words, log, option, pause, repeated
 from .connection import Connection, close_if_unused, open_release
 from .consumers import Calls, ConsumerRegistration, DatabaseConsumer, consumers_of, register, saved_plan
 from .copies import warn_of_second
-from .errors import DistrustedError, InUseError, MoultError, WillNotLoadError
+from .errors import DistrustedError, InUseError, MoultError, OperationCancelled, WillNotLoadError
 from .events import Events
 from .lease import Database, Lease, installed, require_recent
 from .parking import parked
@@ -33,6 +34,9 @@ from .results import (
     Verification,
     progress_of,
 )
+from .rows import RowChanges, changes, changes_since, want
+from .schedule import UpdateSchedule, since_last_attempt
+from .settings import write_feed
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -144,6 +148,12 @@ class Store:
         """The version of the installed release."""
         with self.lease() as lease:
             return lease.version
+
+    @property
+    def notes(self) -> Optional[str]:
+        """What the publisher says about the installed release; None if it has no notes."""
+        with self.lease() as lease:
+            return lease.contents.notes
 
     def lease(self) -> Lease:
         """Takes a lease on the installed release, for programs that open its files themselves."""
@@ -376,6 +386,45 @@ class Store:
         """Installs the newest release that the store's feed offers, if any. Outside the `window` in the settings, only downloads it."""
         return self.apply(app=app, wait=wait, progress=progress, timeout=timeout)
 
+    def follow_regularly(
+        self, schedule: UpdateSchedule = UpdateSchedule(), *, app: Optional[str] = None, timeout: Optional[float] = None
+    ) -> Iterator[Union[Update, MoultError]]:
+        """Calls `follow` by a schedule, and returns the result of each attempt. A failure does not end the iteration.
+
+        The first attempt is due when the interval has passed since the last one, also of an earlier run of the app. A `Cancellation`
+        ends the wait and raises `OperationCancelled`.
+        """
+        last = since_last_attempt(self.status(timeout=timeout))
+        while True:
+            pause(schedule.pause(last, random.random()))
+            try:
+                result: Union[Update, MoultError] = self.follow(app=app, timeout=timeout)
+            except OperationCancelled:
+                raise
+            except MoultError as error:
+                result = error
+            yield result
+            last = 0
+
+    def set_feed(
+        self,
+        url: Optional[Path],
+        *,
+        channel: Optional[str] = None,
+        product: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """Makes the store follow a feed: writes it in `moult.json`. Creates the store if it is missing and `product` is given.
+
+        `url` is a URL or a path; None removes the setting. A file with comments is not changed, because they would be lost.
+        """
+        if product is not None and not os.path.lexists(f"{self.path}/moult.json"):
+            words = [f"--product={product}", "--follow=match", *repeated("--key", self._trusted)]
+            self._run("init", words, timeout)
+        self._require_same_keys(timeout)
+        place = str(url) if url is not None and (not str(url) or _URL.match(str(url))) else _absolute(url)
+        write_feed(self.path, place, channel)
+
     def rollback(
         self,
         to: Optional[str] = None,
@@ -551,13 +600,40 @@ class Store:
                 return each.finding.what
         return None
 
-    def events(self, since: Union[None, Lease, Connection] = None) -> Events:
+    def changes(
+        self,
+        since: Union[str, Lease, Connection],
+        *,
+        limit: int = RowChanges.STANDARD_LIMIT,
+        timeout: Optional[float] = None,
+    ) -> Tuple[RowChanges, ...]:
+        """Returns the rows that differ between an earlier release and the announced one; none if it is the same.
+
+        The earlier release is given by its version or generation, or by a lease or connection. It must still be kept, or all its
+        databases must be read again, and so must a table with more than `limit` changed rows. What an update changed in a shared
+        database is known for the last update only, and from the first call on.
+        """
+        before = since.lease if isinstance(since, Connection) else since
+        return changes_since(before, self._command, self.path, limit, timeout)
+
+    def events(
+        self,
+        since: Union[None, Lease, Connection] = None,
+        *,
+        rows: bool = False,
+        limit: int = RowChanges.STANDARD_LIMIT,
+    ) -> Events:
         """Returns the releases that are put into service from now on, or since a lease was taken or a connection opened.
 
         The kernel reports changes of the store, so nothing is polled. Iteration waits for the next release; `next(seconds)` waits
-        for a limited time, and `close()` ends the iteration in any thread.
+        for a limited time, and `close()` ends the iteration in any thread. With `rows`, each event has the changed rows, as `changes`
+        returns them; they are compared when the event is read.
         """
-        return Events(self.path, since.lease if isinstance(since, Connection) else since)
+        lease = since.lease if isinstance(since, Connection) else since
+        if not rows:
+            return Events(self.path, lease)
+        want(self.path)
+        return Events(self.path, lease, lambda seen, names: changes(seen, names, self._command, self.path, limit))
 
     def register(
         self,

@@ -1,6 +1,5 @@
 """The care of a store: reset, recovery, quarantine, holds, history, clean, and caches without releases."""
 
-import contextlib
 import os
 import sqlite3
 import threading
@@ -27,6 +26,7 @@ from moult_store import (
     Working,
     cache,
 )
+from moult_store.command import Child
 from test_command import busy, children  # noqa: F401
 
 
@@ -186,12 +186,13 @@ def test_an_interrupted_update_is_reported(store, releases):
     while not store.status().unfinished:
         # On a busy machine, the command may have ended before it is killed.
         number = 3 - number
-        lines = store._command.lines(["apply", "--json", "--follow=match", "--store", store.path, releases[number]])
-        while next(lines).get("event") != "progress":
+        words = ["apply", "--json", "--follow=match", "--store", store.path, releases[number]]
+        child = Child([store._command.find(), *words])
+        child.start()
+        while b'"progress"' not in (child.output.get() or b'"progress"'):
             pass
-        lines._child.kill()
-        with contextlib.suppress(MoultError):
-            list(lines)
+        child.kill()
+        child.stop()
     (recovered,) = store.recover()
     assert (recovered.ending, recovered.version) in [(ending, f"{number}.0.0") for ending in ("cleaned", "finished")]
     assert recovered.previous == f"{3 - number}.0.0"

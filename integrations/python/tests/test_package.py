@@ -35,7 +35,7 @@ def blocks():
 
 
 def test_the_programs_in_the_readme_are_valid():
-    assert len(blocks()) == 10
+    assert len(blocks()) == 12
     for program in blocks():
         ast.parse(program)
 

@@ -12,6 +12,7 @@ from moult_store import (
     Store,
     StoreEvent,
     Update,
+    UpdateSchedule,
     Working,
     aio,
     cache,
@@ -39,6 +40,8 @@ def update(store: Store) -> Optional[str]:
         except HeldError as error:
             return error.outcome
     names: Tuple[str, ...] = tuple(each.name for each in store.status().databases)
+    keys = [key for change in store.changes(found.generation) for table in change.tables for key in table.inserted]
+    print(keys, store.notes)
     store.open(names[0], recovering=Recovery.CACHES_ONLY).close()
     return found.previous or cache("thumbs.db", "CREATE TABLE thumb (id)").why
 
@@ -48,8 +51,10 @@ async def follow() -> int:
     store.register(Library(), databases=["prices"])
     update: Update = await store.apply("release.json", create=True)
     event: StoreEvent
-    async for event in store.events():
-        print(event.databases, update.version)
+    async for event in store.events(rows=True):
+        print(event.databases, update.version, event.changes)
+    async for result in store.follow_regularly(UpdateSchedule(jitter=60)):
+        print(result.version if isinstance(result, Update) else result.what)
     count: int = await store.run(lambda connection: int(connection.execute("SELECT 1").fetchone()[0]))
     return count
 
