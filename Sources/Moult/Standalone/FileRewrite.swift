@@ -192,7 +192,11 @@ final class FileRewrite {
             backup?.abandon()
             if try Files.facts(copy)?.size == 0 { try live.truncateEmptyFile() }
             try live.unlock()
-            if backup != nil { try live.endFailedWrite(error, isCommitting: isCommitting) }
+            if backup != nil {
+                do { try live.endFailedWrite(error, isCommitting: isCommitting) } catch let failure where isCommitting {
+                    throw unknown(error, failure)
+                }
+            }
             // In the commit, only the file shows whether it took effect, so the copy stays.
             if isKept, !isCommitting { try giveUp() }
             throw error
@@ -285,6 +289,15 @@ final class FileRewrite {
             try live?.close()
         }
         if isWritten { afterCommit(close) } else { try close() }
+    }
+
+    /// A `-wal` whose sync failed has the complete transaction, which the next program may commit.
+    private func unknown(_ error: any Error, _ failure: any Error) -> MoultError {
+        let repeated =
+            file.newName.map { ["moult", "replace", file.name, $0] } ?? ["moult", "replace", "--undo", file.name]
+        return MoultError(
+            .stuck, .stuck, what: "\(file.name) has its old or its new content", why: "its commit failed: \(failure)",
+            now: "Both are kept. When the disk works again, repeat the command: \(run: repeated)", cause: error)
     }
 
     private func inUse() -> MoultError { LockedDatabase.inUse(path, cause: nil) }

@@ -52,6 +52,9 @@ enum ReplaceVerb {
             .init(.changes, "with --dry-run: OLD.db can be replaced"),
             .init(.failure(.refused), "NEW.db is damaged, a check failed, or OLD.db cannot be replaced"),
             .init(.failure(.busy), "a process has OLD.db locked, or another replacement is running; try again"),
+            .init(
+                .failure(.stuck),
+                "the disk failed during the commit: OLD.db has its old or its new content; repeat the command"),
         ],
         run: run)
 
