@@ -40,7 +40,9 @@ import Testing
                 for release in 2...3 { try store.must("apply", releases.manifest(release)) }
                 guard try store.kill(at: (call, number), ["rollback"] + target) else { break }
                 let again = try store.moult(["rollback"] + target)
-                #expect(again.status == 0, "\(again)")
+                // A command that was killed after its end, while it recorded the attempt, is complete.
+                let isDone = !target.isEmpty && again.errors.contains("is the installed generation")
+                #expect(again.status == 0 || isDone, "\(again)")
                 let current = try Files.target(ofLink: "\(store.path)/.moult/current") ?? ""
                 guard again.output.contains("is now finished") else { continue }
                 finished += 1
