@@ -11,25 +11,6 @@ import Testing
 
     init() throws { (releases, scratch) = (try CopiedStore.Releases(), try Scratch()) }
 
-    @Test func `an update that recovery finished also blocks older releases`() throws {
-        var finished: Set<String> = []
-        let points = [("symlinkat", [1]), ("renameat2", [4, 5, 6, 7]), ("unlinkat", [3, 6, 9, 12, 15, 18, 21])]
-        for (call, numbers) in points {
-            for number in numbers {
-                let store = try CopiedStore.make(.idle, at: scratch.path("\(call)-\(number)"), releases)
-                guard try store.kill(at: (call, number), "apply", releases.manifest(3)) else { break }
-                try store.must("recover")
-                let current = try Files.target(ofLink: "\(store.path)/.moult/current")
-                guard current?.contains("3.0.0") == true else { continue }
-                finished.insert(call)
-                try store.must("rollback")
-                let ended = try store.moult(["apply", releases.manifest(2)])
-                #expect(ended.status == 3 && ended.errors.contains("sequence"), "\(call) \(number): \(ended)")
-            }
-        }
-        #expect(finished == Set(points.map(\.0)))
-    }
-
     /// A caller runs the rollback again, because it does not know that the first one was decided.
     @Test(arguments: [[], ["--to", "2.0.0"]])
     func `an interrupted rollback is completed, and not repeated`(_ target: [String]) throws {
