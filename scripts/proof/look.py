@@ -204,6 +204,15 @@ def of_file(path, relative):
     return hashlib.sha256(data).hexdigest()
 
 
+def is_over(journal):
+    """Returns whether SQLite has ended the transaction of a journal by zeroing its header, although it could not remove the file. Sets
+    in quarantine have other names in a state."""
+    if not os.path.exists(journal):
+        return False
+    with open(journal, "rb") as file:
+        return not any(file.read(28))
+
+
 class State:
     """A store without an unfinished update."""
 
@@ -212,6 +221,8 @@ class State:
         found = {name: content(os.path.join(store, name), first_of_app) for name in names(store) if not os.path.islink(os.path.join(store, name))}
         self.writable, self.modes = ({name: values[at] for name, values in found.items()} for at in (0, 1))
         self.files, self.settings = files(store), settings(store)
+        for name in [name for name in self.files if name.split(" ")[0].endswith("-journal") and is_over(os.path.join(store, name.split(" ")[0]))]:
+            del self.files[name]
         self.installed, self.last = installed(store)
         self.kept = kept(store)
 

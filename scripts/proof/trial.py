@@ -11,6 +11,8 @@ from harness.tools import Runner, Wrong
 KILLED = -9
 # The exit statuses after which the store has the new content, or the old content. After 6 or a kill, it has one of them.
 NEW, OLD = {0}, {1, 3, 5, 75}
+# A command that failed has undone its update by itself.
+UNDONE = 5
 
 
 class Missed(Exception):
@@ -400,8 +402,8 @@ def check_recovery(flow, baseline, world, fault, number, ending):
     possible results: nothing is lost or left over."""
     recover(world, fault, number)
     check_rows(baseline.ledger, world)
-    state = look.State(world.store)
-    key, state = (state.key(), "complete"), without_undone(state, fault)
+    state, is_undone = look.State(world.store), fault.undoes or ending == UNDONE
+    key, state = (state.key(), "complete"), without_undone(state, is_undone)
     differences = {name: state.differences(end) for name, end in baseline.ends.items()}
     outcome = next((name for name, found in differences.items() if not found), None)
     if not outcome:
@@ -419,7 +421,7 @@ def check_recovery(flow, baseline, world, fault, number, ending):
         for command in flow.again or [flow.command]:
             world.must(*command)
     check_rows(baseline.ledger, world, "after applying again")
-    found = without_undone(look.State(world.store), fault).differences(baseline.ends["new"])
+    found = without_undone(look.State(world.store), is_undone).differences(baseline.ends["new"])
     if found:
         raise Wrong(f"after applying again: {'; '.join(found)}")
     return outcome
@@ -439,9 +441,9 @@ def recover_again(world):
         raise Wrong("a second recovery changes something")
 
 
-def without_undone(state, fault):
+def without_undone(state, is_undone):
     """Returns the state without the sets that an undo may have added to quarantine, because their content may be an app's."""
-    if fault.undoes:
+    if is_undone:
         names = {known[0] for known in state.kept if '"reason": "undone"' in known[1]}
         state.kept = [known for known in state.kept if known[0] not in names]
         for path in [path for path in state.files if path.split(" ")[0].startswith(tuple(f".moult/quarantine/{name}" for name in names))]:
