@@ -47,7 +47,7 @@ import Testing
     /// The time grows with the number of system calls for each process, so this is what must stay small.
     @Test(
         .tags(.thorough), .enabled(if: geteuid() == 0, "process namespaces need root"),
-        arguments: ["status", "--processes", "status --json"])
+        arguments: ["status --processes", "status --json"])
     func `few system calls are made for each process that uses the store`(_ verb: String) throws {
         try shop.scratch.write("server.py", Self.server)
         func calls(_ count: Int, _ kind: String) throws -> Int {
