@@ -58,7 +58,9 @@ struct StoreState: Equatable {
             content.append("\(table) \(try connection.query("SELECT * FROM \"\(name)\"").map { "\($0)" }.sorted())")
         }
         try connection.close()
-        let digest = try SHA256.digest(of: Array(content.joined(separator: "\n").utf8)).hex.prefix(8)
+        // A shared database names the transaction that wrote it; a repeated update is another one.
+        let text = content.joined(separator: "\n").replacing(/[0-9]{14}-[0-9a-f]{8}/, with: "ID")
+        let digest = try SHA256.digest(of: Array(text.utf8)).hex.prefix(8)
         return "\(health), in mode \(mode ?? .null), of version \(version), with \(digest)"
     }
 
@@ -66,9 +68,10 @@ struct StoreState: Equatable {
     private static func names(_ store: String) throws -> Set<String> {
         var found: Set<String> = []
         func walk(_ path: String, _ name: String) throws {
-            // `checks.json` is left out as well: the next command that checks databases recreates it.
+            // `checks.json` and `attempt.json` are left out as well: the next command that checks or updates recreates them.
             let kept = [
                 ".moult/history.jsonl", ".moult/feed", ".moult/links.json", ".moult/lock", ".moult/checks.json",
+                ".moult/attempt.json",
             ]
             if kept.contains(name) || name.hasSuffix("-wal") || name.hasSuffix("-shm") { return }
             let facts = try Files.facts(path)
