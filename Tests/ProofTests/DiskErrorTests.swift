@@ -94,7 +94,7 @@ import Testing
                     #expect(!endings.contains(.finished), note)
                 }
                 // No journal is left that would block the next connection.
-                #expect(try Files.facts("\(store)/pantry.db-journal") == nil, note)
+                #expect(try !Sidecars.of("\(store)/pantry.db").hasHotJournal(), note)
                 _ = try orchestrator.update(ReleaseFile(second))
                 #expect(try Self.state(store, way) == new, note)
             }

@@ -38,7 +38,8 @@ package struct Journal {
 
     /// Syncs the plan with the directories above it. Called before any change that recovery may have to repair.
     func sync() throws {
-        try Files.syncFile(plan)
+        // After the decision, its record has the plan, too, and the removal of a complete update may have begun.
+        if try Files.facts(decided) == nil { try Files.syncFile(plan) }
         try Files.syncDirectory(directory)
         try Files.syncDirectory(Files.directory(of: directory))
     }
@@ -47,6 +48,8 @@ package struct Journal {
     /// from then on, too.
     func decide(_ plan: Plan, markers: [String: String?]) throws {
         let members = markers.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .optional($0.value) ?? .null) }
+        // What the decision refers to is in this directory, and its name must be durable before that of the decision.
+        try Files.syncDirectory(directory)
         try Files.syncDirectory(Files.directory(of: directory))
         try write(["plan": plan.json, "markers": .object(members)], to: decided)
     }

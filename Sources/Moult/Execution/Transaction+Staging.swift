@@ -74,7 +74,10 @@ extension Transaction {
         let places = plan.effects.filter(\.leavesMarker).flatMap(\.change.traits.paths).map(layout.file)
         // Recovery would take a database without its marker for one that the update has not reached.
         if !places.isEmpty { try Files.syncDirectory(directory) }
-        return try places.reduce(true) { try TransactionMarker.remove(id, at: $1) && $0 }
+        let isRemoved = try places.reduce(true) { try TransactionMarker.remove(id, at: $1) && $0 }
+        // SQLite does not sync the removal of its journal, which would bring a marker back after the records are gone.
+        for directory in Set(places.map { Files.directory(of: $0) }).sorted() { try Files.syncDirectory(directory) }
+        return isRemoved
     }
 
     /// Returns whether this transaction created the directory of a generation. The seal in the directory names the transaction,

@@ -44,8 +44,10 @@ package struct Transaction {
     /// Everything else that moult and its own steps stage.
     private static let names: Set = [
         "unpacked", "generation", "before", "held", "trial", "copies", "salvaged", "steps", "manifest.json",
-        "link", "restored.db",
+        "link", "restored.db", "undoing.json",
     ]
+    /// The beginnings of numbered names.
+    private static let beginnings = ["exam", "step-", "attempt-", "released-", "intent-"]
 
     /// Returns whether moult created the directory: it has the record of an update, or what an update creates before its first record
     /// or removes after its last one.
@@ -58,7 +60,11 @@ package struct Transaction {
         if found.contains(where: [Self.planName, Self.decidedName, Self.endedName, Self.waitingName].contains) {
             return true
         }
-        return try Files.hasOnly(directory) { Self.names.contains($0) || $0.hasPrefix("exam") || $0.hasPrefix("step-") }
+        return try Files.hasOnly(directory) { name in
+            // A record that a crash left incomplete has a name of its own.
+            Self.names.contains(name) || Self.beginnings.contains { name.hasPrefix($0) }
+                || [Self.decidedName, "undoing.json"].contains { name == Files.name(of: Files.staged($0)) }
+        }
     }
 
     /// Returns the transactions of updates, and generations that are being removed.
