@@ -63,7 +63,7 @@ import Testing
             """,
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            cannot unpack {dir}/rel/test-2.0.0.tar.zst: zstd says: Restored data doesn't match checksum
+            cannot unpack {dir}/rel/test-2.0.0.tar.zst: libarchive says: Zstd decompression failed: Restored data doesn't match checksum
               Download the archive again, or pack it again.
             """),
         Case(
