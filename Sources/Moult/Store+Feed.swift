@@ -13,7 +13,8 @@ public struct ReleaseNotes: Sendable, Equatable {
 }
 
 extension Store {
-    /// Makes the store follow a feed: writes `feed` in `moult.json`. Creates the store if it is missing and `product` is given.
+    /// Makes the store follow a feed: writes `feed` in `moult.json`. Creates the store if it is missing and `product` is given. If the
+    /// store follows this feed already, only a given channel changes; another feed has none of the fields of the present one.
     ///
     /// `url` is a URL or a path; nil removes the setting. A file with comments is not changed, because they would be lost.
     public func setFeed(_ url: String?, channel: String? = nil, product: String? = nil) throws {
@@ -25,9 +26,7 @@ extension Store {
                 try Orchestrator.create(at: layout.root, settings)
             }
             try requireSameKeys()
-            var feed = url.map { FeedSettings(url: Address($0)) }
-            if let channel { feed?.channel = channel }
-            try Settings.write(feed, layout)
+            try Settings.write(feed: url.map { Address($0) }, channel: channel, layout)
         }
     }
 
@@ -55,15 +54,14 @@ extension Store {
 
 extension Settings {
     /// Writes the feed into the settings, and changes nothing else. The whole file must be plain JSON.
-    static func write(_ feed: FeedSettings?, _ layout: StoreLayout) throws {
+    static func write(feed url: Address?, channel: String?, _ layout: StoreLayout) throws {
         let lock = try StoreLock.take(layout, wait: 10)
         defer { withExtendedLifetime(lock) {} }
-        let before = try written(layout)
-        var feed = feed
-        if feed?.channel == Feed.Release.defaultChannel, let old = before.feed, old.url == feed?.url {
-            feed?.channel = old.channel
-        }
-        if before.feed?.url == feed?.url, before.feed?.channel == feed?.channel { return }
+        let before = try written(layout).feed
+        // Another server gets neither the mirrors nor the secrets of the present one.
+        var feed = url.map { url in before.flatMap { $0.url == url ? $0 : nil } ?? FeedSettings(url: url) }
+        if let channel { feed?.channel = channel }
+        if feed == before { return }
         guard let bytes = try Files.read(layout.settings, limit: 1 << 20) else { return }
         let json: JSON
         do { json = try JSON(parsing: bytes, source: layout.settings) } catch let error as MoultError {

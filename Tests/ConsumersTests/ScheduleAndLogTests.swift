@@ -96,6 +96,15 @@ import Testing
         #expect(json["follow"] == "match")
         try shop.store.setFeed("https://example.org/feed.json")
         #expect(try JSON(parsing: Array(text().utf8), source: settings)["feed"]?["channel"] == "beta")
+        // The other fields of a feed belong to its server.
+        try Shell.must(["sed", "-i", "s/\"channel\": \"beta\"/\"channel\": \"beta\", \"patience\": 5/", settings])
+        try shop.store.setFeed("https://example.org/feed.json", channel: "stable")
+        #expect(
+            try JSON(parsing: Array(text().utf8), source: settings)["feed"]
+                == ["url": "https://example.org/feed.json", "patience": 5])
+        try shop.store.setFeed("https://example.net/feed.json")
+        #expect(
+            try JSON(parsing: Array(text().utf8), source: settings)["feed"] == ["url": "https://example.net/feed.json"])
         #expect(throws: MoultError.self) { try shop.store.setFeed("") }
         try shop.store.setFeed(nil)
         #expect(try JSON(parsing: Array(text().utf8), source: settings)["feed"] == nil)

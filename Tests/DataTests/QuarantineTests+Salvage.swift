@@ -76,6 +76,21 @@ extension QuarantineTests {
         #expect(leaf?["whole"]?.bool == false && leaf?["why"]?.string != nil)
     }
 
+    /// The reset is complete then, and there is nothing to put back.
+    @Test func `reset --keep-readable of a file without a readable row, and of a cache, is a reset`() throws {
+        try shop.pack(
+            "1.0.0",
+            [.user("CREATE TABLE note(t);"), Shipped(name: "thumbs", kind: "cache", sql: "CREATE TABLE thumb(t);")])
+        try shop.install("1.0.0")
+        for (name, file) in [("diary", "diary.db"), ("thumbs", "thumbs.db")] {
+            try Shell.must(["sh", "-ec", "head -c 8192 /dev/urandom > \"$1\"", "sh", shop.path(file)])
+            let ended = try shop.moult("reset", name, "--keep-readable", "--json")
+            let result = try Shop.last(ended)
+            #expect(ended.status == 0 && result["restored"] == nil && result["failures"] == nil, "\(name): \(ended)")
+        }
+        #expect(try shop.read("diary.db", "SELECT count(*) FROM note") == "0\n")
+    }
+
     @Test func `reset --keep-readable does not double shipped rows`() throws {
         try shop.pack(
             "1.0.0", [.shared("CREATE TABLE food(id INTEGER PRIMARY KEY, t); INSERT INTO food VALUES(1, 'rye')")])

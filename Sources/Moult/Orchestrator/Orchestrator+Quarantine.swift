@@ -373,17 +373,17 @@ extension Orchestrator {
     /// restored does not prevent the others.
     func restoreTables(of id: String, wait: Int) throws -> (rows: [RowFate], failures: [MoultError]) {
         let set = try quarantined(id)
+        // An app fills its cache again.
+        if set.isCache { return ([], []) }
         let names = try inScratch { scratch -> [String] in
             let copy = try checkedCopy(set, in: scratch, usingReadableRows: { _ in })
             return try parentsFirst(tables(inCopy: copy, set), inCopy: copy)
         }
         var (rows, failures): ([RowFate], [MoultError]) = ([], [])
         for table in names {
-            do { rows.append(try restore(set, table: table, wait: wait, usingReadableRows: { _ in })) } catch let error
-                as MoultError
-            {
-                failures.append(error)
-            }
+            do {
+                rows.append(try restore(set, table: table, wait: wait, usingReadableRows: { _ in }))
+            } catch let error as MoultError where error.code != .interrupted { failures.append(error) }
         }
         return (rows, failures)
     }

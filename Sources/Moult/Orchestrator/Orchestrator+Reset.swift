@@ -59,10 +59,13 @@ extension Orchestrator {
             }
         }
         var reset = result.plan.map { resetResult($0, name) }
-        if keepingReadable, let set = reset?.setAside.map(Files.name) {
-            let (rows, failures) = try restoreTables(of: set, wait: wait)
-            reset?.restored = rows
-            reset?.failures = failures
+        if keepingReadable, reset?.salvage?.rows != 0, let set = reset?.setAside.map(Files.name) {
+            // The reset is complete, so an error here is a part of its result.
+            do {
+                let (rows, failures) = try restoreTables(of: set, wait: wait)
+                reset?.restored = rows
+                reset?.failures = failures
+            } catch let error as MoultError where error.code != .interrupted { reset?.failures = [error] }
         }
         return (result, reset)
     }

@@ -47,16 +47,14 @@ struct HistoryPage {
         let columns = entries.reversed().enumerated().map { index, entry in
             let share = max(1, (entry.milliseconds ?? 0) * 100 / longest)
             let words = "\(entry.time): \(entry.sentence)"
-            let kind = Self.kinds.firstIndex { entry.action.hasPrefix($0.action) } ?? Self.kinds.count
+            let kind = Self.kind(of: entry)
             return """
                 <a class="k\(plain: kind)\(entry.isFailure ? " removed" : "")" href="#u\(plain: entries.count - 1 - index)" title="\(words)" aria-label="\(words)">\
                 <span style="height:\(plain: share)%">\(entry.isFailure ? "×" : "")</span></a>
 
                 """ as Markup
         }
-        let shown = Set(
-            entries.map { entry in Self.kinds.firstIndex { entry.action.hasPrefix($0.action) } ?? Self.kinds.count })
-        let kinds = shown.sorted().map { kind in
+        let kinds = Set(entries.map(Self.kind)).sorted().map { kind in
             let name = kind < Self.kinds.count ? Self.kinds[kind].name : "other commands"
             return "<span><i class=k\(plain: kind)></i>\(name)</span>\n" as Markup
         }
@@ -80,6 +78,10 @@ struct HistoryPage {
         (action: "update", name: "updates"), (action: "rollback", name: "rollbacks"), (action: "reset", name: "resets"),
         (action: "restore", name: "restores"),
     ]
+
+    private static func kind(of entry: History.Entry) -> Int {
+        kinds.firstIndex { entry.action.hasPrefix($0.action) } ?? kinds.count
+    }
 
     private var legend: Markup {
         var names: [String] = []

@@ -80,6 +80,9 @@ enum StatusVerb {
         for forms in [[.json, prometheus, nagios], [deep, processes, prometheus, nagios], [deep, processes, check]] {
             try refuseTogether(forms, call)
         }
+        if call.has(output), !call.has(prometheus) {
+            throw call.wrongUsage("--output needs --prometheus", why: "only metrics are written to a file")
+        }
         if call.has(deep) {
             let report = try DeepReport(of: StoreLayout(root: call.namedStore()), completing: call.output.completing)
             call.output.print(report, evenIfQuiet: !report.isSound)
@@ -91,9 +94,6 @@ enum StatusVerb {
             return ExitCode(rawValue: line.state.rawValue)
         }
         if call.has(prometheus) { return try printMetrics(call) }
-        if call.has(output) {
-            throw call.wrongUsage("--output needs --prometheus", why: "only metrics are written to a file")
-        }
         let store = try call.snapshot()
         if call.has(processes) {
             // Throws if the store is missing.

@@ -31,9 +31,12 @@ def write_feed(directory: str, url: Optional[str], channel: Optional[str]) -> No
         if url is None:
             feed = {}
         else:
-            channel = channel or (before.get("channel") if before.get("url") == url else None)
-            feed = {"url": url, **({"channel": channel} if channel not in (None, _STANDARD_CHANNEL) else {})}
-        if all(before.get(name) == feed.get(name) for name in ("url", "channel")):
+            # Another server gets neither the mirrors nor the secrets of the present one.
+            feed = dict(before) if before.get("url") == url else {"url": url}
+            if channel is not None:
+                feed.pop("channel", None)
+                feed.update({"channel": channel} if channel != _STANDARD_CHANNEL else {})
+        if feed == before:
             return
         if feed:
             settings["feed"] = feed

@@ -81,6 +81,13 @@ def test_the_feed_is_written_and_nothing_else(store, place):
     # The channel stays as long as the address does.
     store.set_feed("https://example.org/feed.json")
     assert settings(store)["feed"]["channel"] == "beta"
+    # The other fields belong to the server.
+    changed = settings(store)
+    changed["feed"]["patience"] = 5
+    with open(f"{store.path}/moult.json", "w") as file:
+        json.dump(changed, file)
+    store.set_feed("https://example.org/feed.json", channel="stable")
+    assert settings(store)["feed"] == {"url": "https://example.org/feed.json", "patience": 5}
     store.set_feed("https://example.org/feed.json?token=1")
     assert settings(store)["feed"] == {"url": "https://example.org/feed.json?token=1"}
     assert os.stat(f"{store.path}/moult.json").st_mode & 0o777 == 0o600
