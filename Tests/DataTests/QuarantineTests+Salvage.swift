@@ -76,7 +76,7 @@ extension QuarantineTests {
         #expect(leaf?["whole"]?.bool == false && leaf?["why"]?.string != nil)
     }
 
-    /// The reset is complete then, and there is nothing to put back.
+    /// Without rows to put back, the reset is complete.
     @Test func `reset --keep-readable of a file without a readable row, and of a cache, is a reset`() throws {
         try shop.pack(
             "1.0.0",
