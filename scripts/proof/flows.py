@@ -130,9 +130,14 @@ def pantry(version, first):
     return [(1, first), (5, "my five"), (6, f"{version} 6"), (100, "mine"), (101, "also")]
 
 
-def shared(wal):
+def shared(wal, records=False):
+    """With `records`, an app has asked for changed rows, which the update then records."""
+    def begin(world):
+        with_rows("shared-1.0.0", "pantry.db", *MINE, wal=wal)(world)
+        if records:
+            os.mkdir(os.path.join(world.store, ".moult/changes"))
     return Flow(
-        "shared" + mode(wal), with_rows("shared-1.0.0", "pantry.db", *MINE, wal=wal), ["apply", "{shared-2.0.0}"], {
+        "shared" + mode(wal) + (", changes recorded" if records else ""), begin, ["apply", "{shared-2.0.0}"], {
             "version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)]),
             PANTRY: (pantry("1.0.0", "scribbled"), pantry("2.0.0", "2.0.0 1")),
             "pantry.db: SELECT release FROM moult_release": ([("1.0.0",)], [("2.0.0",)])})
@@ -296,7 +301,7 @@ FLOWS = [
     Flow("rollback", rolled_forward, ["rollback", "--reason", "proof"],
          {"version": ("2.0.0", "1.0.0"), FOOD: ([("2.0.0",)], [("1.0.0",)])}, 
          again=[["unhold", "--all"], ["apply", "{plain-2.0.0}"], ["rollback", "--reason", "proof"]]),
-    *(shared(wal) for wal in (False, True)),
+    *(shared(wal, records) for records in (False, True) for wal in (False, True)),
     Flow("user migration", with_rows("migration-1.0.0", "user.db", *NOTES), ["apply", "{migration-2.0.0}"], {
         "version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)]),
         "user.db: SELECT text FROM note": ([("rye",), ("bread",)],) * 2,
