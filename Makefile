@@ -137,7 +137,7 @@ test-all: test-all-packages release docs
 sample: sample-packages release
 	scripts/proof/run .build/release/moult --sample 20 \
 		--flow "first install" --flow "update" --flow "rollback" --flow "shared" \
-		--flow "shared, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
+		--flow "shared, WAL" --flow "shared, WAL, changes recorded" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
 		--flow "chain of two releases" --flow "cache reset" --flow "first install over a file, shared" \
 		--flow "rows left behind" --flow "migration that changes values" --flow "first install over a file, reference" --flow "restore of a file from before moult" \
 		--flow "restore, user, WAL" --flow "several databases, WAL" \

@@ -86,9 +86,9 @@ def files(store):
             # The last feed is also known from the generations; an interrupted transfer waits to be resumed. Results of
             # checks are only cached to avoid repeating them. A verified file that got a second name, and so a new
             # ctime, is recorded regardless of the result of the update. The record of holds also exists without holds: see
-            # `holds`.
+            # `holds`. Without the record of changed rows, apps read everything again.
             if relative.startswith((".moult/feed", ".moult/downloads", ".moult/links.json", ".moult/checks.json",
-                                    ".moult/holds.json", ".moult/attempt.json")):
+                                    ".moult/holds.json", ".moult/attempt.json", ".moult/changes/")):
                 continue
             if relative.endswith((".db-wal", ".db-shm")) and "/" not in relative or relative == ".moult/history.jsonl":
                 continue
