@@ -99,6 +99,40 @@ import Testing
         #expect(try content() == ["1", "1", "1"])
     }
 
+    /// Kills an update of a store with read-only databases before it enters the history.
+    private func killAnnounced(_ release: String) throws {
+        try scratch.must(
+            """
+            strace -f -qq -o /dev/null -P $PWD/plain/.moult/history.jsonl -e trace=write \
+                -e inject=write:signal=SIGKILL:when=1 moult apply -q --create --store plain plain-rel/test-\(release).json && exit 9
+            grep -q '^\(release)+' plain/.moult/announced
+            """)
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `the undo of a release that was reported is reported`() async throws {
+        let maker = try ReleaseMaker(in: scratch.path("plain-rel"))
+        for number in 1...2 {
+            try maker.make(
+                "\(number).0.0", sequence: number,
+                [.reference("food", "CREATE TABLE item(release); INSERT INTO item VALUES(\(number));")])
+        }
+        try killAnnounced("1.0.0")
+        try scratch.must("moult recover -q --undo --store plain && [ ! -e plain/.moult/announced ]")
+
+        try scratch.must("moult apply -q --store plain plain-rel/test-1.0.0.json")
+        let plain = Store(at: scratch.path("plain"))
+        var events = plain.events(since: try plain.lease()).makeAsyncIterator()
+        try killAnnounced("2.0.0")
+        #expect(try await events.next()?.version == "2.0.0")
+        let seen = try plain.lease()
+        #expect(seen.version == "2.0.0")
+        try scratch.must("moult recover -q --undo --store plain")
+        let event = try await events.next()
+        #expect(event?.version == "1.0.0" && event?.databases == ["food"])
+        #expect(try seen.isOutdated() && !plain.lease().isOutdated())
+    }
+
     @Test func `new content of the same release is reported`() async throws {
         let lease = try store.lease()
         var events = store.events(since: lease).makeAsyncIterator()

@@ -331,7 +331,7 @@ def check_before_recovery(flow, baseline, world, ending):
         check_readers_before_recovery(world, baseline)
     check_rows_before_recovery(world, baseline)
     if ending != KILLED:
-        check_exit_status(world, baseline, ending)
+        check_exit_status(flow, world, baseline, ending)
 
 
 def check_after(flow, baseline, world, fault, number, ending):
@@ -380,13 +380,15 @@ def check_rows(ledger, world, when="after the recovery"):
         raise Wrong(f"{when}, {'; '.join(faults)}")
 
 
-def check_exit_status(world, baseline, ending):
+def check_exit_status(flow, world, baseline, ending):
     """Checks that the exit status agrees with the state of the store, if the command exited by itself."""
     if ending not in NEW | OLD | {6}:
         raise Wrong(f"the command exited with {ending}")
     if ending == 6:
         return
     found = look.version(world.store), look.sealed(world.store), look.writable(world.store)
+    if ending == UNDONE and found[0] is None:
+        found = *found[:2], {name: content for name, content in found[2].items() if name not in flow.creates}
     if found not in [(end.version, end.sealed, end.writable) for end in baseline.possible(ending).values()]:
         raise Wrong(f"the command exited with {ending}, but the store has {found}")
 
@@ -403,7 +405,7 @@ def check_recovery(flow, baseline, world, fault, number, ending):
     recover(world, fault, number)
     check_rows(baseline.ledger, world)
     state, is_undone = look.State(world.store), fault.undoes or ending == UNDONE
-    key, state = (state.key(), "complete"), without_undone(state, is_undone)
+    key, state = (state.key(), "complete"), without_undone(flow, state, is_undone)
     differences = {name: state.differences(end) for name, end in baseline.ends.items()}
     outcome = next((name for name, found in differences.items() if not found), None)
     if not outcome:
@@ -421,7 +423,7 @@ def check_recovery(flow, baseline, world, fault, number, ending):
         for command in flow.again or [flow.command]:
             world.must(*command)
     check_rows(baseline.ledger, world, "after applying again")
-    found = without_undone(look.State(world.store), is_undone).differences(baseline.ends["new"])
+    found = without_undone(flow, look.State(world.store), is_undone).differences(baseline.ends["new"])
     if found:
         raise Wrong(f"after applying again: {'; '.join(found)}")
     return outcome
@@ -441,9 +443,14 @@ def recover_again(world):
         raise Wrong("a second recovery changes something")
 
 
-def without_undone(state, is_undone):
-    """Returns the state without the sets that an undo may have added to quarantine, because their content may be an app's."""
+def without_undone(flow, state, is_undone):
+    """Returns the state without the sets that an undo may have added to quarantine, because their content may be an app's; without an
+    installed release, also without the databases that the flow has created, which stay for the same reason."""
     if is_undone:
+        for path in flow.creates if state.version is None else ():
+            state.writable.pop(path, None), state.modes.pop(path, None)
+            for name in [name for name in state.files if name.split(" ")[0] == path]:
+                del state.files[name]
         names = {known[0] for known in state.kept if '"reason": "undone"' in known[1]}
         state.kept = [known for known in state.kept if known[0] not in names]
         for path in [path for path in state.files if path.split(" ")[0].startswith(tuple(f".moult/quarantine/{name}" for name in names))]:

@@ -37,7 +37,15 @@ public struct CopyStep: Step {
             effects.append(
                 effect(.copy, nil, .switchCurrent(to: context.generation, from: context.installedGeneration)))
         }
-        return try effects + links(context) + replacements
+        // An undo leaves a new file, because an app may have written to it, so the file gets its name when nothing else can fail.
+        // A file that takes the place of another one is not delayed, because the undo puts the old one back.
+        let isLate = { (effect: Effect) in
+            guard case .create(let path, _) = effect.change else { return false }
+            return !context.isSetAside(path)
+        }
+        let creations = effects.filter(isLate)
+        effects.removeAll(where: isLate)
+        return try effects + links(context) + creations + replacements
     }
 
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFiles
 internal import StepKit
 
 /// Applies the effects of a plan one after the other, or undoes all of them.
@@ -58,9 +59,18 @@ package struct Applier {
             if effect.changesStore { tell(.done(.undo, effect)) }
         }
         try plan.withdrawHold(transaction.layout)
+        try withdrawAnnouncement()
         for file in performer.remaining {
             report(.warning("\(file) stays: the update created it, and an app may have written to it"))
         }
+    }
+
+    /// Announces the old release again, if readers may have seen the new one already.
+    private func withdrawAnnouncement() throws {
+        let layout = transaction.layout
+        guard try Announcement.read(layout)?.transaction == plan.id else { return }
+        guard let from = plan.from?.generation else { return try Files.remove(layout.announced) }
+        try Announcement(generation: from, transaction: Planner.newID()).write(layout)
     }
 
     /// Asks the steps that are not built in to clean up; returns their errors.
