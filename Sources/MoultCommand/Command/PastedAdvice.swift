@@ -1,19 +1,17 @@
 internal import MoultBasics
 
 extension Advice {
-    /// Returns the advice with `--store` added to the commands with these verbs, which may be run in another directory.
-    func naming(store words: [String], in verbs: Set<String>) -> Advice {
-        mapping { command in
-            guard let verb = command.verb, verbs.contains(verb), !command.words.contains("--store"), !command.isHelp
-            else {
-                return .command(command)
-            }
-            return .command(command.adding(words))
-        }
-    }
+    /// Returns the advice with the commands that `complete` returns.
+    func completing(_ complete: (Command) -> Command) -> Advice { mapping { .command(complete($0)) } }
 }
 
 extension Advice.Command {
+    /// Returns the command with `--store` if it has one of these verbs: it may be run in another directory.
+    func naming(store words: [String], in verbs: Set<String>) -> Self {
+        guard let verb, verbs.contains(verb), !self.words.contains("--store"), !isHelp else { return self }
+        return adding(words)
+    }
+
     /// Whether the command shows the help of a verb, which needs neither a store nor arguments.
     fileprivate var isHelp: Bool { words.contains("--\(Option.help.name)") }
 }
@@ -27,7 +25,7 @@ extension MoultError {
     /// Returns the same error with `--store` added to the commands that it advises.
     func naming(store words: [String], in verbs: Set<String>) -> MoultError {
         var changed = self
-        changed.now = now?.naming(store: words, in: verbs)
+        changed.now = now?.completing { $0.naming(store: words, in: verbs) }
         return changed
     }
 
@@ -42,7 +40,7 @@ extension MoultError {
     /// Returns the same error, with the arguments of this command line added to each advised command that has only options.
     func repeating(_ line: ParsedLine, commands: [Command]) -> MoultError {
         var changed = self
-        changed.now = now?.mapping { .command(line.completing($0, commands)) }
+        changed.now = now?.completing { line.completing($0, commands) }
         return changed
     }
 }

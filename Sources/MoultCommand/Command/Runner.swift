@@ -36,7 +36,7 @@ package struct Runner {
             output = Output(
                 console: console, format: line.has(.json) ? .json : .text, isQuiet: line.has(.quiet),
                 isVerbose: line.has(.verbose))
-            output.completing = { [words = line.storeWords, verbs = commands.takingStore] in
+            output.complete = { [words = line.storeWords, verbs = commands.takingStore] in
                 $0.naming(store: words, in: verbs)
             }
             if endsStuckSQL { StuckSQL.watch(reportingTo: output) }
@@ -88,7 +88,7 @@ package struct Runner {
 
     private func perform(_ line: ParsedLine, output: Output) throws -> ExitCode {
         if line.asksForVersion {
-            output.print(json: ["version": .string(moultVersion.description)]) { $0.line("moult \(moultVersion)") }
+            output.print(json: .record(["version": moultVersion.description])) { $0.line("moult \(moultVersion)") }
             return .done
         }
         guard let command = line.command else {

@@ -53,28 +53,21 @@ package struct CommandHelp: Report {
     }
 
     package var json: JSON {
-        [
-            "name": .string(command.name),
-            "summary": .string(command.summary),
-            "usage": .string(command.usage),
-            "arguments": .array(
-                command.arguments.map { argument in
-                    [
-                        "name": .string(argument.name), "required": .bool(argument.isRequired),
-                        "repeats": .bool(argument.repeats), "summary": .string(argument.summary),
-                    ]
-                }),
-            "options": .array(
-                command.options.map { option in
-                    .compact([
-                        "name": .string(option.name), "letter": .optional(option.letter.map(String.init)),
-                        "value": .optional(option.value?.placeholder),
-                        "required": .bool(option.requirement != nil), "repeats": .bool(option.repeats),
-                        "summary": .string(option.summary),
-                    ])
-                }),
-            "examples": .array(
-                command.examples.map { ["purpose": .string($0.purpose), "line": .string($0.line)] }),
-        ]
+        .record([
+            "name": command.name, "summary": command.summary, "usage": command.usage,
+            "arguments": command.arguments.map { argument in
+                JSON.record([
+                    "name": argument.name, "required": argument.isRequired, "repeats": argument.repeats,
+                    "summary": argument.summary,
+                ])
+            },
+            "options": command.options.map { option in
+                JSON.record([
+                    "name": option.name, "letter": option.letter.map(String.init), "value": option.value?.placeholder,
+                    "required": option.requirement != nil, "repeats": option.repeats, "summary": option.summary,
+                ])
+            },
+            "examples": command.examples.map { JSON.record(["purpose": $0.purpose, "line": $0.line]) },
+        ])
     }
 }

@@ -45,9 +45,9 @@ package struct OverviewHelp: Report {
     }
 
     package var json: JSON {
-        [
-            "commands": .array(commands.map { CommandHelp($0).json }),
-            "topics": .array(Topic.all.map { ["name": .string($0.name), "summary": .string($0.summary)] }),
-        ]
+        .record([
+            "commands": commands.map { CommandHelp($0).json },
+            "topics": Topic.all.map { JSON.record(["name": $0.name, "summary": $0.summary]) },
+        ])
     }
 }

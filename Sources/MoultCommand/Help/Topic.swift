@@ -19,7 +19,7 @@ package struct Topic: Sendable, Report {
     package var json: JSON {
         var page = Page(for: Terminal())
         page.prose(text)
-        return ["name": .string(name), "summary": .string(summary), "text": .string(page.text)]
+        return .record(["name": name, "summary": summary, "text": page.text])
     }
 }
 

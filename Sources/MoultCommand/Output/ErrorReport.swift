@@ -31,7 +31,7 @@ package struct ErrorReport {
         var members = Self.members(of: error)
         if isVerbose {
             let causes = error.chain.dropFirst().map { cause in
-                (cause as? MoultError).map(Self.members) ?? ["what": .string("\(cause)")]
+                (cause as? MoultError).map(Self.members) ?? .record(["what": "\(cause)"])
             }
             members = members.setting("causes", to: .array(causes))
         }
@@ -39,13 +39,9 @@ package struct ErrorReport {
     }
 
     private static func members(of error: MoultError) -> JSON {
-        .compact([
-            "code": .string(error.code.description),
-            "outcome": .string(error.outcome.name),
-            "exit": .integer(Int64(error.outcome.rawValue)),
-            "what": .string(error.what),
-            "why": .optional(error.why),
-            "now": .optional(error.now?.description),
+        .record([
+            "code": error.code.description, "outcome": error.outcome.name, "exit": error.outcome.rawValue,
+            "what": error.what, "why": error.why, "now": error.now?.description,
         ])
     }
 
@@ -66,8 +62,8 @@ package struct ErrorReport {
                 text.removeFirst(min(2, text.count))
                 lines.append(StyledText())
             }
-            lines[lines.count - 1] += StyledText(parts: [.init(text: text, style: nil, isCommand: piece.isCommand)])
-            wasCommand = piece.isCommand
+            lines[lines.count - 1] += StyledText(parts: [.init(text: text, style: nil, command: piece.command)])
+            wasCommand = piece.command != nil
         }
         return lines.filter { !$0.plain.isEmpty }
     }

@@ -14,8 +14,8 @@ package struct Output: Sendable {
     package let format: Format
     package let isQuiet: Bool
     package let isVerbose: Bool
-    /// Adds the store to the commands in a warning.
-    package var completing: @Sendable (Advice) -> Advice = { $0 }
+    /// Adds the store to a command that is printed.
+    package var complete: @Sendable (Advice.Command) -> Advice.Command = { $0 }
 
     package init(console: Console, format: Format = .text, isQuiet: Bool = false, isVerbose: Bool = false) {
         self.console = console
@@ -23,6 +23,9 @@ package struct Output: Sendable {
         self.isQuiet = isQuiet
         self.isVerbose = isVerbose
     }
+
+    /// Returns the advice with the store in its commands.
+    func completed(_ advice: Advice) -> Advice { advice.completing(complete) }
 
     /// Prints the result. The console buffers it until the verb ends.
     package func print(_ report: some Report, evenIfQuiet: Bool = false) {
@@ -34,7 +37,7 @@ package struct Output: Sendable {
         guard !isQuiet || evenIfQuiet else { return }
         switch format {
         case .text:
-            var page = Page(for: console.out)
+            var page = Page(for: console.out, completing: complete)
             write(&page)
             console.write(page.text)
         case .json:
@@ -47,7 +50,8 @@ package struct Output: Sendable {
     /// Prints a result that is a list, which may be long. `next` returns the elements in batches, then an empty batch, so that
     /// only one batch is in memory. `rest` returns the members that follow the list in JSON.
     package func list<Part>(
-        _ name: String, next: () throws -> [Part], json: (Part) -> JSON, rest: () -> KeyValuePairs<String, JSON?>,
+        _ name: String, next: () throws -> [Part], json: (Part) -> JSON,
+        rest: () -> KeyValuePairs<String, (any JSONValue)?>,
         write: ([Part], inout Page) -> Void
     ) throws {
         var batch = try next()
@@ -57,7 +61,7 @@ package struct Output: Sendable {
         repeat {
             if isQuiet {
             } else if format == .text {
-                page = Page(for: console.out)
+                page = Page(for: console.out, completing: complete)
                 write(batch, &page)
                 console.write(page.text)
             } else if console.out.isTerminal {
@@ -71,7 +75,7 @@ package struct Output: Sendable {
             batch = batch.isEmpty ? [] : try next()
         } while !batch.isEmpty
         guard format == .json, !isQuiet else { return }
-        let members = JSON.compact(rest()).members ?? []
+        let members = JSON.record(rest()).members ?? []
         if console.out.isTerminal {
             console.write(Self.numbered(.object([JSON.Member(name, .array(all))] + members)).pretty)
         } else {
@@ -94,16 +98,16 @@ package struct Output: Sendable {
     /// Writes lines of a result immediately, because more follow later; in JSON, events carry the same information.
     package func lines(_ write: (inout Page) -> Void) {
         guard !isQuiet, format == .text else { return }
-        var page = Page(for: console.out)
+        var page = Page(for: console.out, completing: complete)
         write(&page)
         console.write(page.text)
         console.flush()
     }
 
     /// Writes an event of a long verb immediately, as a line of JSON; in text mode the progress bar shows it.
-    package func event(_ name: String, _ members: KeyValuePairs<String, JSON?> = [:]) {
+    package func event(_ name: String, _ members: KeyValuePairs<String, (any JSONValue)?> = [:]) {
         guard format == .json, !isQuiet else { return }
-        let event = JSON.object([JSON.Member("event", .string(name))] + (JSON.compact(members).members ?? []))
+        let event = JSON.object([JSON.Member("event", .string(name))] + (JSON.record(members).members ?? []))
         console.write(Self.numbered(event).line + "\n")
         console.flush()
     }
@@ -126,22 +130,21 @@ package struct Output: Sendable {
 
     /// Prints a problem that does not stop the verb.
     package func warn(_ text: Advice) {
-        let text = completing(text)
         switch format {
         case .text:
             diagnose("moult: \("warning:", .warning) \(text)")
         case .json:
-            let event: JSON = ["event": "warning", "message": .string(text.description)]
+            let event: JSON = .record(["event": "warning", "message": text.completing(complete).description])
             console.write(Self.numbered(event).line + "\n")
             console.flush()
         }
     }
 
     /// Prints a warning that is not about the result on standard error, in every format.
-    package func remark(_ text: Advice) { diagnose("moult: \("warning:", .warning) \(completing(text))") }
+    package func remark(_ text: Advice) { diagnose("moult: \("warning:", .warning) \(text)") }
 
     private func diagnose(_ text: StyledText) {
-        var page = Page(for: console.errNow)
+        var page = Page(for: console.errNow, completing: complete)
         page.diagnostic(text)
         console.diagnose(page.text)
     }

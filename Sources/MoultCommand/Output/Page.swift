@@ -4,33 +4,41 @@ package import MoultBasics
 package struct Page {
     package let terminal: Terminal
     package private(set) var text = ""
+    /// Adds the store to a command.
+    private let complete: (Advice.Command) -> Advice.Command
 
-    package init(for terminal: Terminal) { self.terminal = terminal }
+    package init(for terminal: Terminal, completing complete: @escaping (Advice.Command) -> Advice.Command = { $0 }) {
+        (self.terminal, self.complete) = (terminal, complete)
+    }
 
     /// Writes a single line.
-    package mutating func line(_ line: StyledText = "") { text += line.rendered(for: terminal) + "\n" }
+    package mutating func line(_ line: StyledText = "") {
+        text += line.completing(complete).rendered(for: terminal) + "\n"
+    }
 
     /// Writes running text, wrapped and indented.
     package mutating func paragraph(_ paragraph: StyledText, indent: Int = 0) {
-        for part in paragraph.wrapped(to: terminal.proseWidth - indent) { line(spaces(indent) + part) }
+        for part in paragraph.completing(complete).wrapped(to: terminal.proseWidth - indent) {
+            line(spaces(indent) + part)
+        }
     }
 
     /// Writes a line: wrapped and indented on a terminal, and unbroken in a pipe, for programs.
     package mutating func wrapped(_ line: StyledText, indent: Int = 0) {
         guard let width = terminal.width else { return self.line(spaces(indent) + line) }
-        for part in line.wrapped(to: max(width - indent, 20)) { self.line(spaces(indent) + part) }
+        for part in line.completing(complete).wrapped(to: max(width - indent, 20)) { self.line(spaces(indent) + part) }
     }
 
     /// Writes a diagnostic: on one line in a pipe; on a terminal, wrapped with indented continuation lines.
     package mutating func diagnostic(_ text: StyledText, indent: Int = 0) {
-        let text = text.spelt(for: terminal)
+        let text = text.completing(complete).spelt(for: terminal)
         guard let width = terminal.width else { return line(spaces(indent) + text) }
         let parts = text.wrapped(to: max(width - indent - 2, 20))
         for (index, part) in parts.enumerated() { line(spaces(indent + (index > 0 ? 2 : 0)) + part) }
     }
 
     package mutating func table(_ table: Table) {
-        for part in table.lines(width: terminal.width) { line(part) }
+        for part in table.completing(complete).lines(width: terminal.width) { line(part) }
     }
 
     /// Writes a table as running text, which is wrapped in a pipe as well.

@@ -67,19 +67,11 @@ private struct FeedCheckReport: Report {
     }
 
     var json: JSON {
-        [
-            "feed": .string(checked.feed), "serial": .size(checked.serial),
-            "expires": .string(checked.expires.description), "releases": .size(checked.releases),
-            "sound": .bool(checked.faults.isEmpty), "keys": .array(keys.map { .string($0.description) }),
-            "faults": .array(
-                checked.faults.map {
-                    .compact([
-                        "file": .optional($0.file), "why": .string($0.why), "now": .optional($0.now?.description),
-                    ])
-                }),
-            "leftovers": .array(checked.leftovers.map { .string($0) }),
-            "removed": .array(checked.removed.map { .string($0) }),
-            "others": .array(checked.others.map { .string($0) }),
-        ]
+        .record([
+            "feed": checked.feed, "serial": checked.serial, "expires": checked.expires.description,
+            "releases": checked.releases, "sound": checked.faults.isEmpty, "keys": keys.map(\.description),
+            "faults": checked.faults.map { JSON.record(["file": $0.file, "why": $0.why, "now": $0.now?.description]) },
+            "leftovers": checked.leftovers, "removed": checked.removed, "others": checked.others,
+        ])
     }
 }

@@ -7,7 +7,6 @@ internal import StepKit
 /// The output of `moult status` for humans.
 struct StatusReport: Report {
     let status: Status
-    let storeWords: [String]
     /// Adds the store to the commands in an advice.
     let completing: (Advice) -> Advice
 
@@ -22,7 +21,7 @@ struct StatusReport: Report {
         page.findings(
             findings.filter { ![.hold, .holds, .pointer].contains($0.kind) && !ofDatabases.contains($0) })
         page.table(facts(page.terminal))
-        page.holds(status.holds, storeWords: storeWords)
+        page.holds(status.holds)
         // The heading says that nothing is installed.
         if let advice = findings.first(where: { $0.kind == .pointer })?.advice { page.wrapped(StyledText(advice)) }
         // Holds are printed above.
@@ -78,10 +77,6 @@ struct StatusReport: Report {
         return "\(entry.sentence, entry.outcome.style), \(entry.time.text(for: terminal))\(reason)"
     }
 
-    func command(_ verb: String, _ argument: String? = nil) -> String {
-        shellLine(["moult", verb] + (argument.map { [$0] } ?? []) + storeWords)
-    }
-
     private func databases(_ terminal: Terminal) -> Table {
         var table = Table(.left(gap: 1), .left, .left, .right, .left, indent: 2)
         for state in status.databases {
@@ -106,7 +101,7 @@ struct StatusReport: Report {
         case .living where !state.notChecked.isEmpty: return "exists"
         case .living:
             guard state.depth != .glance, let time = state.time else {
-                return "opens, schema matches; to check its pages: \(command("verify", state.database.name))"
+                return "opens, schema matches; to check its pages: \(run: ["moult", "verify", state.database.name])"
             }
             return "sound on \(time.text(for: terminal)), unchanged since"
         case .unverified: return "copied; not verified"

@@ -5,8 +5,9 @@ package struct StyledText: Sendable, Equatable {
     package struct Part: Sendable, Equatable {
         var text: String
         var style: Style?
-        /// Whether this is a command, which is neither broken nor respelt.
-        var isCommand = false
+        /// The command that the text is; it is neither broken nor respelt.
+        var command: Advice.Command?
+        var isCommand: Bool { command != nil }
     }
 
     private(set) var parts: [Part] = []
@@ -16,7 +17,7 @@ package struct StyledText: Sendable, Equatable {
     package init(_ text: String, _ style: Style? = nil) { parts = text.isEmpty ? [] : [Part(text: text, style: style)] }
 
     package init(_ advice: Advice, _ style: Style? = nil) {
-        parts = advice.pieces.map { Part(text: $0.text, style: style, isCommand: $0.isCommand) }
+        parts = advice.pieces.map { Part(text: $0.text, style: style, command: $0.command) }
     }
 
     package static func + (a: Self, b: Self) -> Self {
@@ -26,8 +27,8 @@ package struct StyledText: Sendable, Equatable {
     }
     package static func += (a: inout Self, b: Self) {
         for part in b.parts {
-            if let last = a.parts.indices.last, a.parts[last].style == part.style,
-                a.parts[last].isCommand == part.isCommand
+            if let last = a.parts.indices.last, a.parts[last].style == part.style, !a.parts[last].isCommand,
+                !part.isCommand
             {
                 a.parts[last].text += part.text
             } else {
@@ -46,6 +47,17 @@ package struct StyledText: Sendable, Equatable {
         var text = self
         for index in parts.indices where !parts[index].isCommand {
             text.parts[index].text = text.parts[index].text.replacing(scalar: "…", with: "...")
+        }
+        return text
+    }
+
+    /// Returns the text with those commands that `complete` returns.
+    func completing(_ complete: (Advice.Command) -> Advice.Command) -> StyledText {
+        var text = self
+        for index in parts.indices {
+            guard let command = parts[index].command.map(complete) else { continue }
+            text.parts[index].command = command
+            text.parts[index].text = command.line
         }
         return text
     }

@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// A table with aligned columns; the last column is wrapped at the terminal's width. Cells that do not fit into the rest of a line
 /// go to a line of their own below it.
 package struct Table: Sendable {
@@ -33,6 +35,12 @@ package struct Table: Sendable {
     package mutating func row(_ cells: StyledText...) { row(cells) }
     package mutating func row(_ cells: [StyledText]) { rows.append(cells) }
     package mutating func header(_ titles: String...) { rows.append(titles.map { StyledText($0, .heading) }) }
+
+    func completing(_ complete: (Advice.Command) -> Advice.Command) -> Table {
+        var table = self
+        table.rows = rows.map { $0.map { $0.completing(complete) } }
+        return table
+    }
 
     /// Returns the lines for a terminal of this width; nil disables wrapping and gives one line per row, for programs.
     package func lines(width: Int?) -> [StyledText] {

@@ -144,7 +144,7 @@ enum ApplyVerb {
         _ call: Call, _ body: (Orchestrator, @escaping (Plan) throws -> Void) throws -> Orchestrator.Result
     ) throws {
         let display = UpdateDisplay(call, store: try call.store(), asksForConfirmation: try call.asksForConfirmation())
-        display.finish(try body(call.orchestrator(display.watcher), display.announce), storeWords: call.storeWords)
+        display.finish(try body(call.orchestrator(display.watcher), display.announce))
     }
 
     /// Creates the store, and returns whether it did. An existing store must have the given keys.
@@ -179,10 +179,10 @@ enum ApplyVerb {
             feed.map(request.at) ?? request, wait: call.wait, announce: display.announce)
         if call.has(create), result.generation == nil { throw nothingOffered(status) }
         if result.plan == nil, result.downloaded == nil, call.output.format == .text {
-            call.output.print(FeedReport(status: status, storeWords: call.storeWords))
+            call.output.print(FeedReport(status: status))
         } else {
-            let answer = result.plan == nil ? FeedReport(status: status, storeWords: call.storeWords).json : nil
-            display.finish(result, storeWords: call.storeWords, feed: answer)
+            let answer = result.plan == nil ? FeedReport(status: status).json : nil
+            display.finish(result, feed: answer)
         }
     }
 
@@ -208,14 +208,15 @@ enum ApplyVerb {
                 now: "Create one with: \(moult: "plan", "--output", "FILE", "RELEASE")")
         }
         Interruption.watch()
-        let display = UpdateDisplay(call, store: nil, asksForConfirmation: try call.asksForConfirmation())
         // The plan names its store. A store in the current directory must not be used instead.
         let root = call.value(.store) ?? plan.store
+        let display = UpdateDisplay(
+            call, store: nil, naming: root, asksForConfirmation: try call.asksForConfirmation())
         try call.check(root)
         let result = try Orchestrator(
             root: root, steps: call.steps, watcher: display.watcher, consumers: call.consumerOptions
         ).apply(
             plan, wait: call.wait, announce: display.announce)
-        display.finish(result, storeWords: ["--store", root])
+        display.finish(result)
     }
 }

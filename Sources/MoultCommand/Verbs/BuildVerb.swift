@@ -99,12 +99,10 @@ extension Call {
 
 extension BuildReport {
     fileprivate var json: JSON {
-        .compact([
-            "output": .string(output), "size": .size(size), "sqlite": .string(sqliteVersion),
-            "sqliteSource": .string(sqliteSource), "inputs": .array(inputs.map { .string($0) }),
-            "imports": .array(
-                imports.map { ["file": .string($0.file), "table": .string($0.table), "rows": .size($0.rows)] }),
-            "unrepeatable": .array(unrepeatable.map { .string($0) }),
+        .record([
+            "output": output, "size": size, "sqlite": sqliteVersion, "sqliteSource": sqliteSource, "inputs": inputs,
+            "imports": imports.map { JSON.record(["file": $0.file, "table": $0.table, "rows": $0.rows]) },
+            "unrepeatable": unrepeatable,
         ])
     }
 }

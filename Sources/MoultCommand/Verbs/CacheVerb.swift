@@ -66,13 +66,13 @@ enum CacheVerb {
         }
         switch outcome {
         case .ready:
-            call.output.print(json: ["cache": .string(file), "state": "ready"]) {
+            call.output.print(json: .record(["cache": file, "state": "ready"])) {
                 $0.line("\(StyledText($0.terminal.symbols.tick, .added)) \(file) is ready")
             }
             return .done
         case .recreated(let why, let kept):
-            let json: JSON = .compact([
-                "cache": .string(file), "state": "recreated", "why": .string(why), "kept": .optional(kept),
+            let json = JSON.record([
+                "cache": file, "state": "recreated", "why": why, "kept": kept,
             ])
             call.output.print(json: json) { page in
                 page.line("\("~", .changed) \(file) is a new, empty cache: \(why)")

@@ -46,8 +46,7 @@ enum CleanVerb {
             dry: dry, wait: call.wait)
         call.output.print(
             CleanReport(
-                collected: result.collected, quarantine: result.quarantine, changed: result.kept, dry: dry,
-                storeWords: call.storeWords))
+                collected: result.collected, quarantine: result.quarantine, changed: result.kept, dry: dry))
         return .done
     }
 }
@@ -58,13 +57,12 @@ private struct CleanReport: Report {
     /// The changed files of removed generations.
     let changed: [QuarantineShelf.Set]
     let dry: Bool
-    let storeWords: [String]
 
     private var freed: Int { collected.freed + quarantine.removed.reduce(0) { $0 + $1.size } }
 
     func write(to page: inout Page) {
         page.collected(collected, dry: dry)
-        for set in changed { page.wrapped(StyledText(set.keptText(storeWords))) }
+        for set in changed { page.wrapped(StyledText(set.keptText([]))) }
         for set in quarantine.removed {
             page.wrapped("\("-", .removed) \(set.directory)\(dry ? " would be removed" : " was removed")")
         }
@@ -80,17 +78,15 @@ private struct CleanReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "dryRun": .bool(dry), "removed": .array(collected.removed.map { .string($0) }),
-            "kept": .array(
-                collected.kept.map { ["generation": .string($0.generation), "why": .string($0.why)] }),
-            "changed": changed.isEmpty ? nil : .array(changed.map { .string($0.id) }),
-            "quarantine": [
-                "removed": .array(quarantine.removed.map { .string($0.directory) }),
-                "kept": .array(
-                    quarantine.kept.map { ["set": .string($0.set.directory), "why": .string($0.why)] }),
-            ],
-            "freed": .size(freed),
+        .record([
+            "dryRun": dry, "removed": collected.removed,
+            "kept": collected.kept.map { JSON.record(["generation": $0.generation, "why": $0.why]) },
+            "changed": changed.map(\.id).unlessEmpty,
+            "quarantine": JSON.record([
+                "removed": quarantine.removed.map(\.directory),
+                "kept": quarantine.kept.map { JSON.record(["set": $0.set.directory, "why": $0.why]) },
+            ]),
+            "freed": freed,
         ])
     }
 }

@@ -77,10 +77,9 @@ enum DeltaVerb {
             throw error
         }
         bar.end()
-        let json: JSON = [
-            "patch": .string(path), "size": .size(made.size), "sha256": .string(made.sha256), "base": old.json,
-            "result": new.json,
-        ]
+        let json = JSON.record([
+            "patch": path, "size": made.size, "sha256": made.sha256, "base": old.json, "result": new.json,
+        ])
         call.output.print(json: json) {
             $0.line(
                 "\("+", .added) \(path)  \(ByteCount(made.size)), turns \(ByteCount(old.size)) into \(ByteCount(new.size))"

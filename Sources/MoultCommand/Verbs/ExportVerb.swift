@@ -38,10 +38,7 @@ enum ExportVerb {
         })
         let files = try call.orchestrator(watcher).export(wanted, to: target, call.feedRequest(), wait: call.wait)
         bar.end()
-        let json: JSON = [
-            "directory": .string(target), "version": .string(wanted.description),
-            "files": .array(files.map { .string($0) }),
-        ]
+        let json = JSON.record(["directory": target, "version": wanted.description, "files": files])
         call.output.print(json: json) { page in
             for file in files { page.line("\("+", .added) \(target)/\(file)") }
             let apply = ["moult", "apply", "--feed", "\(target)/feed.json"]

@@ -91,9 +91,8 @@ struct FileCheck {
 
     var words: String { fault ?? (isUnknown ? "not checked: \(notChecked.joined(separator: "; "))" : "opens") }
     var json: JSON {
-        .compact([
-            "path": .string(path), "fault": .optional(fault), "sound": .bool(isSound),
-            "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
+        .record([
+            "path": path, "fault": fault, "sound": isSound, "notChecked": notChecked.unlessEmpty,
         ])
     }
 }
@@ -111,7 +110,7 @@ private struct FileChecks: Report {
         }
     }
 
-    var json: JSON { ["sound": .bool(isSound), "files": .array(checks.map(\.json))] }
+    var json: JSON { .record(["sound": isSound, "files": checks.map(\.json)]) }
 }
 
 private struct FileStatus: Report {
@@ -166,7 +165,7 @@ extension QuarantineVerb {
             }
             try Files.copy(path, to: target, mode: 0o600)
             try Files.syncFile(target)
-            call.output.print(json: ["set": .string(set.id), "file": .string(target)]) {
+            call.output.print(json: .record(["set": set.id, "file": target])) {
                 $0.line("\(set.id) was copied to \(target)")
             }
             return .done
@@ -174,7 +173,7 @@ extension QuarantineVerb {
         Interruption.watch()
         let result = try call.replacement(of: file).restore(set)
         call.output.print(
-            json: ["set": .string(set.id), "kept": .array(result.kept.map { [$0.json] } ?? [])]
+            json: .record(["set": set.id, "kept": result.kept.map { [$0.json] } ?? []])
         ) { page in
             page.line(
                 result.isChanged ? "\(file.name) was restored from \(set.id)" : "\(file.name) already has this content")
@@ -216,9 +215,8 @@ extension ResetVerb {
             .reset(why: call.value(reason) ?? "reset by the operator")
         let set = result.restored?.id ?? ""
         call.output.print(
-            json: .compact([
-                "file": .string(file.name), "changed": .bool(result.isChanged), "restored": .string(set),
-                "setAside": .optional(result.kept?.directory),
+            json: .record([
+                "file": file.name, "changed": result.isChanged, "restored": set, "setAside": result.kept?.directory,
             ])
         ) { page in
             guard result.isChanged else { return page.line("\(file.name) already has the content of \(set)") }

@@ -208,23 +208,20 @@ private struct FleetReport: Report {
     }
 
     var json: JSON {
-        [
-            "stores": .size(fleet.count), "sound": .size(fleet.sound),
-            "groups": .array(
-                fleet.groups.map { group in
-                    .compact([
-                        "name": .string(group.name), "severity": .string(group.severity.rawValue),
-                        "advice": .optional(group.advice),
-                        "members": .array(
-                            group.members.map { member in
-                                .compact([
-                                    "machine": .string(member.machine), "store": .string(member.store),
-                                    "what": .string(member.what), "since": .optional(member.since),
-                                ])
-                            }),
-                    ])
-                }),
-        ]
+        .record([
+            "stores": fleet.count, "sound": fleet.sound,
+            "groups": fleet.groups.map { group in
+                JSON.record([
+                    "name": group.name, "severity": group.severity.rawValue, "advice": group.advice,
+                    "members": group.members.map { member in
+                        JSON.record([
+                            "machine": member.machine, "store": member.store, "what": member.what,
+                            "since": member.since,
+                        ])
+                    },
+                ])
+            },
+        ])
     }
 }
 

@@ -58,7 +58,7 @@ enum HistoryVerb {
         } json: {
             $0.json
         } rest: {
-            ["torn": .size(reader.torn)]
+            ["torn": reader.torn]
         } write: {
             write($0, details: details, to: &$1)
         }
@@ -66,7 +66,7 @@ enum HistoryVerb {
             call.output.flush()
             let torn = reader.torn
             call.output.warn(
-                "\(counted(torn, "line")) of \(layout.history) cannot be read; a crash may have truncated \(torn == 1 ? "it" : "them"). Repair the history with: \(run: ["moult", "recover"] + call.storeWords)"
+                "\(counted(torn, "line")) of \(layout.history) cannot be read; a crash may have truncated \(torn == 1 ? "it" : "them"). Repair the history with: \(moult: "recover")"
             )
         }
         return .done

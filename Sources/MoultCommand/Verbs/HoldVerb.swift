@@ -36,11 +36,11 @@ enum HoldVerb {
         }
         let holds = releases.map { Hold(release: $0, reason: why, since: .now) }
         let change = try call.orchestrator(call.recoveryWatcher).hold(holds, wait: call.wait)
-        let json = JSON.compact([
+        let json = JSON.record([
             "hold": holds.first?.json, "before": change.removed.first?.json, "holds": change.holds.json,
         ])
         call.output.print(json: json) { page in
-            page.holds(change.holds, holds, storeWords: call.storeWords)
+            page.holds(change.holds, holds)
             for before in change.removed where !holds.contains(where: { $0.reason == before.reason }) {
                 page.wrapped("this replaces an earlier hold: \(before.sentence)")
             }

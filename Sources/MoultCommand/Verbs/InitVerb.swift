@@ -127,11 +127,9 @@ private struct InitReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "store": .string(root), "created": .bool(isNew), "product": .string(settings.product),
-            "app": .optional(settings.app?.description),
-            "follow": .string(settings.follow.rawValue), "feed": settings.feed?.json,
-            "keys": settings.keys?.json,
+        .record([
+            "store": root, "created": isNew, "product": settings.product, "app": settings.app?.description,
+            "follow": settings.follow.rawValue, "feed": settings.feed?.json, "keys": settings.keys?.json,
         ])
     }
 }

@@ -297,33 +297,18 @@ private struct PackedReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "manifest": .string(packed.manifest), "version": .string(packed.version),
-            "sequence": .size(packed.sequence),
-            "bundle": .optional(packed.bundle),
-            "bundleSize": .size(packed.bundleSize), "contentSize": .size(packed.contentSize),
-            "patches": packed.patches.isEmpty
-                ? nil
-                : .array(
-                    packed.patches.map {
-                        [
-                            "file": .string($0.file), "member": .string($0.member),
-                            "from": .string($0.from.description), "size": .size($0.size),
-                        ]
-                    }),
-            "databases": .array(
-                packed.databases.map {
-                    .compact([
-                        "name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256),
-                        "group": .optional($0.group),
-                    ])
-                }),
+        .record([
+            "manifest": packed.manifest, "version": packed.version, "sequence": packed.sequence,
+            "bundle": packed.bundle, "bundleSize": packed.bundleSize, "contentSize": packed.contentSize,
+            "patches": packed.patches.map {
+                JSON.record(["file": $0.file, "member": $0.member, "from": $0.from.description, "size": $0.size])
+            }.unlessEmpty,
+            "databases": packed.databases.map {
+                JSON.record(["name": $0.name, "size": $0.size, "sha256": $0.sha256, "group": $0.group])
+            },
             "trials": packed.trials.json,
-            "stepsNotRun": packed.trials.stepsNotRun.isEmpty
-                ? nil
-                : .array(packed.trials.stepsNotRun.map { ["step": .string($0.step), "why": .string($0.why)] }),
-            "trialMilliseconds": .size(packed.trials.milliseconds),
-            "changes": packed.changes?.json,
+            "stepsNotRun": packed.trials.stepsNotRun.map { JSON.record(["step": $0.step, "why": $0.why]) }.unlessEmpty,
+            "trialMilliseconds": packed.trials.milliseconds, "changes": packed.changes?.json,
         ])
     }
 }
@@ -343,9 +328,8 @@ extension Trials {
     var json: JSON {
         .array(
             all.map { trial in
-                .compact([
-                    "previous": .optional(trial.previous?.description), "installed": .bool(trial.skipped == nil),
-                    "why": .optional(trial.skipped),
+                JSON.record([
+                    "previous": trial.previous?.description, "installed": trial.skipped == nil, "why": trial.skipped,
                 ])
             })
     }

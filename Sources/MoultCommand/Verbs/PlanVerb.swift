@@ -57,7 +57,7 @@ enum PlanVerb {
     private static func follow(_ call: Call, _ request: FeedRequest, _ words: [String]) throws -> ExitCode {
         let (status, plan) = try call.orchestrator().plan(following: request, deep: call.has(deep))
         guard let plan else {
-            call.output.print(FeedReport(status: status, storeWords: call.storeWords))
+            call.output.print(FeedReport(status: status))
             if let file = call.value(out) {
                 call.output.warn("no plan was saved to \(file): the feed has no release to install")
             }

@@ -237,12 +237,12 @@ enum PublishVerb {
         try requireOnly(listUploads, with: [], call)
         let files = try FeedUpload.files(in: call.required(directory))
         let uploads: [JSON] = files.map {
-            [
-                "file": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256),
-                "cacheControl": .string($0.cacheControl), "contentType": .string($0.contentType),
-            ]
+            JSON.record([
+                "file": $0.name, "size": $0.size, "sha256": $0.sha256, "cacheControl": $0.cacheControl,
+                "contentType": $0.contentType,
+            ])
         }
-        call.output.print(json: ["uploads": .array(uploads)]) { page in
+        call.output.print(json: .record(["uploads": uploads])) { page in
             var table = Table(.left, .left, .left)
             for file in files { table.row("\(file.name)", "\(file.cacheControl)", "\(file.contentType)") }
             page.table(table)
@@ -413,18 +413,12 @@ private struct PublishedReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "feed": .string(published.feed), "serial": .size(published.serial),
-            "expires": .string(published.expires.description), "releases": .size(published.releases),
-            "added": .array(published.added.map { .string($0.description) }),
-            "files": .array(published.files.map { .string($0) }),
-            "removed": .array(published.removed.map { .string($0) }),
-            "dropped": .array(published.dropped.map { .string($0.description) }),
-            "uploaded": .array(published.uploaded.map { .string($0) }),
-            "changes": published.preview?.json,
-            "takenIn": .array(published.takenIn.map { .string($0) }),
-            "warnings": .array(published.warnings.map { .string($0.description) }),
-            "signers": .array(published.signers.map { .string($0.description) }),
+        .record([
+            "feed": published.feed, "serial": published.serial, "expires": published.expires.description,
+            "releases": published.releases, "added": published.added.map(\.description), "files": published.files,
+            "removed": published.removed, "dropped": published.dropped.map(\.description),
+            "uploaded": published.uploaded, "changes": published.preview?.json, "takenIn": published.takenIn,
+            "warnings": published.warnings.map(\.description), "signers": published.signers.map(\.description),
         ])
     }
 }

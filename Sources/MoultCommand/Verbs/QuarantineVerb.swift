@@ -69,7 +69,7 @@ enum QuarantineVerb {
             try OutputFile.requireDirectory(of: file)
             try orchestrator.export(set, to: file)
             try call.reportUnfinished()
-            call.output.print(json: ["set": .string(set.id), "file": .string(file)]) {
+            call.output.print(json: .record(["set": set.id, "file": file])) {
                 $0.line("\(set.id) was copied to \(file)")
             }
         } else if call.has(remove) {
@@ -123,7 +123,7 @@ enum QuarantineVerb {
 // The output of each action.
 extension QuarantineVerb {
     private static func showAll(_ sets: [QuarantineShelf.Set], _ call: Call) {
-        call.output.print(json: ["quarantine": .array(sets.map(\.json))]) { page in
+        call.output.print(json: .record(["quarantine": sets.map(\.json)])) { page in
             guard !sets.isEmpty else { return page.line("nothing is in quarantine") }
             var table = Table(.left, .left, .left, .right, .right, .left)
             table.header("Set", "Database", "Reason", "Size", "Rows", "Kept since")
@@ -138,7 +138,7 @@ extension QuarantineVerb {
     }
 
     static func show(_ set: QuarantineShelf.Set, _ call: Call) {
-        call.output.print(json: ["quarantine": [set.json]]) { page in
+        call.output.print(json: .record(["quarantine": [set.json]])) { page in
             var table = Table(.left, .left)
             func row(_ name: String, _ value: String?) {
                 if let value, !value.isEmpty { table.row("\(name)", "\(value)") }
@@ -163,10 +163,9 @@ extension QuarantineVerb {
     static func showRemoved(
         _ removed: [QuarantineShelf.Set], staying: [(set: QuarantineShelf.Set, why: String)] = [], _ call: Call
     ) {
-        let json: JSON = [
-            "removed": .array(removed.map { .string($0.id) }),
-            "staying": .array(staying.map { ["set": .string($0.set.id), "why": .string($0.why)] }),
-        ]
+        let json = JSON.record([
+            "removed": removed.map(\.id), "staying": staying.map { JSON.record(["set": $0.set.id, "why": $0.why]) },
+        ])
         call.output.print(json: json) { page in
             if removed.isEmpty { page.line("nothing was removed") }
             for set in removed { page.line("\("-", .removed) \(set.id) was removed") }
@@ -179,7 +178,7 @@ extension QuarantineVerb {
         call.output.print(json: fate.json.setting("set", to: .string(set.id))) { page in
             page.restored(fate)
             if fate.incomplete > 0 {
-                let export = ["moult", "quarantine", "--export", "FILE", set.id] + call.storeWords
+                let export = ["moult", "quarantine", "--export", "FILE", set.id]
                 page.wrapped(
                     "the values of \(counted(fate.incomplete, "row")) in columns that \(fate.table) no longer has were not "
                         + "restored. To export the old database: \(run: export)")
@@ -190,7 +189,7 @@ extension QuarantineVerb {
     private static func showRestored(
         _ result: Orchestrator.Result, of set: QuarantineShelf.Set, kept: [String], _ call: Call
     ) {
-        call.output.print(json: ["set": .string(set.id), "kept": .array(result.kept.map(\.json))]) { page in
+        call.output.print(json: .record(["set": set.id, "kept": result.kept.map(\.json)])) { page in
             page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
             let installed = result.generation.map { Generation.version(of: $0) } ?? ""
             // Files from before moult have no release with which the content could be compared.
@@ -200,7 +199,7 @@ extension QuarantineVerb {
                 page.wrapped(
                     "the restored content is from release \(release), but \(installed) is installed: an app for \(installed) may not "
                         + "be able to read it. To go back to \(release) completely: "
-                        + "\(run: ["moult"] + back + call.storeWords)")
+                        + "\(run: ["moult"] + back)")
             }
             for kept in result.kept { page.line("  the replaced database is in \(kept.directory)") }
         }

@@ -40,12 +40,12 @@ enum RecoverVerb {
             }, shouldStop: { Interruption.isRequested })
         let recovered = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
         for result in recovered { call.output.warnOfRows(in: result.kept) }
-        call.output.print(json: ["recovered": .array(recovered.map(\.json))]) { page in
+        call.output.print(json: .record(["recovered": recovered.map(\.json)])) { page in
             // If a warning was shown, it has already reported the repair.
             if recovered.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
             for result in recovered {
                 page.wrapped(StyledText(result.text))
-                page.otherSets(result.kept, call.storeWords)
+                page.otherSets(result.kept)
             }
         }
         return .done
@@ -65,13 +65,13 @@ extension Call {
 
     /// The watcher of short verbs that write, which reports only recovered updates and warnings.
     var recoveryWatcher: Watcher {
-        Watcher(tell: { [output, storeWords] event in
+        Watcher(tell: { [output] event in
             switch event {
             case .recovered(let result):
                 output.note(StyledText(result.text))
                 output.warnOfRows(in: result.kept)
                 for set in result.kept where !set.hasUncarriedRows {
-                    output.note(StyledText(set.keptText(storeWords)))
+                    output.note(StyledText(set.keptText([])))
                 }
             case .warning(let text): output.warn(text)
             default: break

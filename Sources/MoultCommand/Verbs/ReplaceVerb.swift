@@ -225,13 +225,11 @@ private struct ReplaceReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "file": .string(file.name), "content": .optional(new), "changed": .bool(result.isChanged),
-            "kept": result.kept.map(\.json), "restored": result.restored.map(\.json),
-            "undo": isUndoable ? .array(undo.map { .string($0) }) : nil, "copies": .size(copies),
-            "rows": result.fates.isEmpty ? nil : .array(result.fates.map(\.json)),
-            "size": result.size > 0 ? .size(result.size) : nil, "needs": .size(result.needs),
-            "free": .size(result.free), "command": command.map { .array($0.map { .string($0) }) },
+        .record([
+            "file": file.name, "content": new, "changed": result.isChanged, "kept": result.kept.map(\.json),
+            "restored": result.restored.map(\.json), "undo": isUndoable ? undo : nil, "copies": copies,
+            "rows": result.fates.map(\.json).unlessEmpty, "size": result.size > 0 ? result.size : nil,
+            "needs": result.needs, "free": result.free, "command": command,
         ])
     }
 }
@@ -258,9 +256,5 @@ struct KeptReport: Report {
         }
     }
 
-    var json: JSON {
-        .compact([
-            "file": .string(file.name), "quarantine": .array(sets.map(\.json)), "next": .optional(next?.id),
-        ])
-    }
+    var json: JSON { .record(["file": file.name, "quarantine": sets.map(\.json), "next": next?.id]) }
 }

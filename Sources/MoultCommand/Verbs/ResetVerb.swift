@@ -107,7 +107,7 @@ enum ResetVerb {
                 let command = [
                     "moult", "quarantine", "--restore", Files.name(of: set), "--table", table.name,
                 ]
-                page.line("  To put rows back, table by table: \(shellLine(command + call.storeWords))")
+                page.line("  To put rows back, table by table: \(run: command)")
             }
         }
     }

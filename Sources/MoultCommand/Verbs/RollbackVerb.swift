@@ -72,7 +72,7 @@ enum RollbackVerb {
         let result = try call.orchestrator(display.watcher).rollback(
             to: wanted, reason: why, force: call.has(force), consent: call.consent, wait: call.wait,
             announce: display.announce)
-        display.finish(result, storeWords: call.storeWords)
+        display.finish(result)
         return .done
     }
 }

@@ -148,11 +148,8 @@ private struct RowsReport: Report {
     }
 
     var json: JSON {
-        if columns.isEmpty { return ["changes": .size(changes)] }
-        return [
-            "columns": .array(columns.map { .string($0) }),
-            "rows": .array(rows.map { .array($0.map(\.json)) }),
-        ]
+        if columns.isEmpty { return .record(["changes": changes]) }
+        return .record(["columns": columns, "rows": rows.map { $0.map(\.json) }])
     }
 }
 
@@ -214,7 +211,7 @@ extension Value {
         case .real(let number): .number(number)
         case .text(let text): .string(text)
         // JSON has no byte strings: blobs are written as hexadecimal, under a key that distinguishes them from text.
-        case .blob: ["blob": .string(String(description.dropFirst(2).dropLast()))]
+        case .blob: .record(["blob": String(description.dropFirst(2).dropLast())])
         }
     }
 }

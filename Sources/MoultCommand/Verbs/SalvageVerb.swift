@@ -33,7 +33,7 @@ enum SalvageVerb {
         Interruption.watch()
         let report = try FileSalvage.run(file, to: target, stop: { try Interruption.check() })
         let written = try Files.facts(target) == nil ? nil : target
-        let json: JSON = .compact(["file": .string(file), "salvaged": .optional(written), "salvage": report.json])
+        let json = JSON.record(["file": file, "salvaged": written, "salvage": report.json])
         call.output.print(json: json, evenIfQuiet: !report.isWhole) { $0.salvage(report, to: written) }
         return report.isWhole ? .done : .failure(.failed)
     }

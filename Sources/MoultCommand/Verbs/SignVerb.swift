@@ -41,7 +41,7 @@ enum SignVerb {
         let secret = try call.secretKey(call.required(key))
         let made = try paths.map { try SignatureFile(of: $0).sign(with: secret, comment: call.value(comment)) }
         let id = secret.publicKey.id.description
-        call.output.print(json: ["key": .string(id), "signatures": .array(made.map { .string($0) })]) { page in
+        call.output.print(json: .record(["key": id, "signatures": made])) { page in
             for path in made { page.line("\("+", .added) \(path)  signed by \(id)") }
         }
         return .done

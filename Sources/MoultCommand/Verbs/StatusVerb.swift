@@ -84,7 +84,7 @@ enum StatusVerb {
             throw call.wrongUsage("--output needs --prometheus", why: "only metrics are written to a file")
         }
         if call.has(deep) {
-            let report = try DeepReport(of: StoreLayout(root: call.namedStore()), completing: call.output.completing)
+            let report = try DeepReport(of: StoreLayout(root: call.namedStore()), completing: call.output.completed)
             call.output.print(report, evenIfQuiet: !report.isSound)
             return report.isSound ? .done : .failure(.failed)
         }
@@ -103,7 +103,7 @@ enum StatusVerb {
             return .done
         }
         let status = try Status(of: store)
-        call.output.print(StatusReport(status: status, storeWords: call.storeWords, completing: call.output.completing))
+        call.output.print(StatusReport(status: status, completing: call.output.completed))
         return call.has(check) ? ExitCode(rawValue: NagiosLine.State(status.findings()).rawValue) : .done
     }
 

@@ -43,8 +43,7 @@ enum StepTrial {
             call.output.event(
                 "check",
                 [
-                    "check": .string(check.name), "passed": .bool(check.finding == nil),
-                    "finding": .optional(check.finding), "note": .optional(check.note),
+                    "check": check.name, "passed": check.finding == nil, "finding": check.finding, "note": check.note,
                 ])
             call.output.lines { page in
                 let symbols = page.terminal.symbols
@@ -54,7 +53,7 @@ enum StepTrial {
             }
         }.run()
         let failed = checks.filter { $0.finding != nil }.count
-        call.output.event("result", ["checks": .size(checks.count), "failed": .size(failed)])
+        call.output.event("result", ["checks": checks.count, "failed": failed])
         call.output.lines { page in
             page.line()
             page.wrapped(

@@ -106,11 +106,11 @@ private struct KeyListReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "file": .string(made.path), "product": .string(made.list.product), "list": .size(made.list.serial),
-            "expires": .optional(made.list.roles.expires?.description),
-            "roles": .object(roles.map { JSON.Member($0.name, $0.keys.json) }),
-            "signers": .array(made.signers.map { .string($0.description) }), "missing": .optional(made.missing),
+        .record([
+            "file": made.path, "product": made.list.product, "list": made.list.serial,
+            "expires": made.list.roles.expires?.description,
+            "roles": JSON.object(roles.map { JSON.Member($0.name, $0.keys.json) }),
+            "signers": made.signers.map(\.description), "missing": made.missing,
         ])
     }
 }

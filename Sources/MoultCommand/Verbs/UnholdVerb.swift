@@ -31,9 +31,8 @@ enum UnholdVerb {
         let change =
             try call.has(all)
             ? orchestrator.unholdAll(wait: call.wait) : orchestrator.unhold(releases, wait: call.wait)
-        let json = JSON.compact([
-            "before": change.removed.first?.json, "removed": .array(change.removed.map(\.json)),
-            "holds": change.holds.json,
+        let json = JSON.record([
+            "before": change.removed.first?.json, "removed": change.removed.map(\.json), "holds": change.holds.json,
         ])
         call.output.print(json: json) { page in
             for hold in change.removed {
@@ -45,7 +44,7 @@ enum UnholdVerb {
                 page.line("nothing to do: \(release) is not on hold")
             }
             if releases.isEmpty, change.removed.isEmpty { page.line("nothing to do: nothing is on hold") }
-            page.holds(change.holds, storeWords: call.storeWords)
+            page.holds(change.holds)
         }
         return .done
     }

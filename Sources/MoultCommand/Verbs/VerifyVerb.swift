@@ -45,7 +45,7 @@ enum VerifyVerb {
         let report = VerifyReport(
             checks: checks.map { check in
                 var check = check
-                check.finding = check.finding?.advising(call.output.completing)
+                check.finding = check.finding?.advising(call.output.completed)
                 return check
             })
         call.output.print(report, evenIfQuiet: !report.isSound)
@@ -93,17 +93,15 @@ private struct VerifyReport: Report {
     }
 
     var json: JSON {
-        [
-            "sound": .bool(isSound),
-            "checks": .array(
-                checks.map { check in
-                    .compact([
-                        "subject": .string(check.subject), "method": .string(check.method),
-                        "sound": check.isUnread ? nil : .bool(check.finding == nil), "finding": check.finding?.json,
-                        "note": .optional(check.note),
-                        "notChecked": check.notChecked.isEmpty ? nil : .array(check.notChecked.map { .string($0) }),
-                    ])
-                }),
-        ]
+        .record([
+            "sound": isSound,
+            "checks": checks.map { check in
+                JSON.record([
+                    "subject": check.subject, "method": check.method,
+                    "sound": check.isUnread ? nil : check.finding == nil, "finding": check.finding?.json,
+                    "note": check.note, "notChecked": check.notChecked.unlessEmpty,
+                ])
+            },
+        ])
     }
 }

@@ -82,14 +82,12 @@ enum WatchVerb {
 
     private static func report(_ change: Follower.Change, _ rows: [DatabaseChanges]?, _ output: Output) {
         if output.format == .json {
-            let keys: JSON? = rows.map { .array($0.map(\.json)) }
+            let keys = rows.map { $0.map(\.json) }
             output.event(
                 "generation",
                 [
-                    "generation": .string(change.generation), "version": .string(change.version),
-                    "previous": .optional(change.previous),
-                    "databases": .array(change.databases.map { .string($0) }),
-                    "changes": keys,
+                    "generation": change.generation, "version": change.version, "previous": change.previous,
+                    "databases": change.databases, "changes": keys,
                 ])
         } else {
             output.lines { page in

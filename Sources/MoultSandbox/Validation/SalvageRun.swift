@@ -36,9 +36,9 @@ extension SalvageRun: WorkerRequest {
     }
 
     var json: JSON {
-        [
-            "name": .string(name), "copy": .string(copy), "target": .string(target), "processor": .size(processor),
-        ]
+        .record([
+            "name": name, "copy": copy, "target": target, "processor": processor,
+        ])
     }
 
     func protection(scratch: String) throws -> Guard {
@@ -61,10 +61,9 @@ extension SalvageRun: WorkerRequest {
     }
 
     static func json(of answer: Answer) -> JSON {
-        .compact([
-            "report": .optional(answer.reading?.report.json.line),
-            "isDamaged": answer.reading.map { .bool($0.isDamaged) },
-            "failure": answer.failure?.report, "isExternal": .bool(answer.isExternal),
+        .record([
+            "report": answer.reading?.report.json.line, "isDamaged": answer.reading.map(\.isDamaged),
+            "failure": answer.failure?.report, "isExternal": answer.isExternal,
         ])
     }
 

@@ -93,9 +93,8 @@ extension KeyRoles {
     }
 
     fileprivate var json: JSON {
-        .compact([
-            "expires": .optional(expires?.description), "root": root.json, "release": release.json,
-            "timestamp": timestamp?.json,
+        .record([
+            "expires": expires?.description, "root": root.json, "release": release.json, "timestamp": timestamp?.json,
         ])
     }
 }
