@@ -15,7 +15,7 @@ import Testing
         _ name: String, changesStore: Bool = false, run: @escaping @Sendable (Call) throws -> ExitCode
     ) -> Command {
         Command(
-            name, .operators, name, changesStore: changesStore, examples: [.init("Do it:", "moult \(name)")], run: run)
+            name, .operators, name, changesStore: changesStore, examples: ["Do it:": "moult \(name)"], run: run)
     }
 
     private var commands: [Command] {

@@ -40,6 +40,13 @@ package struct Call: Sendable {
         return value
     }
 
+    /// The given ones of these options, as words of a command line.
+    func words(of options: [Option]) -> [String] {
+        options.filter(has).flatMap { option in
+            option.value == nil ? ["--\(option.name)"] : values(option).flatMap(option.words)
+        }
+    }
+
     /// The words `--store DIR` if the option was given; otherwise empty.
     package var storeWords: [String] { line.storeWords }
 

@@ -7,23 +7,12 @@ package struct Command: Sendable {
         case other = "Other commands"
     }
 
-    package struct Example: Sendable {
-        package let purpose: String
-        package let line: String
-        package init(_ purpose: String, _ line: String) {
-            self.purpose = purpose
-            self.line = line
-        }
-    }
-
-    /// An exit status with a specific meaning for this verb.
-    package struct Exit: Sendable {
-        package let status: ExitCode
-        package let meaning: String
-        package init(_ status: ExitCode, _ meaning: String) {
-            self.status = status
-            self.meaning = meaning
-        }
+    /// What the verb requires of options that are given together.
+    package enum Rule: Sendable {
+        /// The first option needs the second one.
+        case needs(Option, Option, why: String? = nil)
+        /// At most one of the options can be given.
+        case one([Option], why: String? = nil)
     }
 
     package let name: String
@@ -38,14 +27,16 @@ package struct Command: Sendable {
     package let usesStore: Bool
     /// Whether the verb may change the store. If so, its exit status must say whether it did.
     package let changesStore: Bool
-    package let examples: [Example]
-    package let exits: [Exit]
+    package let rules: [Rule]
+    package let examples: [(purpose: String, line: String)]
+    /// The exit statuses with a specific meaning for this verb.
+    package let exits: [(status: ExitCode, meaning: String)]
     package let run: @Sendable (Call) throws -> ExitCode
 
     package init(
         _ name: String, _ group: Group, _ summary: String, discussion: [Prose] = [], arguments: [Argument] = [],
-        options: [Option] = [], usesStore: Bool = true, changesStore: Bool = false, examples: [Example],
-        exits: [Exit] = [],
+        options: [Option] = [], rules: [Rule] = [], usesStore: Bool = true, changesStore: Bool = false,
+        examples: KeyValuePairs<String, String>, exits: KeyValuePairs<ExitCode, String> = [:],
         run: @escaping @Sendable (Call) throws -> ExitCode
     ) {
         self.name = name
@@ -56,8 +47,9 @@ package struct Command: Sendable {
         self.ownOptions = options
         self.usesStore = usesStore
         self.changesStore = changesStore
-        self.examples = examples
-        self.exits = exits
+        self.rules = rules
+        self.examples = examples.map { (purpose: $0.key, line: $0.value) }
+        self.exits = exits.map { (status: $0.key, meaning: $0.value) }
         self.run = run
     }
 

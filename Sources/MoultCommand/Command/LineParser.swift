@@ -154,6 +154,22 @@ package struct ParsedLine: Sendable {
 
     package func has(_ option: Option) -> Bool { options[option.name] != nil }
 
+    /// Throws if options are given that the verb does not allow together.
+    func checkRules() throws(MoultError) {
+        let errors = UsageErrors(verb: command?.name)
+        for rule in command?.rules ?? [] {
+            switch rule {
+            case .needs(let option, let other, let why):
+                if has(option), !has(other) { throw errors.error("--\(option.name) needs \(other.usage)", why: why) }
+            case .one(let options, let why):
+                let given = options.filter(has).map { "--\($0.name)" }
+                if given.count > 1 {
+                    throw errors.error("\(given[0]) and \(given[1]) cannot be used together", why: why)
+                }
+            }
+        }
+    }
+
     /// Whether the user asked for moult's version; a verb may use an option of that name for something else.
     package var asksForVersion: Bool {
         has(.version) && command?.ownOptions.contains { $0.name == Option.version.name } != true

@@ -43,10 +43,8 @@ extension Option {
     package static let version = Option("version", "Show the version of moult")
     package static let json = Option(
         "json", "Print results, events and errors as JSON; in a pipe or file, one object per line")
-    package static let quiet = Option(
-        "quiet", letter: "q", "Print only warnings and errors")
-    package static let verbose = Option(
-        "verbose", letter: "v", "Print details of results, and the causes of errors")
+    package static let quiet = Option("quiet", letter: "q", "Print only warnings and errors")
+    package static let verbose = Option("verbose", letter: "v", "Print details of results, and the causes of errors")
     package static let store = Option(
         "store", letter: "s", value: .directory(),
         "The store (default: $MOULT_STORE, else . or ./store, whichever has a moult.json)")

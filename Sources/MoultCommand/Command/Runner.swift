@@ -99,6 +99,7 @@ package struct Runner {
             output.print(CommandHelp(command))
             return .done
         }
+        try line.checkRules()
         return try command.run(Call(command, line: line, output: output, environment: environment, steps: steps))
     }
 }

@@ -24,7 +24,7 @@ struct ManPage {
         roff.section("TOPICS")
         for topic in Topic.all { roff.item("moult-\(topic.name)(7)", topic.summary) }
         environment(&roff)
-        roff.exitStatus(ExitCode.meanings.map { ($0.status, $0.meaning) })
+        roff.exitStatus(ExitCode.meanings)
         return ManPage(name: "moult", section: 1, text: roff.text)
     }
 
@@ -52,7 +52,7 @@ struct ManPage {
             roff.literal(example.line)
         }
         if command.usesStore { environment(&roff) }
-        if !command.exits.isEmpty { roff.exitStatus(command.exits.map { ($0.status, $0.meaning) }) }
+        if !command.exits.isEmpty { roff.exitStatus(command.exits) }
         roff.seeAlso(["moult(1)", "moult-exit-codes(7)"])
         return ManPage(name: name, section: 1, text: roff.text)
     }

@@ -14,8 +14,7 @@ package struct OverviewHelp: Report {
     package init(commands: [Command], listsAll: Bool) { (self.commands, self.listsAll) = (commands, listsAll) }
 
     package func write(to page: inout Page) {
-        page.paragraph(
-            "moult updates SQLite databases: verified, all or nothing, and with rollback.")
+        page.paragraph("moult updates SQLite databases: verified, all or nothing, and with rollback.")
         page.line()
         page.line("\("Usage:", .heading) moult VERB [options] [arguments]")
         guard listsAll else {

@@ -24,6 +24,9 @@ package struct Output: Sendable {
         self.isVerbose = isVerbose
     }
 
+    /// Whether the user can be asked a question.
+    var isDialog: Bool { StandardInput.isTerminal && format == .text && !isQuiet }
+
     /// Returns the advice with the store in its commands.
     func completed(_ advice: Advice) -> Advice { advice.completing(complete) }
 

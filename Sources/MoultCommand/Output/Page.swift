@@ -11,6 +11,9 @@ package struct Page {
         (self.terminal, self.complete) = (terminal, complete)
     }
 
+    package var tick: StyledText { StyledText(terminal.symbols.tick, .good) }
+    package var cross: StyledText { StyledText(terminal.symbols.cross, .bad) }
+
     /// Writes a single line.
     package mutating func line(_ line: StyledText = "") {
         text += line.completing(complete).rendered(for: terminal) + "\n"
@@ -39,6 +42,13 @@ package struct Page {
 
     package mutating func table(_ table: Table) {
         for part in table.completing(complete).lines(width: terminal.width) { line(part) }
+    }
+
+    /// Writes names and values below each other, those that have a value.
+    package mutating func facts(_ facts: KeyValuePairs<String, StyledText?>, indent: Int = 0) {
+        var table = Table(.left, .left, indent: indent)
+        for (name, value) in facts { if let value { table.row(StyledText(name), value) } }
+        self.table(table)
     }
 
     /// Writes a table as running text, which is wrapped in a pipe as well.

@@ -45,15 +45,14 @@ private struct FeedCheckReport: Report {
 
     func write(to page: inout Page) {
         for fault in checked.faults {
-            page.wrapped(
-                "\(page.terminal.symbols.cross, .bad) \(fault.file.map { "\($0): \(fault.why)" } ?? fault.why)")
+            page.wrapped("\(page.cross) \(fault.file.map { "\($0): \(fault.why)" } ?? fault.why)")
             if let now = fault.now { page.wrapped(StyledText(now), indent: 2) }
         }
         for name in checked.removed { page.line("\("-", .removed) \(name)") }
         for name in checked.others { page.line("\("=", .dim) \(name): not part of the feed, unchanged") }
         if checked.faults.isEmpty {
             page.wrapped(
-                "\(page.terminal.symbols.tick, .good) \(checked.feed)  serial \("\(checked.serial)"), \(counted(checked.releases, "release")), valid until \(checked.expires.text(for: page.terminal))"
+                "\(page.tick) \(checked.feed)  serial \("\(checked.serial)"), \(counted(checked.releases, "release")), valid until \(checked.expires.text(for: page.terminal))"
             )
         }
         if keys.isEmpty {
@@ -62,8 +61,7 @@ private struct FeedCheckReport: Report {
         }
         guard !checked.leftovers.isEmpty else { return }
         for name in checked.leftovers { page.line("\("?", .warning) \(name): left over") }
-        page.line(
-            "remove leftovers with: \(run: ["moult", "publish", directory, "--check", "--tidy"], .heading)")
+        page.line("remove leftovers with: \(run: ["moult", "publish", directory, "--check", "--tidy"], .heading)")
     }
 
     var json: JSON {

@@ -133,7 +133,7 @@ package struct Progress: Sendable, Equatable {
     /// The current action in a few words: `copy food`.
     package var phase: String
     package var done: Int
-    /// The total amount of work; nil if unknown.
+    /// The total amount of work; nil if unknown, for which 0 can be given, too.
     package var total: Int?
     package var unit: Unit
 
@@ -146,7 +146,7 @@ package struct Progress: Sendable, Equatable {
     package init(_ phase: String, done: Int, of total: Int? = nil, unit: Unit = .bytes) {
         self.phase = phase
         self.done = done
-        self.total = total
+        self.total = total == 0 ? nil : total
         self.unit = unit
     }
 }

@@ -66,8 +66,7 @@ package struct Symbols: Sendable {
     let barDone: String
     let barRest: String
 
-    static let unicode = Symbols(
-        tick: "✓", cross: "✗", arrow: "→", dot: "·", ellipsis: "…", barDone: "━", barRest: "─")
+    static let unicode = Symbols(tick: "✓", cross: "✗", arrow: "→", dot: "·", ellipsis: "…", barDone: "━", barRest: "─")
     static let ascii = Symbols(
         tick: "ok", cross: "x", arrow: "->", dot: "-", ellipsis: "...", barDone: "#", barRest: ".")
 }

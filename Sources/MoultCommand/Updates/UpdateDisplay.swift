@@ -77,13 +77,13 @@ final class UpdateDisplay: Sendable {
         case .consumer(let name, let call):
             bar.end()
             output.event("consumer", ["consumer": name, "call": call.rawValue])
-            output.lines { $0.wrapped("\($0.terminal.symbols.tick, .good) \(call.rawValue)  \(name)") }
+            output.lines { $0.wrapped("\($0.tick) \(call.rawValue)  \(name)") }
         case .warning(let text): output.warn(text)
         }
     }
 
     private func show(_ progress: PrepareContext.Progress) {
-        bar.show(Progress(progress.what, done: progress.done, of: progress.total > 0 ? progress.total : nil))
+        bar.show(Progress(progress.what, done: progress.done, of: progress.total))
         guard output.format == .json else { return }
         // Ten times a second is enough.
         let isDue = state.withLock { state in
@@ -93,9 +93,7 @@ final class UpdateDisplay: Sendable {
             return true
         }
         guard isDue else { return }
-        output.event(
-            "progress",
-            ["what": progress.what, "done": progress.done, "total": progress.total])
+        output.event("progress", ["what": progress.what, "done": progress.done, "total": progress.total])
     }
 
     private func show(_ effect: Effect, isUndone: Bool) {
@@ -105,9 +103,7 @@ final class UpdateDisplay: Sendable {
             let width = max(symbols.tick.count, symbols.cross.count)
             let sign: StyledText = isUndone ? "\(symbols.cross, .bad)" : "\(symbols.tick, .good)"
             let before = sign + spaces(width - sign.width + 1)
-            for line in lines.lines(
-                of: effect, after: before, note: isUndone ? "undone: " : "", on: page.terminal)
-            {
+            for line in lines.lines(of: effect, after: before, note: isUndone ? "undone: " : "", on: page.terminal) {
                 page.line(line)
             }
         }

@@ -15,8 +15,8 @@ enum AttachVerb {
         ],
         options: [SQLVerb.group],
         examples: [
-            .init("Print the SQL:", "moult attach"),
-            .init("Open a shell with all databases:", "moult attach > set.sql; sqlite3 -init set.sql"),
+            "Print the SQL:": "moult attach",
+            "Open a shell with all databases:": "moult attach > set.sql; sqlite3 -init set.sql",
         ],
         run: run)
 

@@ -5,8 +5,7 @@ internal import MoultPublish
 
 /// `moult build`: builds a database from a script.
 enum BuildVerb {
-    static let script = Argument(
-        .file("SCRIPT"), "A script of SQL and dot commands, as for the sqlite3 shell")
+    static let script = Argument(.file("SCRIPT"), "A script of SQL and dot commands, as for the sqlite3 shell")
     static let output = Option(
         "output", letter: "o", value: .file(), required: "the database is written to this file",
         "The database to create")
@@ -33,8 +32,8 @@ enum BuildVerb {
         options: [output, define, allowOutside, analyze, from, applicationID, userVersion],
         usesStore: false,
         examples: [
-            .init("Build main.db:", "moult build make.sql -o main.db"),
-            .init("Set a variable in the script:", "moult build make.sql -o main.db --define VERSION=2.1.0"),
+            "Build main.db:": "moult build make.sql -o main.db",
+            "Set a variable in the script:": "moult build make.sql -o main.db --define VERSION=2.1.0",
         ],
         run: run)
 
@@ -59,7 +58,7 @@ enum BuildVerb {
         options.progress = {
             try Interruption.check(stopped)
             let part = $0.part(of: "build")
-            bar.show(Progress(part.what, done: part.done, of: part.total > 0 ? part.total : nil))
+            bar.show(Progress(part.what, done: part.done, of: part.total))
         }
         let report = try Interruption.reporting(stopped) {
             try DatabaseBuilder(options).build(script: call.required(script), output: output)

@@ -27,16 +27,15 @@ enum CacheVerb {
         ],
         arguments: [file], options: [schema], usesStore: false,
         examples: [
-            .init("Before the app starts:", "moult cache /var/cache/gallery/thumbs.db --schema thumbs.sql"),
-            .init(
-                "In a script, fill a new cache:",
-                "moult cache -q thumbs.db --schema thumbs.sql; [ $? = 2 ] && fetch-images"),
+            "Before the app starts:": "moult cache /var/cache/gallery/thumbs.db --schema thumbs.sql",
+            "In a script, fill a new cache:":
+                "moult cache -q thumbs.db --schema thumbs.sql; [ $? = 2 ] && fetch-images",
         ],
         exits: [
-            .init(.done, "the cache is ready"),
-            .init(.changes, "the cache is new and empty: the app must fill it again"),
-            .init(.failure(.refused), "the path belongs to a store, or is not a regular file"),
-            .init(.failure(.busy), "a process has FILE locked; the message names the process"),
+            .done: "the cache is ready",
+            .changes: "the cache is new and empty: the app must fill it again",
+            .failure(.refused): "the path belongs to a store, or is not a regular file",
+            .failure(.busy): "a process has FILE locked; the message names the process",
         ],
         run: run)
 

@@ -16,15 +16,14 @@ enum CheckVerb {
         ],
         options: FeedOptions.all + UpdateOptions.planning,
         examples: [
-            .init("Is a newer release available?", "moult check"),
-            .init("In a script:", "moult check -q; [ $? = 2 ] && notify-send 'new data'"),
+            "Is a newer release available?": "moult check",
+            "In a script:": "moult check -q; [ $? = 2 ] && notify-send 'new data'",
         ],
         exits: [
-            .init(.done, "no newer release for this store"), .init(.changes, "a newer release exists"),
-            .init(
-                .failure(.refused), "the feed cannot be trusted, or the data is older than maxAge; the message says why"
-            ),
-            .init(.failure(.busy), "the feed cannot be reached now"),
+            .done: "no newer release for this store",
+            .changes: "a newer release exists",
+            .failure(.refused): "the feed cannot be trusted, or the data is older than maxAge; the message says why",
+            .failure(.busy): "the feed cannot be reached now",
         ],
         run: run)
 

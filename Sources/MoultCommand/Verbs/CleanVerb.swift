@@ -26,27 +26,22 @@ enum CleanVerb {
             quarantine is above its budget ("quarantine" in moult.json); user data stays until you remove it.
             """,
         ],
-        options: [keep, quarantine, userData, dryRun, UpdateOptions.wait], changesStore: true,
+        options: [keep, quarantine, userData, dryRun, UpdateOptions.wait], rules: [.needs(userData, quarantine)],
+        changesStore: true,
         examples: [
-            .init("Show what would be removed:", "moult clean --keep 1 --dry-run"),
-            .init("Keep only the current generation:", "moult clean --keep 1"),
-            .init(
-                "Also remove caches that have been in quarantine for a month:",
-                "moult clean --quarantine-older-than 30"),
+            "Show what would be removed:": "moult clean --keep 1 --dry-run",
+            "Keep only the current generation:": "moult clean --keep 1",
+            "Also remove caches that have been in quarantine for a month:": "moult clean --quarantine-older-than 30",
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let dry = call.has(dryRun)
-        if call.has(userData), call.value(quarantine) == nil {
-            throw call.wrongUsage("--\(userData.name) needs --\(quarantine.name)")
-        }
-        let result = try call.orchestrator(call.recoveryWatcher).clean(
+        let result = try call.orchestrator(call.watcher()).clean(
             keep: call.number(keep), quarantineDays: call.number(quarantine), includingUserData: call.has(userData),
             dry: dry, wait: call.wait)
         call.output.print(
-            CleanReport(
-                collected: result.collected, quarantine: result.quarantine, changed: result.kept, dry: dry))
+            CleanReport(collected: result.collected, quarantine: result.quarantine, changed: result.kept, dry: dry))
         return .done
     }
 }

@@ -25,13 +25,12 @@ enum CompletionsVerb {
         ],
         arguments: [kind, directory],
         examples: [
-            .init("For the current bash session:", "source <(moult completions bash)"),
-            .init(
-                "For all bash sessions of this user:",
-                "moult completions bash > ~/.local/share/bash-completion/completions/moult"),
-            .init("For zsh, in a directory in its fpath:", "moult completions zsh > ~/.zfunc/_moult"),
-            .init("For fish:", "moult completions fish > ~/.config/fish/completions/moult.fish"),
-            .init("Write the manual pages:", "moult completions man ~/.local/share/man"),
+            "For the current bash session:": "source <(moult completions bash)",
+            "For all bash sessions of this user:":
+                "moult completions bash > ~/.local/share/bash-completion/completions/moult",
+            "For zsh, in a directory in its fpath:": "moult completions zsh > ~/.zfunc/_moult",
+            "For fish:": "moult completions fish > ~/.config/fish/completions/moult.fish",
+            "Write the manual pages:": "moult completions man ~/.local/share/man",
         ],
         run: run)
 

@@ -23,11 +23,7 @@ extension Call {
     }
 
     func replacement(of file: ReplacedFile, isDry: Bool = false, wait: Int? = nil) -> FileReplacement {
-        let output = output
-        let watcher = Watcher(
-            tell: { if case .warning(let text) = $0 { output.warn(text) } },
-            shouldStop: { Interruption.isRequested })
-        return FileReplacement(file, wait: wait ?? self.wait, isDry: isDry, watcher)
+        FileReplacement(file, wait: wait ?? self.wait, isDry: isDry, watcher())
     }
 
     /// Throws if an option was given that concerns only stores.
@@ -103,9 +99,8 @@ private struct FileChecks: Report {
 
     func write(to page: inout Page) {
         for check in checks {
-            let symbols = page.terminal.symbols
-            let mark: StyledText = check.isSound ? "\(symbols.tick, .good)" : "\(symbols.cross, .bad)"
-            page.wrapped("\(mark) \(check.path): \(check.isSound ? "sound" : check.words)")
+            page.wrapped(
+                "\(check.isSound ? page.tick : page.cross) \(check.path): \(check.isSound ? "sound" : check.words)")
             for part in check.isSound ? check.notChecked : [] { page.wrapped("  not checked: \(part)") }
         }
     }
@@ -172,9 +167,7 @@ extension QuarantineVerb {
         }
         Interruption.watch()
         let result = try call.replacement(of: file).restore(set)
-        call.output.print(
-            json: .record(["set": set.id, "kept": result.kept.map { [$0.json] } ?? []])
-        ) { page in
+        call.output.print(json: .record(["set": set.id, "kept": result.kept.map { [$0.json] } ?? []])) { page in
             page.line(
                 result.isChanged ? "\(file.name) was restored from \(set.id)" : "\(file.name) already has this content")
             if let kept = result.kept { page.line("  the replaced content is in \(kept.directory)") }

@@ -23,15 +23,14 @@ enum FleetVerb {
         ],
         arguments: [sources], options: [html], usesStore: false,
         examples: [
-            .init(
-                "Collect the status of one machine:",
-                "ssh host1 moult status --json --store /srv/app > fleet/host1.json"),
-            .init("Show the stores that need attention:", "moult fleet fleet"),
-            .init("Write a page:", "moult fleet fleet --html fleet.html"),
+            "Collect the status of one machine:": "ssh host1 moult status --json --store /srv/app > fleet/host1.json",
+            "Show the stores that need attention:": "moult fleet fleet",
+            "Write a page:": "moult fleet fleet --html fleet.html",
         ],
         exits: [
-            .init(.done, "no store has a warning"), .init(ExitCode(rawValue: 1), "a store has a warning"),
-            .init(ExitCode(rawValue: 2), "a store has a critical finding, or could not be read"),
+            .done: "no store has a warning",
+            ExitCode(rawValue: 1): "a store has a warning",
+            ExitCode(rawValue: 2): "a store has a critical finding, or could not be read",
         ],
         run: run)
 

@@ -35,14 +35,12 @@ enum InitVerb {
         arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key, feed],
         changesStore: true,
         examples: [
-            .init("Create ./store:", "moult init --product org.example.dailyvalue"),
-            .init(
-                "For an app that ships its releases:",
-                "moult init /var/lib/app --product org.example.app --follow match"),
+            "Create ./store:": "moult init --product org.example.dailyvalue",
+            "For an app that ships its releases:": "moult init /var/lib/app --product org.example.app --follow match",
         ],
         exits: [
-            .init(.done, "the store exists"),
-            .init(.failure(.refused), "a store with different settings exists; the message names the difference"),
+            .done: "the store exists",
+            .failure(.refused): "a store with different settings exists; the message names the difference",
         ],
         run: run)
 

@@ -25,10 +25,9 @@ enum KeygenVerb {
         ],
         arguments: [name], options: [noPassword, root], usesStore: false,
         examples: [
-            .init("Create release.key and release.pub:", "moult keygen release"),
-            .init("Create a root key:", "moult keygen --root root"),
-            .init(
-                "Create a store that trusts this key:", "moult init --product org.example.app --key release.pub"),
+            "Create release.key and release.pub:": "moult keygen release",
+            "Create a root key:": "moult keygen --root root",
+            "Create a store that trusts this key:": "moult init --product org.example.app --key release.pub",
         ],
         run: run)
 

@@ -10,10 +10,8 @@ enum QuarantineVerb {
     )
     static let member = Argument(.text("SET"), presence: .optional, "A set of that file")
     static let export = Option("export", value: .file(), "Copy the database into a new file")
-    static let restore = Option(
-        "restore", "Restore the database; the current one goes to quarantine")
-    static let table = Option(
-        "table", value: .text("TABLE"), "With --restore: restore only missing rows of this table")
+    static let restore = Option("restore", "Restore the database; the current one goes to quarantine")
+    static let table = Option("table", value: .text("TABLE"), "With --restore: restore only missing rows of this table")
     static let remove = Option("remove", "Remove the set; with --older-than, remove sets of at least that age")
     static let olderThan = Option(
         "older-than", value: .number("DAYS", in: 0...36_500), "With --remove: the minimum age in days")
@@ -29,20 +27,22 @@ enum QuarantineVerb {
             """
         ],
         arguments: [set, member], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
+        rules: [
+            .one([export, restore, remove], why: "choose one"), .needs(table, restore), .needs(olderThan, remove),
+            .needs(userData, olderThan),
+        ],
         changesStore: true,
         examples: [
-            .init("List the databases in quarantine:", "moult quarantine"),
-            .init("Restore rows that an update left out:", "moult quarantine --restore pantry --table note"),
-            .init("Restore a whole database:", "moult quarantine --restore diary"),
-            .init("Export a copy:", "moult quarantine --export old-diary.db diary"),
-            .init(
-                "Remove caches that have been in quarantine for a month:",
-                "moult quarantine --remove --older-than 30"),
+            "List the databases in quarantine:": "moult quarantine",
+            "Restore rows that an update left out:": "moult quarantine --restore pantry --table note",
+            "Restore a whole database:": "moult quarantine --restore diary",
+            "Export a copy:": "moult quarantine --export old-diary.db diary",
+            "Remove caches that have been in quarantine for a month:": "moult quarantine --remove --older-than 30",
         ],
         exits: [
-            .init(.done, "done"),
-            .init(.failure(.refused), "the set does not exist or cannot be restored"),
-            .init(.failure(.busy), "a process has the database open; the message names the process"),
+            .done: "done",
+            .failure(.refused): "the set does not exist or cannot be restored",
+            .failure(.busy): "a process has the database open; the message names the process",
         ],
         run: run)
 
@@ -52,7 +52,7 @@ enum QuarantineVerb {
         if let word = call.value(member) {
             throw call.wrongUsage("unexpected argument \"\(word)\"", why: "only a replaced file has sets of its own")
         }
-        let orchestrator = try call.orchestrator(call.recoveryWatcher)
+        let orchestrator = try call.orchestrator(call.watcher())
         if call.has(remove), let days = call.number(olderThan) {
             let report = try orchestrator.removeQuarantined(
                 call.value(set), olderThan: days, includingUserData: call.has(userData), wait: call.wait)
@@ -90,19 +90,7 @@ enum QuarantineVerb {
     }
 
     private static func check(_ call: Call) throws {
-        let actions = [export, restore, remove].filter(call.has)
-        if actions.count > 1 {
-            throw call.wrongUsage(
-                "--\(actions[0].name) and --\(actions[1].name) cannot be used together", why: "choose one")
-        }
-        if call.has(table), !call.has(restore) { throw call.wrongUsage("--\(table.name) needs --\(restore.name)") }
-        if call.has(olderThan), !call.has(remove) {
-            throw call.wrongUsage("--\(olderThan.name) needs --\(remove.name)")
-        }
-        if call.has(userData), !call.has(olderThan) {
-            throw call.wrongUsage("--\(userData.name) needs --\(olderThan.name)")
-        }
-        if let action = actions.first, call.value(set) == nil, !call.has(olderThan) {
+        if let action = [export, restore, remove].first(where: call.has), call.value(set) == nil, !call.has(olderThan) {
             throw call.wrongUsage("--\(action.name) needs the NAME of a set or a database")
         }
     }
@@ -217,8 +205,7 @@ extension Page {
         }
         if fate.kept > fate.incomplete {
             let misfits = fate.kept - fate.incomplete
-            wrapped(
-                "\(counted(misfits, "row")) \(misfits == 1 ? "does" : "do") not fit into the current database")
+            wrapped("\(counted(misfits, "row")) \(misfits == 1 ? "does" : "do") not fit into the current database")
         }
     }
 }

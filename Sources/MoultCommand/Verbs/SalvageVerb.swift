@@ -19,11 +19,11 @@ enum SalvageVerb {
             """
         ],
         arguments: [file], options: [output], usesStore: false,
-        examples: [.init("Read what can be read:", "moult salvage damaged.db -o rows.db")],
+        examples: ["Read what can be read:": "moult salvage damaged.db -o rows.db"],
         exits: [
-            .init(.done, "everything was read"),
-            .init(.failure(.failed), "rows, tables or indexes are missing in the new file, or nothing could be read"),
-            .init(.failure(.refused), "the new file exists"),
+            .done: "everything was read",
+            .failure(.failed): "rows, tables or indexes are missing in the new file, or nothing could be read",
+            .failure(.refused): "the new file exists",
         ],
         run: run)
 

@@ -27,17 +27,16 @@ enum StepsVerb {
         ],
         arguments: [action, subject],
         options: [StepTrial.with, StepTrial.database, StepTrial.before, StepTrial.after, UpdateOptions.wait],
-        changesStore: true,
+        rules: [.one([StepTrial.before, StepTrial.after], why: "choose one")], changesStore: true,
         examples: [
-            .init("List the steps and the state of their programs:", "moult steps"),
-            .init("Trust the current program of a step:", "moult steps trust acme.notify"),
-            .init(
-                "Test a program before trusting it:",
-                "moult steps test --with '{\"file\": \"{granted}/hook.jsonl\"}' ./notify"),
+            "List the steps and the state of their programs:": "moult steps",
+            "Trust the current program of a step:": "moult steps trust acme.notify",
+            "Test a program before trusting it:":
+                "moult steps test --with '{\"file\": \"{granted}/hook.jsonl\"}' ./notify",
         ],
         exits: [
-            .init(.done, "done; test: the program passed all checks"),
-            .init(.failure(.failed), "test: the program failed a check"),
+            .done: "done; test: the program passed all checks",
+            .failure(.failed): "test: the program failed a check",
         ],
         run: run)
 

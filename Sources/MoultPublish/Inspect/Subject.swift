@@ -129,8 +129,7 @@ extension Subject {
             let inPlace = database.place == .inPlace ? "\(directory)/\(database.member)" : nil
             return Part(name: database.name, path: inPlace ?? unpacked?.path(database.member), declared: database)
         }
-        return Subject(
-            .release, path, manifest: manifest, bytes: bytes, parts: parts, notes: notes, keeping: unpacked)
+        return Subject(.release, path, manifest: manifest, bytes: bytes, parts: parts, notes: notes, keeping: unpacked)
     }
 
     /// Opens a bundle with its manifest, if that is in the same directory. Without a manifest, only a bundle made by moult can
