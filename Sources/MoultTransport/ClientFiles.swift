@@ -69,9 +69,5 @@ package struct ClientProof: Sendable {
     fileprivate(set) var key: String?
     fileprivate(set) var headers: [String] = []
 
-    var json: JSON {
-        .record([
-            "places": places, "certificate": certificate, "key": key, "headers": headers,
-        ])
-    }
+    var json: JSON { .record(["places": places, "certificate": certificate, "key": key, "headers": headers]) }
 }

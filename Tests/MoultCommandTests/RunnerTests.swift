@@ -1,8 +1,9 @@
 import CLinux
 import MoultBasics
-import MoultCommand
 import MoultLibc
 import Testing
+
+@testable import MoultCommand
 
 /// Tests how the result of a verb determines the output and the exit status.
 @Suite struct RunnerTests {

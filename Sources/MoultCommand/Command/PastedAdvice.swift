@@ -1,7 +1,6 @@
 internal import MoultBasics
 
 extension Advice {
-    /// Returns the advice with the commands that `complete` returns.
     func completing(_ complete: (Command) -> Command) -> Advice { mapping { .command(complete($0)) } }
 }
 
@@ -29,9 +28,9 @@ extension MoultError {
         return changed
     }
 
-    /// Returns the same error, with the source of the path if that is not a store and comes from the environment.
-    func namingVariable(isUsed: Bool) -> MoultError {
-        guard isUsed, code == .store, what.hasSuffix(" is not a store"), let why else { return self }
+    /// Returns the same error about a directory that is not a store, with the variable that names it, if one does.
+    func namingVariable(_ path: String?) -> MoultError {
+        guard code == .store, let path, !StoreLocation.isStore(path), let why else { return self }
         var changed = self
         changed.why = "\(why), and MOULT_STORE names this directory"
         return changed

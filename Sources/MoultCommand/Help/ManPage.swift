@@ -43,8 +43,7 @@ struct ManPage {
         }
         roff.section("OPTIONS")
         for option in command.options {
-            let letter = option.letter.map { "-\($0), " } ?? ""
-            roff.item(letter + option.usage, option.summary + (option.repeats ? "; may be repeated." : "."))
+            roff.item(option.term, option.summary + (option.repeats ? "; may be repeated." : "."))
         }
         roff.section("EXAMPLES")
         for example in command.examples {

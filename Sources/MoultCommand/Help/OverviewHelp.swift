@@ -1,19 +1,17 @@
 internal import Moult
-package import MoultBasics
+internal import MoultBasics
 internal import StepKit
 
 /// The output of `moult help`: the verbs that most users need, or all verbs and topics.
-package struct OverviewHelp: Report {
+struct OverviewHelp: Report {
     private static let first = [
         "replace", "pack", "publish", "plan", "apply", "status", "verify", "rollback", "recover", "quarantine",
     ]
 
-    private let commands: [Command]
-    private let listsAll: Bool
+    let commands: [Command]
+    let listsAll: Bool
 
-    package init(commands: [Command], listsAll: Bool) { (self.commands, self.listsAll) = (commands, listsAll) }
-
-    package func write(to page: inout Page) {
+    func write(to page: inout Page) {
         page.paragraph("moult updates SQLite databases: verified, all or nothing, and with rollback.")
         page.line()
         page.line("\("Usage:", .heading) moult VERB [options] [arguments]")
@@ -43,9 +41,9 @@ package struct OverviewHelp: Report {
         page.list(items.map { ("\($0.0)", $0.1) }, minWidth: width)
     }
 
-    package var json: JSON {
+    var json: JSON {
         .record([
-            "commands": commands.map { CommandHelp($0).json },
+            "commands": commands.map { CommandHelp(command: $0).json },
             "topics": Topic.all.map { JSON.record(["name": $0.name, "summary": $0.summary]) },
         ])
     }

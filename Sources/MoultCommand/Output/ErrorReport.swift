@@ -1,20 +1,20 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// Formats an error for humans (what, why, next step) and for programs.
-package struct ErrorReport {
-    package let error: MoultError
+struct ErrorReport {
+    let error: MoultError
     private let isVerbose: Bool
 
-    package init(_ error: any Error, isVerbose: Bool = false) {
+    init(_ error: any Error, isVerbose: Bool = false) {
         self.error = (error as? MoultError) ?? MoultError(.unexpected, what: "\(error)")
         self.isVerbose = isVerbose
     }
 
-    package var status: ExitCode { .failure(error.outcome) }
+    var status: ExitCode { .failure(error.outcome) }
 
     /// Returns a line with what failed and why, and a line with the next step, if the error has one. With `--verbose`, the
     /// causes follow.
-    package func text(for terminal: Terminal) -> String {
+    func text(for terminal: Terminal) -> String {
         var page = Page(for: terminal)
         page.diagnostic("moult: \("error:", .bad) \(Self.line(error))")
         for line in error.now.map({ Self.advice($0, for: terminal) }) ?? [] { page.diagnostic(line, indent: 2) }
@@ -27,7 +27,7 @@ package struct ErrorReport {
         return page.text
     }
 
-    package var json: JSON {
+    var json: JSON {
         var members = Self.members(of: error)
         if isVerbose {
             let causes = error.chain.dropFirst().map { cause in

@@ -61,8 +61,6 @@ extension Holders.Use {
     }
 
     fileprivate var json: JSON {
-        .record([
-            "what": what.rawValue, "name": name, "generation": generation, "path": path, "how": how.rawValue,
-        ])
+        .record(["what": what.rawValue, "name": name, "generation": generation, "path": path, "how": how.rawValue])
     }
 }

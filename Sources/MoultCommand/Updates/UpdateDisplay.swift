@@ -174,9 +174,7 @@ extension Plan {
 
 extension CrashRecovery.Result {
     var eventMembers: KeyValuePairs<String, (any JSONValue)?> {
-        [
-            "transaction": transaction, "ending": ending.rawValue, "from": from?.json, "to": to?.json, "text": text,
-        ]
+        ["transaction": transaction, "ending": ending.rawValue, "from": from?.json, "to": to?.json, "text": text]
     }
 
     var json: JSON { .record(eventMembers) }

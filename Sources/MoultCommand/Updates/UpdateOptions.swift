@@ -29,6 +29,7 @@ enum UpdateOptions {
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
         "CPU time per database check (default 60 s/GB)")
 
+    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
     static let confirm = Option("confirm", "Show the plan and ask before applying it")
 
     static let consumers = [forceAfter, waitForReaders]

@@ -42,19 +42,16 @@ enum BuildVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let output = try call.required(output)
         try refuseStore(output)
-        var options = BuildOptions()
+        var options = call.buildOptions()
         options.defines = try call.defines(define)
         options.allowOutside = call.has(allowOutside)
         options.analyze = call.has(analyze)
         options.from = call.value(from)
         options.applicationID = try call.int32(applicationID)
         options.userVersion = try call.int32(userVersion)
-        options.warn = { call.output.warn("\($0.description)") }
-        options.output = { call.output.say(lines: $0) }
         let bar = call.progressBar()
         defer { bar.end() }
         Interruption.watch()
-        options.shouldStop = { Interruption.isRequested }
         options.progress = {
             try Interruption.check(stopped)
             let part = $0.part(of: "build")
@@ -87,6 +84,15 @@ enum BuildVerb {
 }
 
 extension Call {
+    /// Returns the options of a build that prints warnings and the output of the script, and stops on a signal.
+    func buildOptions() -> BuildOptions {
+        var options = BuildOptions()
+        options.warn = { output.warn("\($0.description)") }
+        options.output = { output.say(lines: $0) }
+        options.shouldStop = { Interruption.isRequested }
+        return options
+    }
+
     fileprivate func int32(_ option: Option) throws -> Int32? {
         guard let text = value(option) else { return nil }
         guard let number = Int32(text) else {

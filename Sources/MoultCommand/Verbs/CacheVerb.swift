@@ -51,13 +51,9 @@ enum CacheVerb {
         let cache = try StandaloneCache(file, .refuse)
         Interruption.watch()
         let outcome = try Files.withScratchDirectory { scratch in
-            var options = BuildOptions()
-            options.warn = { call.output.warn("\($0.description)") }
-            options.output = { call.output.say(lines: $0) }
-            options.shouldStop = { Interruption.isRequested }
             let template = "\(scratch)/template.db"
             _ = try Interruption.reporting("stopped before anything was changed") {
-                try DatabaseBuilder(options).build(script: schema, output: template)
+                try DatabaseBuilder(call.buildOptions()).build(script: schema, output: template)
             }
             return try cache.prepareInPlace(.init(template: template), template: template) {
                 try call.replacement(of: ReplacedFile(file), wait: 30)
@@ -70,9 +66,7 @@ enum CacheVerb {
             }
             return .done
         case .recreated(let why, let kept):
-            let json = JSON.record([
-                "cache": file, "state": "recreated", "why": why, "kept": kept,
-            ])
+            let json = JSON.record(["cache": file, "state": "recreated", "why": why, "kept": kept])
             call.output.print(json: json) { page in
                 page.line("\("~", .changed) \(file) is a new, empty cache: \(why)")
                 if let kept { page.line("the old file may not be a cache of this app, and is kept: \(kept)") }

@@ -12,7 +12,6 @@ enum CleanVerb {
         "Also remove caches that have been in quarantine for at least this many days")
     static let userData = Option(
         "including-user-data", "With --quarantine-older-than: also remove databases with user data")
-    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
         "clean", .operators, "remove old generations and files left behind by crashes",
@@ -26,7 +25,8 @@ enum CleanVerb {
             quarantine is above its budget ("quarantine" in moult.json); user data stays until you remove it.
             """,
         ],
-        options: [keep, quarantine, userData, dryRun, UpdateOptions.wait], rules: [.needs(userData, quarantine)],
+        options: [keep, quarantine, userData, UpdateOptions.dryRun, UpdateOptions.wait],
+        rules: [.needs(userData, quarantine)],
         changesStore: true,
         examples: [
             "Show what would be removed:": "moult clean --keep 1 --dry-run",
@@ -36,7 +36,7 @@ enum CleanVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        let dry = call.has(dryRun)
+        let dry = call.has(UpdateOptions.dryRun)
         let result = try call.orchestrator(call.watcher()).clean(
             keep: call.number(keep), quarantineDays: call.number(quarantine), includingUserData: call.has(userData),
             dry: dry, wait: call.wait)

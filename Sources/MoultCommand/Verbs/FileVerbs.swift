@@ -86,11 +86,7 @@ struct FileCheck {
     }
 
     var words: String { fault ?? (isUnknown ? "not checked: \(notChecked.joined(separator: "; "))" : "opens") }
-    var json: JSON {
-        .record([
-            "path": path, "fault": fault, "sound": isSound, "notChecked": notChecked.unlessEmpty,
-        ])
-    }
+    var json: JSON { .record(["path": path, "fault": fault, "sound": isSound, "notChecked": notChecked.unlessEmpty]) }
 }
 
 private struct FileChecks: Report {
@@ -160,9 +156,7 @@ extension QuarantineVerb {
             }
             try Files.copy(path, to: target, mode: 0o600)
             try Files.syncFile(target)
-            call.output.print(json: .record(["set": set.id, "file": target])) {
-                $0.line("\(set.id) was copied to \(target)")
-            }
+            showExported(set.id, to: target, call)
             return .done
         }
         Interruption.watch()
@@ -197,14 +191,15 @@ extension QuarantineVerb {
 extension ResetVerb {
     static func run(_ call: Call, on file: ReplacedFile) throws -> ExitCode {
         try call.refuse([again], with: file)
-        if !call.has(userData), !call.has(dryRun) {
+        let isDry = call.has(UpdateOptions.dryRun)
+        if !call.has(userData), !isDry {
             let words = ["moult", "reset", "--\(userData.name)", file.name]
             throw MoultError(
                 .notReplaceable, .refused, what: "\(file.name) was not reset", why: "it may have data of users",
                 now: "To keep it aside, and restore the content from before the last replacement: \(run: words)")
         }
         Interruption.watch()
-        let result = try call.replacement(of: file, isDry: call.has(dryRun))
+        let result = try call.replacement(of: file, isDry: isDry)
             .reset(why: call.value(reason) ?? "reset by the operator")
         let set = result.restored?.id ?? ""
         call.output.print(
@@ -213,9 +208,9 @@ extension ResetVerb {
             ])
         ) { page in
             guard result.isChanged else { return page.line("\(file.name) already has the content of \(set)") }
-            page.line("\("~", .changed) \(file.name) \(call.has(dryRun) ? "gets" : "has") the content of \(set)")
+            page.line("\("~", .changed) \(file.name) \(isDry ? "gets" : "has") the content of \(set)")
             if let kept = result.kept { page.line("  the content that it had is in \(kept.directory)") }
         }
-        return call.has(dryRun) && result.isChanged ? .changes : .done
+        return isDry && result.isChanged ? .changes : .done
     }
 }

@@ -29,7 +29,7 @@ enum HelpVerb {
             return .done
         }
         if let command = Command.all.first(where: { $0.name == word }) {
-            call.output.print(CommandHelp(command))
+            call.output.print(CommandHelp(command: command))
         } else if let topic = Topic.all.first(where: { $0.name == word }) {
             call.output.print(topic)
         } else {

@@ -61,9 +61,7 @@ enum KeygenVerb {
         try work.deliver(set)
         bar.end()
         let (id, text) = (key.publicKey.id.description, key.publicKey.base64)
-        let json = JSON.record([
-            "secret": secret, "public": open, "id": id, "key": text,
-        ])
+        let json = JSON.record(["secret": secret, "public": open, "id": id, "key": text])
         call.output.print(json: json) { page in
             if call.has(root) {
                 page.line("\("+", .added) \(secret)  secret: signs key lists; keep it offline")

@@ -69,9 +69,7 @@ enum QuarantineVerb {
             try OutputFile.requireDirectory(of: file)
             try orchestrator.export(set, to: file)
             try call.reportUnfinished()
-            call.output.print(json: .record(["set": set.id, "file": file])) {
-                $0.line("\(set.id) was copied to \(file)")
-            }
+            showExported(set.id, to: file, call)
         } else if call.has(remove) {
             try refuseAmbiguous(name, set, orchestrator)
             try orchestrator.remove([set], wait: call.wait)
@@ -146,6 +144,10 @@ extension QuarantineVerb {
             row("files", set.directory)
             page.table(table)
         }
+    }
+
+    static func showExported(_ set: String, to file: String, _ call: Call) {
+        call.output.print(json: .record(["set": set, "file": file])) { $0.line("\(set) was copied to \(file)") }
     }
 
     static func showRemoved(

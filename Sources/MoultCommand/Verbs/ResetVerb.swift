@@ -16,7 +16,6 @@ enum ResetVerb {
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown in the quarantine and in the history")
     static let again = Option(
         "salvage-again", "Salvage rows again, from the newest files of this database in quarantine")
-    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
         "reset", .operators, "set a damaged database aside and create a new one",
@@ -34,7 +33,8 @@ enum ResetVerb {
             its report.
             """,
         ],
-        arguments: [database], options: [keep, userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,
+        arguments: [database], options: [keep, userData, reason, again, UpdateOptions.dryRun, UpdateOptions.wait],
+        changesStore: true,
         examples: [
             "Start with an empty cache:": "moult reset thumbs",
             "Start with an empty user database, and keep the old one:": "moult reset user --set-user-data-aside",
@@ -60,7 +60,7 @@ enum ResetVerb {
         let aside = keeps || call.has(userData)
         let store = try call.store()
         if call.has(again) {
-            if let other = [keep, userData, dryRun, reason].first(where: call.has) {
+            if let other = [keep, userData, UpdateOptions.dryRun, reason].first(where: call.has) {
                 throw call.wrongUsage(
                     "--\(again.name) and --\(other.name) cannot be used together",
                     why: "--\(again.name) resets nothing, and reads only files that were set aside before")
@@ -69,7 +69,7 @@ enum ResetVerb {
             show(reset, "\(reset.database) was salvaged again", call)
             return .done
         }
-        if call.has(dryRun) {
+        if call.has(UpdateOptions.dryRun) {
             let orchestrator = try call.orchestrator()
             let options = call.words(of: [keeps ? keep : userData, reason])
             return try call.show(

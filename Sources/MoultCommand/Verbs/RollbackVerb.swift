@@ -8,7 +8,6 @@ enum RollbackVerb {
         "A kept version or generation (default: the newest older release that is not on hold)")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown with the hold and in the history")
     static let force = Option("force", "Allow --to to select a release that is on hold")
-    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
         "rollback", .operators, "go back to an older release, and put the current one on hold",
@@ -25,7 +24,8 @@ enum RollbackVerb {
             not rollbacks.
             """,
         ],
-        options: [target, force, reason, dryRun, UpdateOptions.takeOver, UpdateOptions.wait] + UpdateOptions.consumers,
+        options: [target, force, reason, UpdateOptions.dryRun, UpdateOptions.takeOver, UpdateOptions.wait]
+            + UpdateOptions.consumers,
         rules: [
             .needs(force, target, why: "--force overrides the hold on one release, so specify that release")
         ],
@@ -50,7 +50,7 @@ enum RollbackVerb {
         let wanted = call.value(target)
         let why = call.value(reason) ?? ""
         let store = try call.store()
-        if call.has(dryRun) {
+        if call.has(UpdateOptions.dryRun) {
             let orchestrator = try call.orchestrator()
             let options = call.words(of: [target, reason, force, UpdateOptions.takeOver])
             return try call.show(

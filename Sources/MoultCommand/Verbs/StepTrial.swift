@@ -40,9 +40,7 @@ enum StepTrial {
         let checks = try ConformanceKit(options) { check in
             call.output.event(
                 "check",
-                [
-                    "check": check.name, "passed": check.finding == nil, "finding": check.finding, "note": check.note,
-                ])
+                ["check": check.name, "passed": check.finding == nil, "finding": check.finding, "note": check.note])
             call.output.lines { page in
                 page.wrapped(
                     "\(check.finding == nil ? page.tick : page.cross) \(check.name)\(check.note.map { " (\($0))" } ?? "")"

@@ -89,9 +89,7 @@ enum StepsVerb {
         }
         let (sha256, before) = (try StepExecutable(path).sha256, settings.sha256)
         try orchestrator.trustStep(name, sha256: sha256, wait: call.wait)
-        let json = JSON.record([
-            "name": name, "executable": path, "sha256": sha256, "before": before,
-        ])
+        let json = JSON.record(["name": name, "executable": path, "sha256": sha256, "before": before])
         call.output.print(json: json) { page in
             page.wrapped("\(name): \(path) \(before == sha256 ? "was already trusted" : "is now trusted")")
             page.wrapped("SHA-256 \(sha256)")

@@ -95,11 +95,10 @@ struct FeedDirectory {
     }
 
     static func taken(_ file: String) -> MoultError {
-        MoultError(
-            .publishing, .refused, what: "\(file) already exists with different content",
-            why: "published files must not change",
-            now:
-                "Choose another version for the release. If its file names do not contain the version, pack it without --name."
+        refusal(
+            "\(file) already exists with different content",
+            "published files must not change",
+            "Choose another version for the release. If its file names do not contain the version, pack it without --name."
         )
     }
 
@@ -193,10 +192,10 @@ extension Feed.File {
     /// Throws if a file, which errors name differently, is missing or has another size or digest.
     func verify(_ path: String, named name: String) throws {
         if try isContent(of: path) { return }
-        throw MoultError(
-            .publishing, .refused, what: "\(name) does not match the manifest",
-            why: try Files.factsThroughLinks(path) == nil ? "no such file" : "its size or SHA-256 differs",
-            now: "Pack the release again.")
+        throw refusal(
+            "\(name) does not match the manifest",
+            try Files.factsThroughLinks(path) == nil ? "no such file" : "its size or SHA-256 differs",
+            "Pack the release again.")
     }
 }
 

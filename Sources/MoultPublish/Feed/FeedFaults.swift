@@ -21,12 +21,12 @@ struct FeedFaults {
         let names = try releases.filter { $0.withdrawn == nil }.flatMap(faults)
         guard let first = names.first else { return }
         let some = names.prefix(3).joined(separator: ", ") + (names.count > 3 ? " …" : "")
-        throw MoultError(
-            .publishing, .refused, what: "the feed in \(directory.path) cannot be renewed",
-            why: names.count == 1
+        throw refusal(
+            "the feed in \(directory.path) cannot be renewed",
+            names.count == 1
                 ? "it lists \(first), which is missing or has other content"
                 : "it lists \(names.count) files that are missing or have other content: \(some)",
-            now: "Restore them from a copy, or withdraw their releases with --withdraw. To find all problems: "
+            "Restore them from a copy, or withdraw their releases with --withdraw. To find all problems: "
                 + "\(moult: "publish", directory.path, "--check")")
     }
 

@@ -66,9 +66,10 @@ struct PublicPlace {
         }
         guard try file.isContent(of: path) else {
             try Files.remove(path)
-            throw MoultError(
-                .publishing, .refused, what: "the public \(file.name) does not match the public feed",
-                why: "its size or SHA-256 differs", now: "Restore it from a copy, or withdraw its release.")
+            throw refusal(
+                "the public \(file.name) does not match the public feed",
+                "its size or SHA-256 differs",
+                "Restore it from a copy, or withdraw its release.")
         }
     }
 
@@ -79,13 +80,10 @@ struct PublicPlace {
     }
 
     private func run<Result>(_ name: String, _ body: (_ scratch: String) throws -> Result?) throws -> Result? {
-        try PathCustody.check(program: source.split(whereSeparator: \.isWhitespace).map { String($0) })
-        return try Files.withScratchDirectory { scratch in
-            let ended = try Subprocess.run(
-                ["sh", "-c", source],
-                environment: [
-                    "MOULT_NAME": name, "MOULT_FILE": "\(scratch)/file", "MOULT_TAG_FILE": "\(scratch)/tag",
-                ], limit: 1 << 26, isSupervised: true)
+        try Files.withScratchDirectory { scratch in
+            let ended = try Subprocess.shell(
+                source,
+                environment: ["MOULT_NAME": name, "MOULT_FILE": "\(scratch)/file", "MOULT_TAG_FILE": "\(scratch)/tag"])
             guard ended.succeeded else {
                 throw MoultError(
                     .publishing, what: "cannot read the public \(name)", why: "the command failed: \(ended.complaint)",

@@ -76,19 +76,16 @@ package struct RegistryFeed {
             guard let manifest = try directory.manifest(of: release) else { continue }
             for file in manifest.files(listedFor: release)
             where try !transport.has(file.sha256, in: repository, named: "\(repository)/\(file.name)") {
-                throw MoultError(
-                    .publishing, .refused, what: "the feed at \(repository) cannot be renewed",
-                    why: "it lists \(file.name), which the registry does not have",
-                    now: "Publish release \(release.version) again from its manifest, or withdraw it with --withdraw.")
+                throw refusal(
+                    "the feed at \(repository) cannot be renewed",
+                    "it lists \(file.name), which the registry does not have",
+                    "Publish release \(release.version) again from its manifest, or withdraw it with --withdraw.")
             }
         }
     }
 
     /// Throws if the tag of the feed seems to have been deleted, or if `--new` would start a feed again.
     private func requireNew(_ options: PublishOptions, _ before: String?, _ tags: [String]) throws {
-        func refusal(_ what: String, _ why: String, _ now: Advice) -> MoultError {
-            MoultError(.publishing, .refused, what: what, why: why, now: now)
-        }
         if before != nil, options.isNew {
             throw refusal(
                 "\(repository) has a feed already",

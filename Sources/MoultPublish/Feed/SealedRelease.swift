@@ -24,13 +24,13 @@ struct SealedRelease {
         }
         let name = Files.name(of: path)
         if let fault = PlainName.fault(name) {
-            throw MoultError(.publishing, .refused, what: "\(path) cannot be published", why: "its name \(fault)")
+            throw refusal("\(path) cannot be published", "its name \(fault)")
         }
         if let database = manifest.databases.first(where: { $0.place == .inPlace }) {
-            throw MoultError(
-                .publishing, .refused, what: "release \(manifest.version) cannot be published",
-                why: "its database \(database.name) has \"place\": \"in-place\", and a feed contains bundles only",
-                now: "Remove \"place\" from the draft, and pack the release again.")
+            throw refusal(
+                "release \(manifest.version) cannot be published",
+                "its database \(database.name) has \"place\": \"in-place\", and a feed contains bundles only",
+                "Remove \"place\" from the draft, and pack the release again.")
         }
     }
 
@@ -41,7 +41,6 @@ struct SealedRelease {
         try bundle.content.verify(file, named: file)
     }
 
-    /// The release's entry in the feed.
     var entry: Feed.Release {
         get throws {
             var entry = Feed.Release(

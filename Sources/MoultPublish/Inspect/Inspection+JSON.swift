@@ -33,8 +33,6 @@ extension Inspection.Entry {
 
 extension DatabaseInspection.Table {
     fileprivate var json: JSON {
-        .record([
-            "name": name, "virtual": isVirtual, "columns": columns, "rows": rows, "why": obstacle,
-        ])
+        .record(["name": name, "virtual": isVirtual, "columns": columns, "rows": rows, "why": obstacle])
     }
 }

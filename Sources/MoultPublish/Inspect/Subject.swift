@@ -55,7 +55,6 @@ package struct Subject: Sendable {
             ?? parts.first { $0.path.map(Files.name) == name }
     }
 
-    /// Returns the error for an unknown database name.
     package func unknown(_ name: String) -> MoultError {
         MoultError(
             .subject, .usage, what: "\(path) has no database \"\(name)\"",

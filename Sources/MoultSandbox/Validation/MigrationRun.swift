@@ -88,16 +88,14 @@ extension MigrationRun: WorkerRequest {
         guard let depth = try fields.word("depth", Validation.Depth.self) else {
             throw fields.fail("depth", "is missing")
         }
-        let copy = try fields.string("copy")
         self.init(
-            name: try fields.string("name"), place: try fields.optionalString("place") ?? copy, copy: copy,
+            name: try fields.string("name"), place: try fields.string("place"), copy: try fields.string("copy"),
             template: try fields.string("template"),
             scripts: try fields.objects("scripts").map { fields in
                 try Script(
                     name: fields.string("name"), number: fields.integer("number"), file: fields.string("file"))
             }, depth: depth)
-        // Older libraries call this field a deadline.
-        processor = try fields.optionalCount("processor") ?? fields.count("deadline")
+        processor = try fields.count("processor")
     }
 
     var json: JSON {

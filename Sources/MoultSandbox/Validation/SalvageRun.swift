@@ -35,11 +35,7 @@ extension SalvageRun: WorkerRequest {
             processor: try fields.count("processor"))
     }
 
-    var json: JSON {
-        .record([
-            "name": name, "copy": copy, "target": target, "processor": processor,
-        ])
-    }
+    var json: JSON { .record(["name": name, "copy": copy, "target": target, "processor": processor]) }
 
     func protection(scratch: String) throws -> Guard {
         let size = try Files.factsThroughLinks(copy)?.size ?? 0

@@ -51,8 +51,7 @@ extension Validation {
         guard let depth = try fields.word("depth", Depth.self) else { throw fields.fail("depth", "is missing") }
         self.init(
             name: try fields.string("name"), path: try fields.string("path"), depth: depth,
-            // Older libraries call this field a deadline.
-            processor: try fields.optionalCount("processor") ?? fields.count("deadline"))
+            processor: try fields.count("processor"))
         isWritable = try fields.optionalBool("isWritable") ?? false
         isOfApp = try fields.optionalBool("isOfApp") ?? false
         wantsIdentity = try fields.optionalBool("wantsIdentity") ?? false

@@ -105,9 +105,7 @@ extension MoultError {
     }
 
     var report: JSON {
-        .record([
-            "code": code.rawValue, "outcome": outcome.rawValue, "what": what, "why": why, "now": now?.json,
-        ])
+        .record(["code": code.rawValue, "outcome": outcome.rawValue, "what": what, "why": why, "now": now?.json])
     }
 
     init(report fields: Fields) throws {

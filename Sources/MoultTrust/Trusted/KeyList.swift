@@ -37,7 +37,6 @@ package struct KeyList: Sendable, Equatable {
         (self.product, self.serial, roles, isPlain) = (product, serial, KeyRoles(all: keys), true)
     }
 
-    /// Returns the file name of the list with this serial.
     package static func fileName(_ serial: Int) -> String { "keys-\(serial).json" }
 
     /// Returns whether this is the file name of a key list.

@@ -1,4 +1,4 @@
-import MoultCommand
+@testable import MoultCommand
 
 /// Verbs with every feature that a verb can have.
 enum SampleCommands {
