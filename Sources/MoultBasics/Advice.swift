@@ -64,11 +64,11 @@ public struct Advice: Sendable, Equatable {
     }
 
     /// The parts as text.
-    package var pieces: [(text: String, isCommand: Bool)] {
+    package var pieces: [(text: String, command: Command?)] {
         shown.compactMap { part in
             switch part {
-            case .text(let text): (text, false)
-            case .command(let command): (command.line, true)
+            case .text(let text): (text, nil)
+            case .command(let command): (command.line, command)
             case .choice: nil
             }
         }

@@ -3,7 +3,6 @@
 // than the one that is used. So paths and quotes are handled with these functions.
 
 extension StringProtocol where SubSequence == Substring {
-    /// Returns the text with each occurrence of a character replaced.
     package func replacing(scalar character: Unicode.Scalar, with text: String) -> String {
         guard unicodeScalars.contains(character) else { return String(self) }
         var result = String.UnicodeScalarView()

@@ -75,19 +75,17 @@ final class Answer {
             isEnough = passed > 1 << 16
             return !isEnough
         }
-        return writeHead() && write(["bytes": .size(bytes.count)], bytes)
+        return writeHead() && write(.record(["bytes": bytes.count]), bytes)
     }
 
     func writeHead() -> Bool {
         if isHeadWritten { return true }
         isHeadWritten = true
         let (offset, total) = place
-        let head = JSON.compact([
-            "status": .size(status), "etag": .optional(etag), "offset": .size(offset), "total": total.map { .size($0) },
-            "retryAfter": retryAfter.map { .size($0) }, "isNetrcExposed": isNetrcExposed ? true : nil,
-            "digest": .optional(digest), "location": .optional(location), "code": .optional(code),
-            "challenges": challenges.isEmpty ? nil : .array(challenges.map { .string($0) }), "sent": .optional(sent),
-            "isLocal": reach.isLocal ? true : nil,
+        let head = JSON.record([
+            "status": status, "etag": etag, "offset": offset, "total": total, "retryAfter": retryAfter,
+            "isNetrcExposed": isNetrcExposed ? true : nil, "digest": digest, "location": location, "code": code,
+            "challenges": challenges.unlessEmpty, "sent": sent, "isLocal": reach.isLocal ? true : nil,
         ])
         return write(head)
     }

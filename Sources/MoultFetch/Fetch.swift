@@ -30,7 +30,7 @@ struct Fetch {
 
     private func answer(_ request: Request) throws {
         do { try follow(request) } catch let failure as Failure {
-            return try ParentChannel.send(["why": .string(failure.why), "kind": .string(failure.kind.rawValue)])
+            return try ParentChannel.send(.record(["why": failure.why, "kind": failure.kind.rawValue]))
         }
         try ParentChannel.send(["end": true])
     }

@@ -139,12 +139,11 @@ package struct FileSet {
     }
 
     private func json(_ inodes: [String: UInt64]) -> JSON {
-        [
-            "mode": .string(mode.rawValue), "head": .string(head),
-            "first": .array(
-                first.map { ["name": .string($0), "inode": .string(inodes[$0].map(String.init) ?? "")] }),
-            "last": .array(last.map { .string($0) }), "stale": .array(stale.map { .string($0) }),
-        ]
+        .record([
+            "mode": mode.rawValue, "head": head,
+            "first": first.map { JSON.record(["name": $0, "inode": inodes[$0].map(String.init) ?? ""]) }, "last": last,
+            "stale": stale,
+        ])
     }
 
     private static func read(_ bytes: [UInt8], _ source: String) throws -> (FileSet, [String: UInt64]) {

@@ -31,6 +31,12 @@ extension Subprocess {
     /// The time between SIGTERM and SIGKILL.
     private static let grace = Duration.seconds(2)
 
+    /// Runs a command line of the user in a shell, unless another user can change the program that the line begins with.
+    package static func shell(_ line: String, environment: [String: String]) throws -> Result {
+        try PathCustody.check(program: line.split(whereSeparator: \.isWhitespace).map { String($0) })
+        return try run(["sh", "-c", line], environment: environment, limit: 1 << 26, isSupervised: true)
+    }
+
     /// Runs a program, found through PATH, until it ends. `environment` is added to the environment of this process;
     /// `wholeEnvironment` replaces both.
     ///

@@ -69,10 +69,5 @@ package struct ClientProof: Sendable {
     fileprivate(set) var key: String?
     fileprivate(set) var headers: [String] = []
 
-    var json: JSON {
-        .compact([
-            "places": .array(places.map { .string($0) }), "certificate": .optional(certificate),
-            "key": .optional(key), "headers": .array(headers.map { .string($0) }),
-        ])
-    }
+    var json: JSON { .record(["places": places, "certificate": certificate, "key": key, "headers": headers]) }
 }

@@ -53,16 +53,14 @@ struct WebRequest {
     private func json(_ retryPolicy: Transport.RetryPolicy, _ until: ContinuousClock.Instant) -> JSON {
         // The helper gets a little more than the remaining time, so that this process stops first and reports the reason.
         let left = max(until - .now, .zero) + .seconds(1)
-        return .compact([
-            "url": .string(url.withSecrets), "offset": .size(offset), "ifRange": .optional(ifRange),
-            "ifNoneMatch": .optional(ifNoneMatch), "patience": .size(retryPolicy.patience),
-            "minimumRate": .size(retryPolicy.minimumRate), "deadline": .size(Int(left.components.seconds) + 1),
-            "bandwidth": .size(retryPolicy.bandwidth), "method": .string(method.rawValue), "accept": .optional(accept),
-            "isFresh": isFresh ? true : nil, "authorization": .optional(authorization),
-            "authority": .optional(authority),
-            "usesNetrc": .bool(authority == nil), "isPublicOnly": isPublicOnly ? true : nil,
-            "client": proof?.json, "contentType": .optional(contentType), "text": .optional(text),
-            "bodyOffset": part.map { .size($0.lowerBound) }, "bodySize": part.map { .size($0.count) },
+        return .record([
+            "url": url.withSecrets, "offset": offset, "ifRange": ifRange, "ifNoneMatch": ifNoneMatch,
+            "patience": retryPolicy.patience, "minimumRate": retryPolicy.minimumRate,
+            "deadline": Int(left.components.seconds) + 1, "bandwidth": retryPolicy.bandwidth, "method": method.rawValue,
+            "accept": accept, "isFresh": isFresh ? true : nil, "authorization": authorization, "authority": authority,
+            "usesNetrc": authority == nil, "isPublicOnly": isPublicOnly ? true : nil, "client": proof?.json,
+            "contentType": contentType, "text": text, "bodyOffset": part.map(\.lowerBound),
+            "bodySize": part.map(\.count),
         ])
     }
 

@@ -41,6 +41,5 @@ extension SHA256 {
         return try hash.finish()
     }
 
-    /// Returns the digest of the file at a path.
     package static func digest(ofFileAt path: String) throws -> Digest { try digest(of: Descriptor(path, .read)) }
 }

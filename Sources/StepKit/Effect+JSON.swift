@@ -3,9 +3,9 @@ public import MoultBasics
 extension Effect {
     /// The effect as it is stored in plans and journals; `init(json:)` reads it back.
     public var json: JSON {
-        .compact([
-            "step": .string(step), "phase": .string(phase.rawValue), "database": .optional(database),
-            "mark": .string(mark.rawValue), "text": .string(text), "change": change.json,
+        .record([
+            "step": step, "phase": phase.rawValue, "database": database, "mark": mark.rawValue, "text": text,
+            "change": change.json,
         ])
     }
 
@@ -25,40 +25,39 @@ extension Effect {
 extension Change {
     var json: JSON {
         switch self {
-        case .confirm(let text): ["do": "confirm", "text": .string(text)]
-        case .retire(let generation): ["do": "retire", "generation": .string(generation)]
-        case .unlink(let path): ["do": "unlink", "path": .string(path)]
-        case .seal(let member, let size): ["do": "seal", "member": .string(member), "size": .size(size)]
+        case .confirm(let text): .record(["do": "confirm", "text": text])
+        case .retire(let generation): .record(["do": "retire", "generation": generation])
+        case .unlink(let path): .record(["do": "unlink", "path": path])
+        case .seal(let member, let size): .record(["do": "seal", "member": member, "size": size])
         case .keepTemplate(let member, let size):
-            ["do": "keepTemplate", "member": .string(member), "size": .size(size)]
-        case .linkInPlace(let target, let size): ["do": "linkInPlace", "target": .string(target), "size": .size(size)]
-        case .restore(let generation): ["do": "restore", "generation": .string(generation)]
-        case .installGeneration(let generation): ["do": "installGeneration", "generation": .string(generation)]
+            .record(["do": "keepTemplate", "member": member, "size": size])
+        case .linkInPlace(let target, let size): .record(["do": "linkInPlace", "target": target, "size": size])
+        case .restore(let generation): .record(["do": "restore", "generation": generation])
+        case .installGeneration(let generation): .record(["do": "installGeneration", "generation": generation])
         case .switchCurrent(let to, let from):
-            .compact(["do": "switchCurrent", "to": .string(to), "from": .optional(from)])
-        case .link(let path, let member): ["do": "link", "path": .string(path), "member": .string(member)]
-        case .create(let path, let size): ["do": "create", "path": .string(path), "size": .size(size)]
+            .record(["do": "switchCurrent", "to": to, "from": from])
+        case .link(let path, let member): .record(["do": "link", "path": path, "member": member])
+        case .create(let path, let size): .record(["do": "create", "path": path, "size": size])
         case .displace(let path, let why, let reason):
-            ["do": "displace", "path": .string(path), "why": .string(why), "reason": .string(reason.rawValue)]
+            .record(["do": "displace", "path": path, "why": why, "reason": reason.rawValue])
         case .quarantine(let path, let why, let reason):
-            ["do": "quarantine", "path": .string(path), "why": .string(why), "reason": .string(reason.rawValue)]
+            .record(["do": "quarantine", "path": path, "why": why, "reason": reason.rawValue])
         case .replace(let new): new.json
         case .migrate(let path, let members, let from, let to, let rows):
-            .compact([
-                "do": "migrate", "path": .string(path), "members": .array(members.map { .string($0) }),
-                "from": .size(from), "to": .size(to), "rows": rows.map { .array($0.map(\.json)) },
+            .record([
+                "do": "migrate", "path": path, "members": members, "from": from, "to": to,
+                "rows": rows.map { $0.map(\.json) },
             ])
         case .restoreRows(let path, let table, let set, let size, let generations):
-            [
-                "do": "restoreRows", "path": .string(path), "table": .string(table), "set": .string(set),
-                "size": .size(size), "generations": .array(generations.map { .string($0) }),
-            ]
-        case .keep(let why): ["do": "keep", "why": .string(why)]
+            .record([
+                "do": "restoreRows", "path": path, "table": table, "set": set, "size": size, "generations": generations,
+            ])
+        case .keep(let why): .record(["do": "keep", "why": why])
         case .attach(let main, let names):
-            .compact(["do": "attach", "main": .optional(main), "names": .array(names.map { .string($0) })])
-        case .prove(let methods): ["do": "prove", "methods": .array(methods.map { .string($0) })]
+            .record(["do": "attach", "main": main, "names": names])
+        case .prove(let methods): .record(["do": "prove", "methods": methods])
         case .custom(let name, let text, let with):
-            ["do": "custom", "name": .string(name), "text": .string(text), "with": with]
+            .record(["do": "custom", "name": name, "text": text, "with": with])
         }
     }
 

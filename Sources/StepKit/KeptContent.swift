@@ -86,11 +86,9 @@ public struct RowFate: Sendable, Equatable {
 
     /// The counts as JSON, for plans and results.
     public var json: JSON {
-        .compact([
-            "database": .optional(database), "table": .string(table), "carried": .size(carried),
-            "rejected": .size(rejected), "kept": .size(kept),
-            "incomplete": incomplete == 0 ? nil : .size(incomplete),
-            "displaced": displaced == 0 ? nil : .size(displaced),
+        .record([
+            "database": database, "table": table, "carried": carried, "rejected": rejected, "kept": kept,
+            "incomplete": incomplete == 0 ? nil : incomplete, "displaced": displaced == 0 ? nil : displaced,
         ])
     }
 

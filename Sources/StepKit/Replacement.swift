@@ -25,9 +25,9 @@ public struct Replacement: Sendable, Equatable {
     }
 
     var json: JSON {
-        .compact([
-            "do": "replace", "path": .string(path), "member": .string(member), "size": .size(size),
-            "reason": .string(reason.rawValue), "rows": rows.map { .array($0.map(\.json)) },
+        .record([
+            "do": "replace", "path": path, "member": member, "size": size, "reason": reason.rawValue,
+            "rows": rows.map { $0.map(\.json) },
         ])
     }
 

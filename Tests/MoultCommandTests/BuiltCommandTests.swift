@@ -1,9 +1,10 @@
 import Moult
 import MoultBasics
-import MoultCommand
 import StepKit
 import TestSupport
 import Testing
+
+@testable import MoultCommand
 
 /// The built command, run as from a shell.
 @Suite struct BuiltCommandTests {

@@ -1,6 +1,7 @@
 import MoultBasics
-import MoultCommand
 import Testing
+
+@testable import MoultCommand
 
 /// Rules that hold for every verb.
 @Suite struct CommandTableTests {
@@ -69,7 +70,7 @@ import Testing
     func `help is ASCII text in at most eighty columns`(_ name: String) throws {
         let command = try #require(Command.all.first { $0.name == name })
         var page = Page(for: Terminal())
-        CommandHelp(command).write(to: &page)
+        CommandHelp(command: command).write(to: &page)
         for line in page.text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
         #expect(page.text.utf8.allSatisfy { $0 == 10 || (32..<127).contains($0) })
     }

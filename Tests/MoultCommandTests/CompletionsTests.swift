@@ -1,6 +1,7 @@
-import MoultCommand
 import TestSupport
 import Testing
+
+@testable import MoultCommand
 
 /// The completion scripts, run in their shells.
 @Suite struct CompletionsTests {

@@ -1,7 +1,8 @@
 import CLinux
-import MoultCommand
 import MoultLibc
 import Testing
+
+@testable import MoultCommand
 
 @Suite struct ConsoleTests {
     private func pipe() throws -> (read: Int32, write: Int32) {

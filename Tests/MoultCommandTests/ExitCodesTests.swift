@@ -1,8 +1,9 @@
 import MoultBasics
-import MoultCommand
 import MoultFiles
 import TestSupport
 import Testing
+
+@testable import MoultCommand
 
 /// The exit statuses in the documentation, in `moult help exit-codes` and in the help of each verb agree.
 @Suite struct ExitCodesTests {

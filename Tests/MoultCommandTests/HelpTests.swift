@@ -1,8 +1,9 @@
 import Moult
 import MoultBasics
-import MoultCommand
 import StepKit
 import Testing
+
+@testable import MoultCommand
 
 @Suite struct HelpTests {
     private func text(_ report: some Report, width: Int? = nil) -> String {
@@ -13,7 +14,7 @@ import Testing
 
     @Test func `the help of a verb is made from its definition`() {
         #expect(
-            text(CommandHelp(SampleCommands.apply)) == """
+            text(CommandHelp(command: SampleCommands.apply)) == """
                 moult apply: do apply
 
                 Usage: moult apply [options] MANIFEST [NAME]
@@ -46,7 +47,8 @@ import Testing
     @Test(arguments: [20, 30, 40, 80, nil]) func `no line of help ends with a space`(width: Int?) {
         let pages =
             [text(OverviewHelp(commands: Command.all, listsAll: true), width: width)]
-            + Command.all.map { text(CommandHelp($0), width: width) } + Topic.all.map { text($0, width: width) }
+            + Command.all.map { text(CommandHelp(command: $0), width: width) }
+            + Topic.all.map { text($0, width: width) }
         for line in pages.flatMap({ $0.split(separator: "\n") }) { #expect(line.last != " ", "\(line)") }
     }
 
@@ -58,7 +60,7 @@ import Testing
     /// The verb `steps` lists the steps, and the topic `steps` explains them.
     @Test func `the help of a verb includes the topic of the same name`() throws {
         let steps = try #require(Command.all.first { $0.name == "steps" })
-        let help = text(CommandHelp(steps))
+        let help = text(CommandHelp(command: steps))
         #expect(help.hasPrefix("moult steps: "))
         #expect(help.contains("\nSteps, the phases of an update, and how to add your own steps:\n"))
         #expect(help.contains("moult goes through the phases twice."))
@@ -81,14 +83,14 @@ import Testing
     }
 
     @Test func `the help of apply fits on one screen and begins with examples`() throws {
-        let lines = text(CommandHelp(try #require(Command.all.first { $0.name == "apply" })), width: 80).split(
+        let lines = text(CommandHelp(command: try #require(Command.all.first { $0.name == "apply" })), width: 80).split(
             separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 41, "\(lines.count - 1) lines")
         #expect(lines[4] == "Examples:")
     }
 
     @Test(arguments: Command.all.map(\.name)) func `every verb shows examples before options`(_ name: String) throws {
-        let help = text(CommandHelp(try #require(Command.all.first { $0.name == name })), width: 80)
+        let help = text(CommandHelp(command: try #require(Command.all.first { $0.name == name })), width: 80)
         let examples = try #require(help.firstRange(of: "\nExamples:\n"))
         if let options = help.firstRange(of: "ptions:\n") { #expect(examples.lowerBound < options.lowerBound) }
     }
@@ -103,7 +105,7 @@ import Testing
     }
 
     @Test func `help as JSON has the same content`() throws {
-        let json = CommandHelp(SampleCommands.apply).json
+        let json = CommandHelp(command: SampleCommands.apply).json
         #expect(json["usage"]?.string == "moult apply [options] MANIFEST [NAME]")
         let options = try #require(json["options"]?.array)
         #expect(options.compactMap { $0["name"]?.string }.first == "out")

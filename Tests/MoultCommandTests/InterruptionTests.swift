@@ -1,6 +1,7 @@
-import MoultCommand
 import MoultLibc
 import Testing
+
+@testable import MoultCommand
 
 /// Signals affect the whole process, so this suite has a single test, which restores the previous state.
 @Suite struct InterruptionTests {

@@ -1,5 +1,6 @@
-import MoultCommand
 import Testing
+
+@testable import MoultCommand
 
 @Suite struct LineParserTests {
     private func parse(_ words: String...) throws -> ParsedLine {

@@ -1,6 +1,7 @@
 import MoultBasics
-import MoultCommand
 import Testing
+
+@testable import MoultCommand
 
 /// The output and its streams, for users and for programs.
 @Suite struct OutputTests {

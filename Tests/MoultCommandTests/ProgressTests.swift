@@ -1,6 +1,7 @@
-import MoultCommand
 import Synchronization
 import Testing
+
+@testable import MoultCommand
 
 @Suite struct ProgressTests {
     /// A clock that only advances on request.

@@ -1,6 +1,7 @@
-import MoultCommand
 import TestSupport
 import Testing
+
+@testable import MoultCommand
 
 /// Help marks exactly the options that the built command refuses to run without.
 @Suite struct RequiredOptionTests {

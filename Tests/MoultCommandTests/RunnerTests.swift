@@ -1,8 +1,9 @@
 import CLinux
 import MoultBasics
-import MoultCommand
 import MoultLibc
 import Testing
+
+@testable import MoultCommand
 
 /// Tests how the result of a verb determines the output and the exit status.
 @Suite struct RunnerTests {
@@ -15,7 +16,7 @@ import Testing
         _ name: String, changesStore: Bool = false, run: @escaping @Sendable (Call) throws -> ExitCode
     ) -> Command {
         Command(
-            name, .operators, name, changesStore: changesStore, examples: [.init("Do it:", "moult \(name)")], run: run)
+            name, .operators, name, changesStore: changesStore, examples: ["Do it:": "moult \(name)"], run: run)
     }
 
     private var commands: [Command] {

@@ -1,8 +1,9 @@
 import MoultBasics
-import MoultCommand
 import MoultLibc
 import TestSupport
 import Testing
+
+@testable import MoultCommand
 
 @Suite struct StoreLocationTests {
     private let scratch: Scratch

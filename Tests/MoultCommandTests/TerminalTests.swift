@@ -1,5 +1,6 @@
-import MoultCommand
 import Testing
+
+@testable import MoultCommand
 
 @Suite struct TerminalTests {
     private func terminal(_ variables: [String: String], isTerminal: Bool = true, columns: Int = 132) -> Terminal {

@@ -1,6 +1,7 @@
 import MoultBasics
-import MoultCommand
 import Testing
+
+@testable import MoultCommand
 
 @Suite struct TimesTests {
     @Test(

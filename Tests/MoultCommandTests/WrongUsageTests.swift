@@ -1,6 +1,7 @@
 import MoultBasics
-import MoultCommand
 import Testing
+
+@testable import MoultCommand
 
 /// Invalid command lines, and the exact error messages.
 @Suite struct WrongUsageTests {

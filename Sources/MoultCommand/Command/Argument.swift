@@ -1,6 +1,6 @@
 /// A positional argument of a verb.
-package struct Argument: Sendable {
-    package enum Presence: Sendable {
+struct Argument: Sendable {
+    enum Presence: Sendable {
         case required, optional
         /// Any number of values.
         case repeated
@@ -8,22 +8,22 @@ package struct Argument: Sendable {
         case several
     }
 
-    package let value: ArgumentType
-    package let presence: Presence
-    package let summary: String
+    let value: ArgumentType
+    let presence: Presence
+    let summary: String
 
-    package init(_ value: ArgumentType, presence: Presence = .required, _ summary: String) {
+    init(_ value: ArgumentType, presence: Presence = .required, _ summary: String) {
         self.value = value
         self.presence = presence
         self.summary = summary
     }
 
-    package var name: String { value.placeholder }
-    package var isRequired: Bool { presence == .required || presence == .several }
-    package var repeats: Bool { presence == .repeated || presence == .several }
+    var name: String { value.placeholder }
+    var isRequired: Bool { presence == .required || presence == .several }
+    var repeats: Bool { presence == .repeated || presence == .several }
 
     /// The argument in the usage line: `MANIFEST`, `[MANIFEST]`, `[FILE...]` or `FILE...`.
-    package var usage: String {
+    var usage: String {
         switch presence {
         case .required: name
         case .optional: "[\(name)]"
@@ -34,8 +34,8 @@ package struct Argument: Sendable {
 }
 
 /// The type of an argument or of an option's value: its placeholder in the help, and the accepted values.
-package struct ArgumentType: Sendable {
-    package enum Kind: Sendable {
+struct ArgumentType: Sendable {
+    enum Kind: Sendable {
         case text
         case file(orDirectory: Bool)
         /// A path, or a URL to download from.
@@ -51,31 +51,31 @@ package struct ArgumentType: Sendable {
     }
 
     /// The kinds of names in a store.
-    package enum StoreNames: String, Sendable, CaseIterable {
+    enum StoreNames: String, Sendable, CaseIterable {
         case databases, releases, holds, quarantine
     }
 
-    package let placeholder: String
-    package let kind: Kind
+    let placeholder: String
+    let kind: Kind
 
-    package static func text(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .text) }
-    package static func file(_ placeholder: String = "FILE", orDirectory: Bool = false) -> Self {
+    static func text(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .text) }
+    static func file(_ placeholder: String = "FILE", orDirectory: Bool = false) -> Self {
         Self(placeholder: placeholder, kind: .file(orDirectory: orDirectory))
     }
-    package static func source(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .source) }
-    package static func directory(_ placeholder: String = "DIR") -> Self {
+    static func source(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .source) }
+    static func directory(_ placeholder: String = "DIR") -> Self {
         Self(placeholder: placeholder, kind: .directory)
     }
-    package static func choice(_ placeholder: String, of words: [String]) -> Self {
+    static func choice(_ placeholder: String, of words: [String]) -> Self {
         Self(placeholder: placeholder, kind: .choice(words))
     }
-    package static func offer(_ placeholder: String, words: @escaping @Sendable () -> [String]) -> Self {
+    static func offer(_ placeholder: String, words: @escaping @Sendable () -> [String]) -> Self {
         Self(placeholder: placeholder, kind: .offer(words))
     }
-    package static func ofStore(_ placeholder: String, _ names: StoreNames) -> Self {
+    static func ofStore(_ placeholder: String, _ names: StoreNames) -> Self {
         Self(placeholder: placeholder, kind: .ofStore(names))
     }
-    package static func number(_ placeholder: String = "N", in range: ClosedRange<Int>) -> Self {
+    static func number(_ placeholder: String = "N", in range: ClosedRange<Int>) -> Self {
         Self(placeholder: placeholder, kind: .number(range))
     }
 }

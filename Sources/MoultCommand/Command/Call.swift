@@ -1,50 +1,49 @@
-package import Moult
-package import MoultBasics
+internal import Moult
+internal import MoultBasics
 internal import Synchronization
 
 /// One call of a verb: its options and arguments, and the functions for its output.
-package struct Call: Sendable {
-    package let command: Command
-    package let output: Output
-    package let environment: Environment
+struct Call: Sendable {
+    let command: Command
+    let line: ParsedLine
+    let output: Output
+    let environment: Environment
     /// The update steps that this executable provides.
-    package let steps: StepSet
-    private let line: ParsedLine
+    let steps: StepSet
 
-    init(_ command: Command, line: ParsedLine, output: Output, environment: Environment, steps: StepSet) {
-        self.command = command
-        self.line = line
-        self.output = output
-        self.environment = environment
-        self.steps = steps
-    }
-
-    package func has(_ flag: Option) -> Bool { line.has(flag) }
-    package func value(_ option: Option) -> String? { line.options[option.name]?.last }
-    package func values(_ option: Option) -> [String] { line.options[option.name] ?? [] }
+    func has(_ flag: Option) -> Bool { line.has(flag) }
+    func value(_ option: Option) -> String? { line.options[option.name]?.last }
+    func values(_ option: Option) -> [String] { line.options[option.name] ?? [] }
     /// Returns the value of an option that the parser has validated as a number.
-    package func number(_ option: Option) -> Int? { value(option).flatMap { Int($0) } }
+    func number(_ option: Option) -> Int? { value(option).flatMap { Int($0) } }
 
     /// Returns the value of an optional argument.
-    package func value(_ argument: Argument) -> String? { line.arguments[argument.name]?.first }
-    package func values(_ argument: Argument) -> [String] { line.arguments[argument.name] ?? [] }
+    func value(_ argument: Argument) -> String? { line.arguments[argument.name]?.first }
+    func values(_ argument: Argument) -> [String] { line.arguments[argument.name] ?? [] }
     /// Returns the value of a required argument.
-    package func required(_ argument: Argument) throws(MoultError) -> String {
+    func required(_ argument: Argument) throws(MoultError) -> String {
         guard let value = value(argument) else { throw UsageErrors(verb: command.name).missing(argument) }
         return value
     }
 
     /// Returns the value of a required option.
-    package func required(_ option: Option) throws(MoultError) -> String {
+    func required(_ option: Option) throws(MoultError) -> String {
         guard let value = value(option) else { throw UsageErrors(verb: command.name).missing(option) }
         return value
     }
 
+    /// The given ones of these options, as words of a command line.
+    func words(of options: [Option]) -> [String] {
+        options.filter(has).flatMap { option in
+            option.value == nil ? ["--\(option.name)"] : values(option).flatMap(option.words)
+        }
+    }
+
     /// The words `--store DIR` if the option was given; otherwise empty.
-    package var storeWords: [String] { line.storeWords }
+    var storeWords: [String] { line.storeWords }
 
     /// Returns the directory of the chosen store.
-    package func store() throws -> String {
+    func store() throws -> String {
         let store = try namedStore()
         try check(store)
         return store
@@ -73,7 +72,7 @@ package struct Call: Sendable {
     }
 
     /// Creates the error for options and arguments that are valid, but not together.
-    package func wrongUsage(_ what: String, why: String? = nil) -> MoultError {
+    func wrongUsage(_ what: String, why: String? = nil) -> MoultError {
         UsageErrors(verb: command.name).error(what, why: why)
     }
 
@@ -84,7 +83,7 @@ package struct Call: Sendable {
     }
 
     /// Returns a new progress bar for one operation; it shows nothing where output is not a terminal.
-    package func progressBar() -> ProgressBar {
+    func progressBar() -> ProgressBar {
         ProgressBar(
             console: output.console, quiet: output.isQuiet || output.format != .text, ticks: true,
             isStopping: { Interruption.isRequested })

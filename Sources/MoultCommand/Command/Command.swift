@@ -1,51 +1,42 @@
 /// A verb of the command line. Help, completions, man pages and usage errors are all generated from it.
-package struct Command: Sendable {
+struct Command: Sendable {
     /// The audience of the verb; the overview groups verbs by audience.
-    package enum Group: String, Sendable, CaseIterable {
+    enum Group: String, Sendable, CaseIterable {
         case operators = "For operators"
         case publishers = "For publishers"
         case other = "Other commands"
     }
 
-    package struct Example: Sendable {
-        package let purpose: String
-        package let line: String
-        package init(_ purpose: String, _ line: String) {
-            self.purpose = purpose
-            self.line = line
-        }
+    /// What the verb requires of options that are given together.
+    enum Rule: Sendable {
+        /// The first option needs the second one.
+        case needs(Option, Option, why: String? = nil)
+        /// At most one of the options can be given.
+        case one([Option], why: String? = nil)
     }
 
-    /// An exit status with a specific meaning for this verb.
-    package struct Exit: Sendable {
-        package let status: ExitCode
-        package let meaning: String
-        package init(_ status: ExitCode, _ meaning: String) {
-            self.status = status
-            self.meaning = meaning
-        }
-    }
-
-    package let name: String
-    package let group: Group
+    let name: String
+    let group: Group
     /// One line, without a full stop.
-    package let summary: String
-    package let discussion: [Prose]
-    package let arguments: [Argument]
+    let summary: String
+    let discussion: [Prose]
+    let arguments: [Argument]
     /// The verb's own options; `options` adds the common ones.
-    package let ownOptions: [Option]
+    let ownOptions: [Option]
     /// Whether the verb works on a store, and so has the option `--store`.
-    package let usesStore: Bool
+    let usesStore: Bool
     /// Whether the verb may change the store. If so, its exit status must say whether it did.
-    package let changesStore: Bool
-    package let examples: [Example]
-    package let exits: [Exit]
-    package let run: @Sendable (Call) throws -> ExitCode
+    let changesStore: Bool
+    let rules: [Rule]
+    let examples: [(purpose: String, line: String)]
+    /// The exit statuses with a specific meaning for this verb.
+    let exits: [(status: ExitCode, meaning: String)]
+    let run: @Sendable (Call) throws -> ExitCode
 
-    package init(
+    init(
         _ name: String, _ group: Group, _ summary: String, discussion: [Prose] = [], arguments: [Argument] = [],
-        options: [Option] = [], usesStore: Bool = true, changesStore: Bool = false, examples: [Example],
-        exits: [Exit] = [],
+        options: [Option] = [], rules: [Rule] = [], usesStore: Bool = true, changesStore: Bool = false,
+        examples: KeyValuePairs<String, String>, exits: KeyValuePairs<ExitCode, String> = [:],
         run: @escaping @Sendable (Call) throws -> ExitCode
     ) {
         self.name = name
@@ -56,16 +47,17 @@ package struct Command: Sendable {
         self.ownOptions = options
         self.usesStore = usesStore
         self.changesStore = changesStore
-        self.examples = examples
-        self.exits = exits
+        self.rules = rules
+        self.examples = examples.map { (purpose: $0.key, line: $0.value) }
+        self.exits = exits.map { (status: $0.key, meaning: $0.value) }
         self.run = run
     }
 
-    package var commonOptions: [Option] { (usesStore ? [.store] : []) + [.json, .quiet, .verbose, .help] }
-    package var options: [Option] { ownOptions + commonOptions }
+    var commonOptions: [Option] { (usesStore ? [.store] : []) + [.json, .quiet, .verbose, .help] }
+    var options: [Option] { ownOptions + commonOptions }
 
     /// The usage line: `moult sign [options] --key FILE FILE...`.
-    package var usage: String {
+    var usage: String {
         let required = ownOptions.filter { $0.requirement != nil }
         return (["moult", name, "[options]"] + required.map(\.usage) + arguments.map(\.usage)).joined(separator: " ")
     }

@@ -1,6 +1,6 @@
 extension Command {
     /// Every verb, in the order of the overview.
-    package static let all: [Command] = [
+    static let all: [Command] = [
         ReplaceVerb.command,
         InitVerb.command,
         PlanVerb.command,

@@ -1,26 +1,25 @@
 internal import CLinux
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 
 /// Environment variables; an empty variable counts as unset.
-package struct Environment: Sendable {
+struct Environment: Sendable {
     /// Nil for the variables of this process.
     private let variables: [String: String]?
 
-    /// The variables of this process.
-    package static let process = Environment(variables: nil)
+    static let process = Environment(variables: nil)
 
-    package init(_ variables: [String: String]) { self.variables = variables }
+    init(_ variables: [String: String]) { self.variables = variables }
     private init(variables: [String: String]?) { self.variables = variables }
 
     /// Returns the value of a variable that is not used as a path; nil if it is not valid UTF-8.
-    package subscript(name: String) -> String? {
+    subscript(name: String) -> String? {
         guard let variables else { return ProcessEnvironment.word(name) }
         return variables[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Returns the value of a variable that is used as a path; throws if it is not valid UTF-8.
-    package func path(_ name: String) throws(MoultError) -> String? {
+    func path(_ name: String) throws(MoultError) -> String? {
         if variables == nil { return try ProcessEnvironment.value(name) }
         return self[name]
     }

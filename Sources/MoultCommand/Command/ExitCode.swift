@@ -1,19 +1,18 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// The exit status of the command.
-package struct ExitCode: RawRepresentable, Hashable, Sendable {
-    package let rawValue: Int32
-    package init(rawValue: Int32) { self.rawValue = rawValue }
+struct ExitCode: RawRepresentable, Hashable, Sendable {
+    let rawValue: Int32
 
     /// Success, including when there was nothing to do.
-    package static let done = Self(rawValue: 0)
+    static let done = Self(rawValue: 0)
     /// `plan` found changes.
-    package static let changes = Self(rawValue: 2)
+    static let changes = Self(rawValue: 2)
 
-    package static func failure(_ outcome: MoultError.Outcome) -> Self { Self(rawValue: outcome.rawValue) }
+    static func failure(_ outcome: MoultError.Outcome) -> Self { Self(rawValue: outcome.rawValue) }
 
     /// Every exit status of the command, with its meaning.
-    package static let meanings: [(status: ExitCode, meaning: String)] =
+    static let meanings: [(status: ExitCode, meaning: String)] =
         ([
             (.done, "done, or nothing to do"),
             (
@@ -27,7 +26,7 @@ package struct ExitCode: RawRepresentable, Hashable, Sendable {
 
 extension MoultError.Outcome {
     /// The name of the status in JSON.
-    package var name: String {
+    var name: String {
         switch self {
         case .failed: "failed"
         case .refused: "refused"
@@ -39,7 +38,7 @@ extension MoultError.Outcome {
         }
     }
 
-    package var meaning: String {
+    var meaning: String {
         switch self {
         case .failed:
             "failed before anything was changed; verify, status --deep, inspect and steps test: a problem was found; publish --check: stores would refuse the feed"

@@ -1,8 +1,8 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// Parses a command line. Options may appear anywhere, as `--name value`, `--name=value`, `-n value` or `-nvalue`; `-qv` is the
 /// same as `-q -v`, and `--` ends the options.
-package struct LineParser {
+struct LineParser {
     private let commands: [Command]
     private var line = ParsedLine()
     private var words: ArraySlice<String>
@@ -14,7 +14,7 @@ package struct LineParser {
     }
 
     /// Parses the arguments after the program's name; throws a usage error with the problem.
-    package static func parse(_ words: [String], commands: [Command]) throws(MoultError) -> ParsedLine {
+    static func parse(_ words: [String], commands: [Command]) throws(MoultError) -> ParsedLine {
         var parser = LineParser(words: words, commands: commands)
         try parser.readWords()
         let line = parser.line
@@ -144,21 +144,37 @@ package struct LineParser {
 }
 
 /// A parsed command line: the verb, its options and its arguments.
-package struct ParsedLine: Sendable {
+struct ParsedLine: Sendable {
     /// The verb; nil if none was given.
-    package var command: Command?
+    var command: Command?
     /// The values of the given options, by long name; a flag has none.
-    package var options: [String: [String]] = [:]
+    var options: [String: [String]] = [:]
     /// The values of the given arguments, by name.
-    package var arguments: [String: [String]] = [:]
+    var arguments: [String: [String]] = [:]
 
-    package func has(_ option: Option) -> Bool { options[option.name] != nil }
+    func has(_ option: Option) -> Bool { options[option.name] != nil }
+
+    /// Throws if options are given that the verb does not allow together.
+    func checkRules() throws(MoultError) {
+        let errors = UsageErrors(verb: command?.name)
+        for rule in command?.rules ?? [] {
+            switch rule {
+            case .needs(let option, let other, let why):
+                if has(option), !has(other) { throw errors.error("--\(option.name) needs \(other.usage)", why: why) }
+            case .one(let options, let why):
+                let given = options.filter(has).map { "--\($0.name)" }
+                if given.count > 1 {
+                    throw errors.error("\(given[0]) and \(given[1]) cannot be used together", why: why)
+                }
+            }
+        }
+    }
 
     /// Whether the user asked for moult's version; a verb may use an option of that name for something else.
-    package var asksForVersion: Bool {
+    var asksForVersion: Bool {
         has(.version) && command?.ownOptions.contains { $0.name == Option.version.name } != true
     }
 
     /// The words `--store DIR` if the option was given; otherwise empty.
-    package var storeWords: [String] { options[Option.store.name]?.last.map { ["--store", $0] } ?? [] }
+    var storeWords: [String] { options[Option.store.name]?.last.map { ["--store", $0] } ?? [] }
 }

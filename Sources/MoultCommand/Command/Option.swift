@@ -1,20 +1,20 @@
 /// An option of a verb: a flag, or an option with a value.
-package struct Option: Sendable {
+struct Option: Sendable {
     /// The long name, without dashes.
-    package let name: String
+    let name: String
     /// Other accepted long names, which help does not show.
-    package let aliases: [String]
+    let aliases: [String]
     /// The letter of the short form.
-    package let letter: Character?
+    let letter: Character?
     /// The kind of the option's value; nil for a flag.
-    package let value: ArgumentType?
-    package let summary: String
+    let value: ArgumentType?
+    let summary: String
     /// Whether the option may be repeated, with every value counting.
-    package let repeats: Bool
+    let repeats: Bool
     /// Why the option must be given, as the error without it says; nil if it may be omitted.
-    package let requirement: String?
+    let requirement: String?
 
-    package init(
+    init(
         _ name: String, aliases: [String] = [], letter: Character? = nil, value: ArgumentType? = nil,
         repeats: Bool = false, required requirement: String? = nil, _ summary: String
     ) {
@@ -29,28 +29,29 @@ package struct Option: Sendable {
     }
 
     /// `--store DIR`, as shown in help.
-    package var usage: String { "--\(name)" + (value.map { " \($0.placeholder)" } ?? "") }
+    var usage: String { "--\(name)" + (value.map { " \($0.placeholder)" } ?? "") }
+
+    /// `-q, --quiet`, as the first column of a list shows it.
+    var term: String { (letter.map { "-\($0), " } ?? "") + usage }
 
     /// The spellings that help and completions show, without aliases: `--out`, `-o`.
-    package var spellings: [String] { ["--\(name)"] + (letter.map { ["-\($0)"] } ?? []) }
+    var spellings: [String] { ["--\(name)"] + (letter.map { ["-\($0)"] } ?? []) }
 }
 
 extension Option {
     /// The words of this option with a value, which may begin with a dash.
     func words(_ value: String) -> [String] { value.hasPrefix("-") ? ["--\(name)=\(value)"] : ["--\(name)", value] }
 
-    package static let help = Option("help", letter: "h", "Show this help")
-    package static let version = Option("version", "Show the version of moult")
-    package static let json = Option(
+    static let help = Option("help", letter: "h", "Show this help")
+    static let version = Option("version", "Show the version of moult")
+    static let json = Option(
         "json", "Print results, events and errors as JSON; in a pipe or file, one object per line")
-    package static let quiet = Option(
-        "quiet", letter: "q", "Print only warnings and errors")
-    package static let verbose = Option(
-        "verbose", letter: "v", "Print details of results, and the causes of errors")
-    package static let store = Option(
+    static let quiet = Option("quiet", letter: "q", "Print only warnings and errors")
+    static let verbose = Option("verbose", letter: "v", "Print details of results, and the causes of errors")
+    static let store = Option(
         "store", letter: "s", value: .directory(),
         "The store (default: $MOULT_STORE, else . or ./store, whichever has a moult.json)")
 
     /// The options that may precede any verb.
-    package static let beforeVerb: [Option] = [.store, .json, .quiet, .verbose, .help, .version]
+    static let beforeVerb: [Option] = [.store, .json, .quiet, .verbose, .help, .version]
 }

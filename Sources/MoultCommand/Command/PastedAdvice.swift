@@ -1,19 +1,16 @@
 internal import MoultBasics
 
 extension Advice {
-    /// Returns the advice with `--store` added to the commands with these verbs, which may be run in another directory.
-    func naming(store words: [String], in verbs: Set<String>) -> Advice {
-        mapping { command in
-            guard let verb = command.verb, verbs.contains(verb), !command.words.contains("--store"), !command.isHelp
-            else {
-                return .command(command)
-            }
-            return .command(command.adding(words))
-        }
-    }
+    func completing(_ complete: (Command) -> Command) -> Advice { mapping { .command(complete($0)) } }
 }
 
 extension Advice.Command {
+    /// Returns the command with `--store` if it has one of these verbs: it may be run in another directory.
+    func naming(store words: [String], in verbs: Set<String>) -> Self {
+        guard let verb, verbs.contains(verb), !self.words.contains("--store"), !isHelp else { return self }
+        return adding(words)
+    }
+
     /// Whether the command shows the help of a verb, which needs neither a store nor arguments.
     fileprivate var isHelp: Bool { words.contains("--\(Option.help.name)") }
 }
@@ -27,13 +24,13 @@ extension MoultError {
     /// Returns the same error with `--store` added to the commands that it advises.
     func naming(store words: [String], in verbs: Set<String>) -> MoultError {
         var changed = self
-        changed.now = now?.naming(store: words, in: verbs)
+        changed.now = now?.completing { $0.naming(store: words, in: verbs) }
         return changed
     }
 
-    /// Returns the same error, with the source of the path if that is not a store and comes from the environment.
-    func namingVariable(isUsed: Bool) -> MoultError {
-        guard isUsed, code == .store, what.hasSuffix(" is not a store"), let why else { return self }
+    /// Returns the same error about a directory that is not a store, with the variable that names it, if one does.
+    func namingVariable(_ path: String?) -> MoultError {
+        guard code == .store, let path, !StoreLocation.isStore(path), let why else { return self }
         var changed = self
         changed.why = "\(why), and MOULT_STORE names this directory"
         return changed
@@ -42,7 +39,7 @@ extension MoultError {
     /// Returns the same error, with the arguments of this command line added to each advised command that has only options.
     func repeating(_ line: ParsedLine, commands: [Command]) -> MoultError {
         var changed = self
-        changed.now = now?.mapping { .command(line.completing($0, commands)) }
+        changed.now = now?.completing { line.completing($0, commands) }
         return changed
     }
 }

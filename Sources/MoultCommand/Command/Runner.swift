@@ -1,28 +1,17 @@
-package import Moult
+internal import Moult
 internal import MoultBasics
 internal import MoultLibc
 
 /// Runs a command line and returns its exit status.
-package struct Runner {
-    private let commands: [Command]
-    private let environment: Environment
-    private let console: Console
-    private let steps: StepSet
+struct Runner {
+    let commands: [Command]
+    let environment: Environment
+    let console: Console
+    var steps = StepSet.builtIn
     /// Whether this process may end while SQLite does not return.
-    private let endsStuckSQL: Bool
+    var endsStuckSQL = false
 
-    package init(
-        commands: [Command], environment: Environment, console: Console, steps: StepSet = .builtIn,
-        endsStuckSQL: Bool = false
-    ) {
-        self.endsStuckSQL = endsStuckSQL
-        self.commands = commands
-        self.environment = environment
-        self.console = console
-        self.steps = steps
-    }
-
-    package func run(_ words: [String?]) -> ExitCode {
+    func run(_ words: [String?]) -> ExitCode {
         guard !words.isEmpty else { return overviewWithoutVerb() }
         // The format of errors must be known before the line is parsed.
         let beforeEnd = words.prefix { $0 != "--" }
@@ -36,7 +25,7 @@ package struct Runner {
             output = Output(
                 console: console, format: line.has(.json) ? .json : .text, isQuiet: line.has(.quiet),
                 isVerbose: line.has(.verbose))
-            output.completing = { [words = line.storeWords, verbs = commands.takingStore] in
+            output.complete = { [words = line.storeWords, verbs = commands.takingStore] in
                 $0.naming(store: words, in: verbs)
             }
             if endsStuckSQL { StuckSQL.watch(reportingTo: output) }
@@ -48,7 +37,7 @@ package struct Runner {
             output.report(
                 (error as? MoultError)?.repeating(line, commands: commands)
                     .naming(store: line.storeWords, in: commands.takingStore)
-                    .namingVariable(isUsed: line.storeWords.isEmpty && environment["MOULT_STORE"] != nil) ?? error)
+                    .namingVariable(line.storeWords.isEmpty ? environment["MOULT_STORE"] : nil) ?? error)
             status = ErrorReport(error).status
         }
         if let failure = console.finish() { status = report(failure, after: status, of: command) }
@@ -88,7 +77,7 @@ package struct Runner {
 
     private func perform(_ line: ParsedLine, output: Output) throws -> ExitCode {
         if line.asksForVersion {
-            output.print(json: ["version": .string(moultVersion.description)]) { $0.line("moult \(moultVersion)") }
+            output.print(json: .record(["version": moultVersion.description])) { $0.line("moult \(moultVersion)") }
             return .done
         }
         guard let command = line.command else {
@@ -96,9 +85,11 @@ package struct Runner {
             return .done
         }
         if line.has(.help) {
-            output.print(CommandHelp(command))
+            output.print(CommandHelp(command: command))
             return .done
         }
-        return try command.run(Call(command, line: line, output: output, environment: environment, steps: steps))
+        try line.checkRules()
+        return try command.run(
+            Call(command: command, line: line, output: output, environment: environment, steps: steps))
     }
 }

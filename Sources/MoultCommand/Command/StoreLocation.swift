@@ -1,14 +1,14 @@
 internal import CLinux
 internal import Moult
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
 /// Finds the store that a command line refers to.
-package enum StoreLocation {
+enum StoreLocation {
     /// Returns the directory given by `--store`, otherwise by MOULT_STORE; otherwise the first of the current directory and
     /// `./store` that contains `moult.json`.
-    package static func find(
+    static func find(
         option: String?, environment: Environment, from directory: String = "."
     ) throws(MoultError) -> String {
         if let named = option == nil ? try environment.path("MOULT_STORE") : option {

@@ -1,15 +1,13 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// Creates the errors for invalid command lines.
-package struct UsageErrors {
+struct UsageErrors {
     /// The verb; nil before it is known.
     let verb: String?
 
-    package init(verb: String?) { self.verb = verb }
-
     private var name: String { verb ?? "moult" }
 
-    package func error(_ what: String, why: String? = nil) -> MoultError {
+    func error(_ what: String, why: String? = nil) -> MoultError {
         MoultError(
             .usage, .usage, what: what, why: why, now: verb.map { "\(moult: $0, "--help")" } ?? "\(moult: "help")")
     }

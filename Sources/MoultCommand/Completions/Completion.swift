@@ -21,6 +21,16 @@ extension ArgumentType {
     }
 }
 
+extension [Command] {
+    /// The options that take a value, as `VERB:OPTION`; the verb is `*` for those that every verb has.
+    var valueOptions: [(spellings: [String], completion: Completion)] {
+        let all = Option.beforeVerb.map { ("*", $0) } + flatMap { verb in verb.ownOptions.map { (verb.name, $0) } }
+        return all.compactMap { verb, option in
+            option.value.map { value in (option.spellings.map { "\(verb):\($0)" }, value.completion) }
+        }
+    }
+}
+
 extension String {
     /// The text as one word of a POSIX shell.
     var shellQuoted: String {

@@ -1,12 +1,10 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// The text of `moult help VERB` and `moult VERB --help`: examples first, then options, then the details.
-package struct CommandHelp: Report {
-    private let command: Command
+struct CommandHelp: Report {
+    let command: Command
 
-    package init(_ command: Command) { self.command = command }
-
-    package func write(to page: inout Page) {
+    func write(to page: inout Page) {
         page.line("\("moult \(command.name)", .heading): \(command.summary)")
         page.line()
         page.line("\("Usage:", .heading) \(command.usage)")
@@ -41,40 +39,29 @@ package struct CommandHelp: Report {
 
     /// Returns the common options of the verb on one line; `moult help options` explains them.
     private static func common(_ command: Command) -> String {
-        let names = command.commonOptions.map { option in
-            (option.letter.map { "-\($0), " } ?? "") + option.usage
-        }
-        return names.joined(separator: "; ") + ". See: moult help options"
+        command.commonOptions.map(\.term).joined(separator: "; ") + ". See: moult help options"
     }
 
     private static func item(_ option: Option) -> (term: StyledText, meaning: String) {
-        let letter = option.letter.map { "-\($0), " } ?? "    "
-        return ("\(letter)\(option.usage)\(option.repeats ? "..." : "")", option.summary)
+        ("\(option.letter == nil ? "    " : "")\(option.term)\(option.repeats ? "..." : "")", option.summary)
     }
 
-    package var json: JSON {
-        [
-            "name": .string(command.name),
-            "summary": .string(command.summary),
-            "usage": .string(command.usage),
-            "arguments": .array(
-                command.arguments.map { argument in
-                    [
-                        "name": .string(argument.name), "required": .bool(argument.isRequired),
-                        "repeats": .bool(argument.repeats), "summary": .string(argument.summary),
-                    ]
-                }),
-            "options": .array(
-                command.options.map { option in
-                    .compact([
-                        "name": .string(option.name), "letter": .optional(option.letter.map(String.init)),
-                        "value": .optional(option.value?.placeholder),
-                        "required": .bool(option.requirement != nil), "repeats": .bool(option.repeats),
-                        "summary": .string(option.summary),
-                    ])
-                }),
-            "examples": .array(
-                command.examples.map { ["purpose": .string($0.purpose), "line": .string($0.line)] }),
-        ]
+    var json: JSON {
+        .record([
+            "name": command.name, "summary": command.summary, "usage": command.usage,
+            "arguments": command.arguments.map { argument in
+                JSON.record([
+                    "name": argument.name, "required": argument.isRequired, "repeats": argument.repeats,
+                    "summary": argument.summary,
+                ])
+            },
+            "options": command.options.map { option in
+                JSON.record([
+                    "name": option.name, "letter": option.letter.map(String.init), "value": option.value?.placeholder,
+                    "required": option.requirement != nil, "repeats": option.repeats, "summary": option.summary,
+                ])
+            },
+            "examples": command.examples.map { JSON.record(["purpose": $0.purpose, "line": $0.line]) },
+        ])
     }
 }

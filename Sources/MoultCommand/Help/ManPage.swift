@@ -24,7 +24,7 @@ struct ManPage {
         roff.section("TOPICS")
         for topic in Topic.all { roff.item("moult-\(topic.name)(7)", topic.summary) }
         environment(&roff)
-        roff.exitStatus(ExitCode.meanings.map { ($0.status, $0.meaning) })
+        roff.exitStatus(ExitCode.meanings)
         return ManPage(name: "moult", section: 1, text: roff.text)
     }
 
@@ -43,8 +43,7 @@ struct ManPage {
         }
         roff.section("OPTIONS")
         for option in command.options {
-            let letter = option.letter.map { "-\($0), " } ?? ""
-            roff.item(letter + option.usage, option.summary + (option.repeats ? "; may be repeated." : "."))
+            roff.item(option.term, option.summary + (option.repeats ? "; may be repeated." : "."))
         }
         roff.section("EXAMPLES")
         for example in command.examples {
@@ -52,7 +51,7 @@ struct ManPage {
             roff.literal(example.line)
         }
         if command.usesStore { environment(&roff) }
-        if !command.exits.isEmpty { roff.exitStatus(command.exits.map { ($0.status, $0.meaning) }) }
+        if !command.exits.isEmpty { roff.exitStatus(command.exits) }
         roff.seeAlso(["moult(1)", "moult-exit-codes(7)"])
         return ManPage(name: name, section: 1, text: roff.text)
     }

@@ -1,21 +1,18 @@
 internal import Moult
-package import MoultBasics
+internal import MoultBasics
 internal import StepKit
 
 /// The output of `moult help`: the verbs that most users need, or all verbs and topics.
-package struct OverviewHelp: Report {
+struct OverviewHelp: Report {
     private static let first = [
         "replace", "pack", "publish", "plan", "apply", "status", "verify", "rollback", "recover", "quarantine",
     ]
 
-    private let commands: [Command]
-    private let listsAll: Bool
+    let commands: [Command]
+    let listsAll: Bool
 
-    package init(commands: [Command], listsAll: Bool) { (self.commands, self.listsAll) = (commands, listsAll) }
-
-    package func write(to page: inout Page) {
-        page.paragraph(
-            "moult updates SQLite databases: verified, all or nothing, and with rollback.")
+    func write(to page: inout Page) {
+        page.paragraph("moult updates SQLite databases: verified, all or nothing, and with rollback.")
         page.line()
         page.line("\("Usage:", .heading) moult VERB [options] [arguments]")
         guard listsAll else {
@@ -44,10 +41,10 @@ package struct OverviewHelp: Report {
         page.list(items.map { ("\($0.0)", $0.1) }, minWidth: width)
     }
 
-    package var json: JSON {
-        [
-            "commands": .array(commands.map { CommandHelp($0).json }),
-            "topics": .array(Topic.all.map { ["name": .string($0.name), "summary": .string($0.summary)] }),
-        ]
+    var json: JSON {
+        .record([
+            "commands": commands.map { CommandHelp(command: $0).json },
+            "topics": Topic.all.map { JSON.record(["name": $0.name, "summary": $0.summary]) },
+        ])
     }
 }

@@ -30,7 +30,7 @@ extension Page {
 }
 
 /// A block of running text. Terminal help and man pages are generated from the same blocks.
-package enum Prose: Sendable, ExpressibleByStringLiteral {
+enum Prose: Sendable, ExpressibleByStringLiteral {
     case heading(String)
     case paragraph(String)
     /// Lines printed verbatim: a command or the content of a file.
@@ -38,5 +38,5 @@ package enum Prose: Sendable, ExpressibleByStringLiteral {
     /// Terms and their meanings.
     case list([(term: String, meaning: String)])
 
-    package init(stringLiteral text: String) { self = .paragraph(text) }
+    init(stringLiteral text: String) { self = .paragraph(text) }
 }

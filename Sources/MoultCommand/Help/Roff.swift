@@ -58,7 +58,7 @@ struct Roff {
         }
     }
 
-    mutating func exitStatus(_ meanings: [(ExitCode, String)]) {
+    mutating func exitStatus(_ meanings: [(status: ExitCode, meaning: String)]) {
         section("EXIT STATUS")
         for (status, meaning) in meanings { item("\(status.rawValue)", meaning) }
     }

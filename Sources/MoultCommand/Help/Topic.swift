@@ -1,25 +1,25 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// A concept that `moult help` explains because several verbs need it.
-package struct Topic: Sendable, Report {
-    package let name: String
-    package let summary: String
-    package let text: [Prose]
+struct Topic: Sendable, Report {
+    let name: String
+    let summary: String
+    let text: [Prose]
 
-    package static let all: [Topic] = [
+    static let all: [Topic] = [
         .draft, .kinds, .settings, .plans, .steps, .feeds, .keys, .patches, .options, .exitCodes,
     ]
 
-    package func write(to page: inout Page) {
+    func write(to page: inout Page) {
         page.line("\(name, .heading): \(summary)")
         page.line()
         page.prose(text)
     }
 
-    package var json: JSON {
+    var json: JSON {
         var page = Page(for: Terminal())
         page.prose(text)
-        return ["name": .string(name), "summary": .string(summary), "text": .string(page.text)]
+        return .record(["name": name, "summary": summary, "text": page.text])
     }
 }
 
@@ -28,9 +28,7 @@ extension Topic {
         name: "options", summary: "the options and environment variables that most verbs accept",
         text: [
             .list(
-                [Option.store, .json, .quiet, .verbose, .help, .version].map { option in
-                    ((option.letter.map { "-\($0), " } ?? "") + option.usage, option.summary)
-                }),
+                [Option.store, .json, .quiet, .verbose, .help, .version].map { ($0.term, $0.summary) }),
             .list([
                 ("MOULT_STORE", "The store, if --store is not given"),
                 ("NO_COLOR", "If set, output has no colours"),

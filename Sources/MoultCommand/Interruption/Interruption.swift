@@ -5,20 +5,20 @@ internal import Synchronization
 ///
 /// A verb with work to undo calls `watch` first, and passes `isRequested` to the long operation, which polls it. A second signal
 /// has no effect, because it must not interrupt the undo.
-package enum Interruption {
+enum Interruption {
     /// The first signal received; 0 if none was.
     private static let signal = Atomic<Int32>(0)
 
-    package static var isRequested: Bool { signal.load(ordering: .relaxed) != 0 }
+    static var isRequested: Bool { signal.load(ordering: .relaxed) != 0 }
 
     /// The first signal received; nil if none was.
-    package static var received: Int32? {
+    static var received: Int32? {
         let number = signal.load(ordering: .relaxed)
         return number == 0 ? nil : number
     }
 
     /// The name of the received signal, such as "Ctrl-C" or "SIGTERM"; nil if none was received.
-    package static var name: String? {
+    static var name: String? {
         switch received {
         case nil: nil
         case SIGINT: "Ctrl-C"
@@ -29,7 +29,7 @@ package enum Interruption {
     }
 
     /// Records these signals from here on instead of letting them end the process.
-    package static func watch() {
+    static func watch() {
         // The first access may initialize the flag, which must not happen inside the handler.
         guard !isRequested else { return }
         for number in [SIGINT, SIGTERM, SIGHUP] {

@@ -5,9 +5,9 @@ internal import Synchronization
 /// The standard output and error streams. Results are buffered and written at once, and never mix with a progress line.
 ///
 /// Sendable without `@unchecked`: all mutable state is in a mutex.
-package final class Console: Sendable {
-    package let out: Terminal
-    package let err: Terminal
+final class Console: Sendable {
+    let out: Terminal
+    let err: Terminal
     private let environment: Environment
     private let outDescriptor: Int32
     private let errDescriptor: Int32
@@ -24,7 +24,7 @@ package final class Console: Sendable {
         var isEnding = false
     }
 
-    package init(environment: Environment, out: Int32 = STDOUT_FILENO, err: Int32 = STDERR_FILENO) {
+    init(environment: Environment, out: Int32 = STDOUT_FILENO, err: Int32 = STDERR_FILENO) {
         self.out = Terminal(descriptor: out, environment: environment)
         self.err = Terminal(descriptor: err, environment: environment)
         self.environment = environment
@@ -36,10 +36,10 @@ package final class Console: Sendable {
     var errNow: Terminal { Terminal(descriptor: errDescriptor, environment: environment) }
 
     /// Appends to the buffer for stdout, which is written when it is full or on `flush`.
-    package func write(_ text: String) { write(Array(text.utf8)) }
+    func write(_ text: String) { write(Array(text.utf8)) }
 
     /// Appends bytes, which need not be text, in the same way.
-    package func write(_ bytes: [UInt8]) {
+    func write(_ bytes: [UInt8]) {
         state.withLock { state in
             guard !state.isClosed else { return }
             state.pending += bytes
@@ -48,10 +48,10 @@ package final class Console: Sendable {
     }
 
     /// Writes the buffer to stdout.
-    package func flush() { state.withLock { flush(&$0) } }
+    func flush() { state.withLock { flush(&$0) } }
 
     /// Writes all remaining output; returns the errno of a failed write, if any.
-    package func finish() -> Int32? {
+    func finish() -> Int32? {
         state.withLock { state in
             clearProgress(&state)
             state.isEnding = true
@@ -61,7 +61,7 @@ package final class Console: Sendable {
     }
 
     /// Writes to stderr immediately. If that fails, the diagnostic is lost.
-    package func diagnose(_ text: String) {
+    func diagnose(_ text: String) {
         state.withLock { state in
             clearProgress(&state)
             _ = Self.write(Array(text.utf8), to: errDescriptor)
@@ -80,7 +80,7 @@ package final class Console: Sendable {
     func clearProgress() { state.withLock { clearProgress(&$0) } }
 
     /// Removes the progress line, and draws none from now on.
-    package func endProgress() {
+    func endProgress() {
         state.withLock { state in
             clearProgress(&state)
             state.isEnding = true

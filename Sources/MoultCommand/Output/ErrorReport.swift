@@ -1,20 +1,20 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// Formats an error for humans (what, why, next step) and for programs.
-package struct ErrorReport {
-    package let error: MoultError
+struct ErrorReport {
+    let error: MoultError
     private let isVerbose: Bool
 
-    package init(_ error: any Error, isVerbose: Bool = false) {
+    init(_ error: any Error, isVerbose: Bool = false) {
         self.error = (error as? MoultError) ?? MoultError(.unexpected, what: "\(error)")
         self.isVerbose = isVerbose
     }
 
-    package var status: ExitCode { .failure(error.outcome) }
+    var status: ExitCode { .failure(error.outcome) }
 
     /// Returns a line with what failed and why, and a line with the next step, if the error has one. With `--verbose`, the
     /// causes follow.
-    package func text(for terminal: Terminal) -> String {
+    func text(for terminal: Terminal) -> String {
         var page = Page(for: terminal)
         page.diagnostic("moult: \("error:", .bad) \(Self.line(error))")
         for line in error.now.map({ Self.advice($0, for: terminal) }) ?? [] { page.diagnostic(line, indent: 2) }
@@ -27,11 +27,11 @@ package struct ErrorReport {
         return page.text
     }
 
-    package var json: JSON {
+    var json: JSON {
         var members = Self.members(of: error)
         if isVerbose {
             let causes = error.chain.dropFirst().map { cause in
-                (cause as? MoultError).map(Self.members) ?? ["what": .string("\(cause)")]
+                (cause as? MoultError).map(Self.members) ?? .record(["what": "\(cause)"])
             }
             members = members.setting("causes", to: .array(causes))
         }
@@ -39,13 +39,9 @@ package struct ErrorReport {
     }
 
     private static func members(of error: MoultError) -> JSON {
-        .compact([
-            "code": .string(error.code.description),
-            "outcome": .string(error.outcome.name),
-            "exit": .integer(Int64(error.outcome.rawValue)),
-            "what": .string(error.what),
-            "why": .optional(error.why),
-            "now": .optional(error.now?.description),
+        .record([
+            "code": error.code.description, "outcome": error.outcome.name, "exit": error.outcome.rawValue,
+            "what": error.what, "why": error.why, "now": error.now?.description,
         ])
     }
 
@@ -66,8 +62,8 @@ package struct ErrorReport {
                 text.removeFirst(min(2, text.count))
                 lines.append(StyledText())
             }
-            lines[lines.count - 1] += StyledText(parts: [.init(text: text, style: nil, isCommand: piece.isCommand)])
-            wasCommand = piece.isCommand
+            lines[lines.count - 1] += StyledText(parts: [.init(text: text, style: nil, command: piece.command)])
+            wasCommand = piece.command != nil
         }
         return lines.filter { !$0.plain.isEmpty }
     }

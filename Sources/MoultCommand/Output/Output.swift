@@ -1,40 +1,39 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
 /// The format of results.
-package enum Format: Sendable {
+enum Format: Sendable {
     case text
     case json
 }
 
 /// The output of a verb: results to stdout in the requested format, everything else to stderr.
-package struct Output: Sendable {
-    package let console: Console
-    package let format: Format
-    package let isQuiet: Bool
-    package let isVerbose: Bool
-    /// Adds the store to the commands in a warning.
-    package var completing: @Sendable (Advice) -> Advice = { $0 }
+struct Output: Sendable {
+    let console: Console
+    var format = Format.text
+    var isQuiet = false
+    var isVerbose = false
+    /// Adds the store to a command that is printed.
+    var complete: @Sendable (Advice.Command) -> Advice.Command = { $0 }
 
-    package init(console: Console, format: Format = .text, isQuiet: Bool = false, isVerbose: Bool = false) {
-        self.console = console
-        self.format = format
-        self.isQuiet = isQuiet
-        self.isVerbose = isVerbose
-    }
+    /// Whether the user can be asked a question.
+    var isDialog: Bool { StandardInput.isTerminal && format == .text && !isQuiet }
+
+    /// Returns the advice with the store in its commands.
+    func completed(_ advice: Advice) -> Advice { advice.completing(complete) }
 
     /// Prints the result. The console buffers it until the verb ends.
-    package func print(_ report: some Report, evenIfQuiet: Bool = false) {
+    func print(_ report: some Report, evenIfQuiet: Bool = false) {
         print(json: report.json, evenIfQuiet: evenIfQuiet) { report.write(to: &$0) }
     }
 
     /// Prints a result that has no `Report` type, because only a single verb prints it.
-    package func print(json: @autoclosure () -> JSON, evenIfQuiet: Bool = false, _ write: (inout Page) -> Void) {
+    func print(json: @autoclosure () -> JSON, evenIfQuiet: Bool = false, _ write: (inout Page) -> Void) {
         guard !isQuiet || evenIfQuiet else { return }
         switch format {
         case .text:
-            var page = Page(for: console.out)
+            var page = Page(for: console.out, completing: complete)
             write(&page)
             console.write(page.text)
         case .json:
@@ -46,8 +45,9 @@ package struct Output: Sendable {
 
     /// Prints a result that is a list, which may be long. `next` returns the elements in batches, then an empty batch, so that
     /// only one batch is in memory. `rest` returns the members that follow the list in JSON.
-    package func list<Part>(
-        _ name: String, next: () throws -> [Part], json: (Part) -> JSON, rest: () -> KeyValuePairs<String, JSON?>,
+    func list<Part>(
+        _ name: String, next: () throws -> [Part], json: (Part) -> JSON,
+        rest: () -> KeyValuePairs<String, (any JSONValue)?>,
         write: ([Part], inout Page) -> Void
     ) throws {
         var batch = try next()
@@ -57,7 +57,7 @@ package struct Output: Sendable {
         repeat {
             if isQuiet {
             } else if format == .text {
-                page = Page(for: console.out)
+                page = Page(for: console.out, completing: complete)
                 write(batch, &page)
                 console.write(page.text)
             } else if console.out.isTerminal {
@@ -71,7 +71,7 @@ package struct Output: Sendable {
             batch = batch.isEmpty ? [] : try next()
         } while !batch.isEmpty
         guard format == .json, !isQuiet else { return }
-        let members = JSON.compact(rest()).members ?? []
+        let members = JSON.record(rest()).members ?? []
         if console.out.isTerminal {
             console.write(Self.numbered(.object([JSON.Member(name, .array(all))] + members)).pretty)
         } else {
@@ -81,7 +81,7 @@ package struct Output: Sendable {
     }
 
     /// Prints part of a result for other programs, byte for byte; on a terminal, control characters are escaped.
-    package func data(_ bytes: [UInt8]) {
+    func data(_ bytes: [UInt8]) {
         guard console.out.isTerminal else { return console.write(bytes) }
         var lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         if lines.last?.isEmpty == true { lines.removeLast() }
@@ -89,33 +89,33 @@ package struct Output: Sendable {
     }
 
     /// Writes everything printed so far.
-    package func flush() { console.flush() }
+    func flush() { console.flush() }
 
     /// Writes lines of a result immediately, because more follow later; in JSON, events carry the same information.
-    package func lines(_ write: (inout Page) -> Void) {
+    func lines(_ write: (inout Page) -> Void) {
         guard !isQuiet, format == .text else { return }
-        var page = Page(for: console.out)
+        var page = Page(for: console.out, completing: complete)
         write(&page)
         console.write(page.text)
         console.flush()
     }
 
     /// Writes an event of a long verb immediately, as a line of JSON; in text mode the progress bar shows it.
-    package func event(_ name: String, _ members: KeyValuePairs<String, JSON?> = [:]) {
+    func event(_ name: String, _ members: KeyValuePairs<String, (any JSONValue)?> = [:]) {
         guard format == .json, !isQuiet else { return }
-        let event = JSON.object([JSON.Member("event", .string(name))] + (JSON.compact(members).members ?? []))
+        let event = JSON.object([JSON.Member("event", .string(name))] + (JSON.record(members).members ?? []))
         console.write(Self.numbered(event).line + "\n")
         console.flush()
     }
 
     /// Prints a remark that is not part of the result.
-    package func note(_ text: StyledText) {
+    func note(_ text: StyledText) {
         guard !isQuiet, format == .text else { return }
         diagnose("moult: \(text)")
     }
 
     /// Prints the output of a running script, without a prefix.
-    package func say(lines bytes: [UInt8]) {
+    func say(lines bytes: [UInt8]) {
         guard !isQuiet, format == .text else { return }
         let text = bytes.last == 0x0A ? bytes.dropLast() : bytes[...]
         for line in text.split(separator: 0x0A, omittingEmptySubsequences: false) {
@@ -125,29 +125,28 @@ package struct Output: Sendable {
     }
 
     /// Prints a problem that does not stop the verb.
-    package func warn(_ text: Advice) {
-        let text = completing(text)
+    func warn(_ text: Advice) {
         switch format {
         case .text:
             diagnose("moult: \("warning:", .warning) \(text)")
         case .json:
-            let event: JSON = ["event": "warning", "message": .string(text.description)]
+            let event: JSON = .record(["event": "warning", "message": text.completing(complete).description])
             console.write(Self.numbered(event).line + "\n")
             console.flush()
         }
     }
 
     /// Prints a warning that is not about the result on standard error, in every format.
-    package func remark(_ text: Advice) { diagnose("moult: \("warning:", .warning) \(completing(text))") }
+    func remark(_ text: Advice) { diagnose("moult: \("warning:", .warning) \(text)") }
 
     private func diagnose(_ text: StyledText) {
-        var page = Page(for: console.errNow)
+        var page = Page(for: console.errNow, completing: complete)
         page.diagnostic(text)
         console.diagnose(page.text)
     }
 
     /// Prints why the verb failed.
-    package func report(_ error: any Error) {
+    func report(_ error: any Error) {
         let report = ErrorReport(error, isVerbose: isVerbose)
         switch format {
         case .text: console.diagnose(report.text(for: console.errNow))

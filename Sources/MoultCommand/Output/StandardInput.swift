@@ -6,12 +6,13 @@ internal import MoultLibc
 enum StandardInput {
     static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-    /// Asks the user at the terminal, and returns whether the answer is yes. The question goes to stderr, to keep it out of the
-    /// results.
-    static func isConfirmed(_ question: String) throws -> Bool {
-        _ = write(STDERR_FILENO, question, question.utf8.count)
+    /// Asks the user at the terminal; throws unless the answer is yes. The question goes to stderr, to keep it out of the results.
+    static func confirm(_ question: String, orElse what: String, now: Advice = "Nothing was changed.") throws {
+        let text = "\(question) [y/N] "
+        _ = write(STDERR_FILENO, text, text.utf8.count)
         let answer = String(decoding: try line(), as: UTF8.self)
-        return ["y", "yes"].contains(answer.lowercased())
+        if ["y", "yes"].contains(answer.lowercased()) { return }
+        throw MoultError(.interrupted, what: what, why: "the answer was not yes", now: now)
     }
 
     /// Returns the next line, without its line feed. A signal during the wait ends the command, even if signals are otherwise

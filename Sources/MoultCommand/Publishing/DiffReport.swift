@@ -76,17 +76,7 @@ struct DiffReport: Report {
     var json: JSON { diff.json }
 }
 
-extension SchemaChange.Change {
-    var sign: StyledText {
-        switch self {
-        case .added: StyledText("+", .added)
-        case .removed: StyledText("-", .removed)
-        case .changed: StyledText("~", .changed)
-        }
-    }
-}
-
-extension RowSample.Kind {
+extension RowDifference {
     var sign: StyledText {
         switch self {
         case .added: StyledText("+", .added)

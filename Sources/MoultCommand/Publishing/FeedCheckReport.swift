@@ -45,15 +45,14 @@ private struct FeedCheckReport: Report {
 
     func write(to page: inout Page) {
         for fault in checked.faults {
-            page.wrapped(
-                "\(page.terminal.symbols.cross, .bad) \(fault.file.map { "\($0): \(fault.why)" } ?? fault.why)")
+            page.wrapped("\(page.cross) \(fault.file.map { "\($0): \(fault.why)" } ?? fault.why)")
             if let now = fault.now { page.wrapped(StyledText(now), indent: 2) }
         }
         for name in checked.removed { page.line("\("-", .removed) \(name)") }
         for name in checked.others { page.line("\("=", .dim) \(name): not part of the feed, unchanged") }
         if checked.faults.isEmpty {
             page.wrapped(
-                "\(page.terminal.symbols.tick, .good) \(checked.feed)  serial \("\(checked.serial)"), \(counted(checked.releases, "release")), valid until \(checked.expires.text(for: page.terminal))"
+                "\(page.tick) \(checked.feed)  serial \("\(checked.serial)"), \(counted(checked.releases, "release")), valid until \(checked.expires.text(for: page.terminal))"
             )
         }
         if keys.isEmpty {
@@ -62,24 +61,15 @@ private struct FeedCheckReport: Report {
         }
         guard !checked.leftovers.isEmpty else { return }
         for name in checked.leftovers { page.line("\("?", .warning) \(name): left over") }
-        page.line(
-            "remove leftovers with: \(run: ["moult", "publish", directory, "--check", "--tidy"], .heading)")
+        page.line("remove leftovers with: \(run: ["moult", "publish", directory, "--check", "--tidy"], .heading)")
     }
 
     var json: JSON {
-        [
-            "feed": .string(checked.feed), "serial": .size(checked.serial),
-            "expires": .string(checked.expires.description), "releases": .size(checked.releases),
-            "sound": .bool(checked.faults.isEmpty), "keys": .array(keys.map { .string($0.description) }),
-            "faults": .array(
-                checked.faults.map {
-                    .compact([
-                        "file": .optional($0.file), "why": .string($0.why), "now": .optional($0.now?.description),
-                    ])
-                }),
-            "leftovers": .array(checked.leftovers.map { .string($0) }),
-            "removed": .array(checked.removed.map { .string($0) }),
-            "others": .array(checked.others.map { .string($0) }),
-        ]
+        .record([
+            "feed": checked.feed, "serial": checked.serial, "expires": checked.expires.description,
+            "releases": checked.releases, "sound": checked.faults.isEmpty, "keys": keys.map(\.description),
+            "faults": checked.faults.map { JSON.record(["file": $0.file, "why": $0.why, "now": $0.now?.description]) },
+            "leftovers": checked.leftovers, "removed": checked.removed, "others": checked.others,
+        ])
     }
 }

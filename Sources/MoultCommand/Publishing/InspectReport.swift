@@ -57,7 +57,7 @@ struct InspectReport: Report {
             for line in found.identity.shape.canonicalText.split(separator: "\n") { page.line("  \(String(line))") }
         }
         for why in found.notChecked { page.wrapped("not checked: \(why)", indent: 2) }
-        for finding in found.findings { page.wrapped("\(page.terminal.symbols.cross, .bad) \(finding)", indent: 2) }
+        for finding in found.findings { page.wrapped("\(page.cross) \(finding)", indent: 2) }
     }
 
     private func facts(_ found: DatabaseInspection, isHere: Bool) -> Table {

@@ -29,14 +29,11 @@ extension PackChanges {
     }
 
     var json: JSON {
-        .compact([
-            "from": .string(before.description), "diff": diff.json,
-            "migrations": .array(
-                migrations.map { ["database": .string($0.database), "member": .string($0.member)] }),
-            "unpreserved": .array(
-                unpreserved.map { ["database": .string($0.database), "table": .string($0.table)] }),
-            "bundleSizeBefore": bundleSizeBefore.map { .size($0) }, "patchSize": patchSize.map { .size($0) },
-            "milliseconds": .size(milliseconds),
+        .record([
+            "from": before.description, "diff": diff.json,
+            "migrations": migrations.map { JSON.record(["database": $0.database, "member": $0.member]) },
+            "unpreserved": unpreserved.map { JSON.record(["database": $0.database, "table": $0.table]) },
+            "bundleSizeBefore": bundleSizeBefore, "patchSize": patchSize, "milliseconds": milliseconds,
         ])
     }
 }

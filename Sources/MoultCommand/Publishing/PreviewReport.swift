@@ -49,29 +49,20 @@ struct PreviewReport: Report {
 
 extension PublishPreview {
     var json: JSON {
-        .compact([
-            "feed": .string(feed), "serial": .size(serial), "serialBefore": serialBefore.map { .size($0) },
-            "expires": .string(expires.description), "keyList": .optional(keyList),
-            "keysExpire": .optional(keysExpire?.description),
-            "entries": .array(
-                entries.map { entry in
-                    .compact([
-                        "change": .string(entry.change.rawValue), "version": .string(entry.release.version.description),
-                        "channel": .string(entry.release.channel), "rollout": .size(entry.release.rollout),
-                        "groups": entry.release.groups.isEmpty
-                            ? nil : .array(entry.release.groups.map { .string($0) }),
-                        "rolloutBefore": entry.before.map { .size($0.rollout) },
-                        "channelBefore": .optional(entry.before?.channel),
-                        "app": .optional(entry.release.requires.app?.description),
-                        "withdrawn": .optional(entry.release.withdrawn),
-                        "onWithdrawn": .optional(entry.release.onWithdrawn?.rawValue),
-                    ])
-                }),
-            "patchesAdded": .array(patchesAdded.map { .string($0) }),
-            "patchesRemoved": .array(patchesRemoved.map { .string($0) }),
-            "signedAgain": .array(signedAgain.map { .string($0.description) }),
-            "takenIn": .array(takenIn.map { .string($0) }),
-            "warnings": .array(warnings.map { .string($0.description) }),
+        .record([
+            "feed": feed, "serial": serial, "serialBefore": serialBefore, "expires": expires.description,
+            "keyList": keyList, "keysExpire": keysExpire?.description,
+            "entries": entries.map { entry in
+                JSON.record([
+                    "change": entry.change.rawValue, "version": entry.release.version.description,
+                    "channel": entry.release.channel, "rollout": entry.release.rollout,
+                    "groups": entry.release.groups.unlessEmpty, "rolloutBefore": entry.before.map(\.rollout),
+                    "channelBefore": entry.before?.channel, "app": entry.release.requires.app?.description,
+                    "withdrawn": entry.release.withdrawn, "onWithdrawn": entry.release.onWithdrawn?.rawValue,
+                ])
+            },
+            "patchesAdded": patchesAdded, "patchesRemoved": patchesRemoved,
+            "signedAgain": signedAgain.map(\.description), "takenIn": takenIn, "warnings": warnings.map(\.description),
         ])
     }
 }

@@ -35,11 +35,6 @@ extension PublishVerb {
 
     /// Returns the same command line with other arguments.
     private static func line(_ arguments: [String], _ call: Call) -> Advice.Command {
-        let options = call.command.ownOptions.flatMap { option in
-            guard call.has(option) else { return [String]() }
-            return option.value == nil
-                ? ["--\(option.name)"] : call.values(option).flatMap(option.words)
-        }
-        return Advice.Command(["moult", "publish"] + arguments + options)
+        Advice.Command(["moult", "publish"] + arguments + call.words(of: call.command.ownOptions))
     }
 }

@@ -13,10 +13,7 @@ struct SigningCommand: Sendable {
         try Files.withScratchDirectory { scratch in
             let file = "\(scratch)/message"
             try Files.writeNew(bytes, to: file)
-            // The shell runs the program that the command begins with.
-            try PathCustody.check(program: command.split(whereSeparator: \.isWhitespace).map { String($0) })
-            let ended = try Subprocess.run(
-                ["sh", "-c", command], environment: ["MOULT_FILE": file, "MOULT_KEY_ID": keyID], isSupervised: true)
+            let ended = try Subprocess.shell(command, environment: ["MOULT_FILE": file, "MOULT_KEY_ID": keyID])
             if ended.succeeded { return ended.output }
             throw MoultError(
                 .badSignature, what: "cannot sign with key \(keyID)", why: "the command failed: \(ended.complaint)")

@@ -25,7 +25,5 @@ struct DeepReport: Report {
         if isSound { page.line("\(root): \("sound", .good)") }
     }
 
-    var json: JSON {
-        ["store": .string(root), "sound": .bool(isSound), "findings": .array(findings.map(\.json))]
-    }
+    var json: JSON { .record(["store": root, "sound": isSound, "findings": findings.map(\.json)]) }
 }

@@ -63,8 +63,7 @@ struct Metrics {
             ),
             Metric(
                 "release_created_timestamp_seconds", "When the installed release was created.", status.created?.seconds),
-            Metric(
-                "release_expires_timestamp_seconds", "When the installed release expires.", status.expires?.seconds),
+            Metric("release_expires_timestamp_seconds", "When the installed release expires.", status.expires?.seconds),
             Metric(
                 "too_old", "Whether the installed release is older than maxAge.", status.age.map { $0.isOver() ? 1 : 0 }
             ),

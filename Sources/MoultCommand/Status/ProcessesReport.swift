@@ -37,18 +37,16 @@ struct ProcessesReport: Report {
     }
 
     var json: JSON {
-        [
-            "store": .string(root),
-            "holders": .array(
-                holders.holders.map { holder in
-                    .compact([
-                        "pid": .size(Int(holder.process.pid)), "command": .string(holder.process.command),
-                        "started": .optional(holder.process.started?.description),
-                        "uses": .array(holder.uses.map(\.json)),
-                    ])
-                }),
-            "unseen": .size(holders.unseen),
-        ]
+        .record([
+            "store": root,
+            "holders": holders.holders.map { holder in
+                JSON.record([
+                    "pid": holder.process.pid, "command": holder.process.command,
+                    "started": holder.process.started?.description, "uses": holder.uses.map(\.json),
+                ])
+            },
+            "unseen": holders.unseen,
+        ])
     }
 }
 
@@ -63,9 +61,6 @@ extension Holders.Use {
     }
 
     fileprivate var json: JSON {
-        .compact([
-            "what": .string(what.rawValue), "name": .string(name), "generation": .optional(generation),
-            "path": .string(path), "how": .string(how.rawValue),
-        ])
+        .record(["what": what.rawValue, "name": name, "generation": generation, "path": path, "how": how.rawValue])
     }
 }

@@ -7,7 +7,6 @@ internal import StepKit
 /// The output of `moult status` for humans.
 struct StatusReport: Report {
     let status: Status
-    let storeWords: [String]
     /// Adds the store to the commands in an advice.
     let completing: (Advice) -> Advice
 
@@ -19,10 +18,9 @@ struct StatusReport: Report {
         let findings = findings
         let ofDatabases = findings.filter { $0.database != nil && $0.path != nil }
         // Holds have lines of their own.
-        page.findings(
-            findings.filter { ![.hold, .holds, .pointer].contains($0.kind) && !ofDatabases.contains($0) })
-        page.table(facts(page.terminal))
-        page.holds(status.holds, storeWords: storeWords)
+        page.findings(findings.filter { ![.hold, .holds, .pointer].contains($0.kind) && !ofDatabases.contains($0) })
+        writeFacts(to: &page)
+        page.holds(status.holds)
         // The heading says that nothing is installed.
         if let advice = findings.first(where: { $0.kind == .pointer })?.advice { page.wrapped(StyledText(advice)) }
         // Holds are printed above.
@@ -51,35 +49,30 @@ struct StatusReport: Report {
         status.current.map { " \(Generation.version(of: $0.name))" } ?? ": nothing is installed"
     }
 
-    private func facts(_ terminal: Terminal) -> Table {
-        var table = Table(.left, .left, indent: 2)
-        table.row("store", "\(status.root)")
-        table.row("follows", "\(status.follow.rawValue)\(status.app.map { ", app \($0)" } ?? "")")
-        if let feed = status.feed { table.row("feed", "\(feed)") }
-        if let known = status.known {
-            let made = known.created.map { " of \($0.text(for: terminal))" } ?? ""
-            table.row("known", "serial \(known.serial)\(made), valid until \(known.expires.text(for: terminal))")
-        }
-        table.row("trusts", "\(status.keys?.summary ?? "no key, so signatures are not checked")")
-        if let list = status.keyList {
-            let until = list.expires.map { ", valid until \($0.text(for: terminal))" } ?? ""
-            table.row("keys", "\(list.name)\(until)")
-        }
-        if let since = status.since { table.row("since", "\(since.text(for: terminal))") }
-        if let created = status.created { table.row("created", "\(created.text(for: terminal))") }
-        if let expires = status.expires { table.row("expires", "\(expires.text(for: terminal))") }
-        if !status.isFullyConfined { table.row("guard", StyledText(status.protection, .warning)) }
-        if let last = status.last { table.row("last", attempt(last, terminal)) }
-        return table
+    private func writeFacts(to page: inout Page) {
+        let terminal = page.terminal
+        func text(_ time: Timestamp?) -> StyledText? { time.map { StyledText($0.text(for: terminal)) } }
+        let made = text(status.known?.created).map { " of \($0)" as StyledText } ?? ""
+        let until = text(status.keyList?.expires).map { ", valid until \($0)" as StyledText } ?? ""
+        page.facts(
+            [
+                "store": StyledText(status.root),
+                "follows": "\(status.follow.rawValue)\(status.app.map { ", app \($0)" } ?? "")",
+                "feed": status.feed.map { StyledText($0) },
+                "known": status.known.map {
+                    "serial \($0.serial)\(made), valid until \($0.expires.text(for: terminal))"
+                },
+                "trusts": StyledText(status.keys?.summary ?? "no key, so signatures are not checked"),
+                "keys": status.keyList.map { "\($0.name)\(until)" },
+                "since": text(status.since), "created": text(status.created), "expires": text(status.expires),
+                "guard": status.isFullyConfined ? nil : StyledText(status.protection, .warning),
+                "last": status.last.map { attempt($0, terminal) },
+            ], indent: 2)
     }
 
     func attempt(_ entry: History.Entry, _ terminal: Terminal) -> StyledText {
         let reason = entry.reason.map { ": \($0)" } ?? ""
         return "\(entry.sentence, entry.outcome.style), \(entry.time.text(for: terminal))\(reason)"
-    }
-
-    func command(_ verb: String, _ argument: String? = nil) -> String {
-        shellLine(["moult", verb] + (argument.map { [$0] } ?? []) + storeWords)
     }
 
     private func databases(_ terminal: Terminal) -> Table {
@@ -106,7 +99,7 @@ struct StatusReport: Report {
         case .living where !state.notChecked.isEmpty: return "exists"
         case .living:
             guard state.depth != .glance, let time = state.time else {
-                return "opens, schema matches; to check its pages: \(command("verify", state.database.name))"
+                return "opens, schema matches; to check its pages: \(run: ["moult", "verify", state.database.name])"
             }
             return "sound on \(time.text(for: terminal)), unchanged since"
         case .unverified: return "copied; not verified"

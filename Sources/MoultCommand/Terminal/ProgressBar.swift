@@ -6,7 +6,7 @@ internal import Synchronization
 /// most ten times a second. Any thread may call it.
 ///
 /// Sendable without `@unchecked`: all mutable state is in a mutex.
-package final class ProgressBar: Sendable {
+final class ProgressBar: Sendable {
     private let console: Console
     private let isShown: Bool
     private let isStopping: @Sendable () -> Bool
@@ -28,7 +28,7 @@ package final class ProgressBar: Sendable {
     private static let interval = 0.1
 
     /// Creates a progress bar. With `ticks`, it is redrawn even without events while the operation lasts.
-    package init(
+    init(
         console: Console, quiet: Bool = false, ticks: Bool = false,
         isStopping: @escaping @Sendable () -> Bool = { false },
         clock: @escaping @Sendable () -> Double = monotonicSeconds
@@ -41,7 +41,7 @@ package final class ProgressBar: Sendable {
     }
 
     /// Records the progress of the operation, and draws it when due.
-    package func show(_ progress: Progress) {
+    func show(_ progress: Progress) {
         guard isShown else { return }
         let now = clock()
         state.withLock { state in
@@ -59,7 +59,7 @@ package final class ProgressBar: Sendable {
     }
 
     /// Removes the line; the next event starts a new operation.
-    package func end() {
+    func end() {
         guard isShown else { return }
         state.withLock { $0 = State(ticks: $0.ticks) }
         console.clearProgress()
@@ -98,7 +98,7 @@ package final class ProgressBar: Sendable {
 }
 
 /// Seconds on a monotonic clock.
-package func monotonicSeconds() -> Double {
+func monotonicSeconds() -> Double {
     var time = timespec()
     // Fails only for a clock that does not exist.
     _ = clock_gettime(CLOCK_MONOTONIC, &time)
@@ -129,24 +129,24 @@ struct ProgressRate {
 }
 
 /// The progress of a long operation: its phase, and how much of it is done.
-package struct Progress: Sendable, Equatable {
+struct Progress: Sendable, Equatable {
     /// The current action in a few words: `copy food`.
-    package var phase: String
-    package var done: Int
-    /// The total amount of work; nil if unknown.
-    package var total: Int?
-    package var unit: Unit
+    var phase: String
+    var done: Int
+    /// The total amount of work; nil if unknown, for which 0 can be given, too.
+    var total: Int?
+    var unit: Unit
 
-    package enum Unit: Sendable, Equatable {
+    enum Unit: Sendable, Equatable {
         case bytes
         /// Countable things: rows, pages, files.
         case items
     }
 
-    package init(_ phase: String, done: Int, of total: Int? = nil, unit: Unit = .bytes) {
+    init(_ phase: String, done: Int, of total: Int? = nil, unit: Unit = .bytes) {
         self.phase = phase
         self.done = done
-        self.total = total
+        self.total = total == 0 ? nil : total
         self.unit = unit
     }
 }

@@ -1,33 +1,34 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// Text whose parts may be styled, created by interpolation: `"\(name, .heading) is installed"`.
-package struct StyledText: Sendable, Equatable {
-    package struct Part: Sendable, Equatable {
+struct StyledText: Sendable, Equatable {
+    struct Part: Sendable, Equatable {
         var text: String
         var style: Style?
-        /// Whether this is a command, which is neither broken nor respelt.
-        var isCommand = false
+        /// The command that the text is; it is neither broken nor respelt.
+        var command: Advice.Command?
+        var isCommand: Bool { command != nil }
     }
 
     private(set) var parts: [Part] = []
 
-    package init() {}
+    init() {}
     init(parts: [Part]) { self.parts = parts }
-    package init(_ text: String, _ style: Style? = nil) { parts = text.isEmpty ? [] : [Part(text: text, style: style)] }
+    init(_ text: String, _ style: Style? = nil) { parts = text.isEmpty ? [] : [Part(text: text, style: style)] }
 
-    package init(_ advice: Advice, _ style: Style? = nil) {
-        parts = advice.pieces.map { Part(text: $0.text, style: style, isCommand: $0.isCommand) }
+    init(_ advice: Advice, _ style: Style? = nil) {
+        parts = advice.pieces.map { Part(text: $0.text, style: style, command: $0.command) }
     }
 
-    package static func + (a: Self, b: Self) -> Self {
+    static func + (a: Self, b: Self) -> Self {
         var sum = a
         sum += b
         return sum
     }
-    package static func += (a: inout Self, b: Self) {
+    static func += (a: inout Self, b: Self) {
         for part in b.parts {
-            if let last = a.parts.indices.last, a.parts[last].style == part.style,
-                a.parts[last].isCommand == part.isCommand
+            if let last = a.parts.indices.last, a.parts[last].style == part.style, !a.parts[last].isCommand,
+                !part.isCommand
             {
                 a.parts[last].text += part.text
             } else {
@@ -37,7 +38,7 @@ package struct StyledText: Sendable, Equatable {
     }
 
     /// The text without styles.
-    package var plain: String { parts.map(\.text).joined() }
+    var plain: String { parts.map(\.text).joined() }
 
     /// Replaces the ellipsis with three full stops on terminals without Unicode. Only for moult's own sentences, because data
     /// from elsewhere must stay unchanged.
@@ -50,11 +51,22 @@ package struct StyledText: Sendable, Equatable {
         return text
     }
 
+    /// Returns the text with those commands that `complete` returns.
+    func completing(_ complete: (Advice.Command) -> Advice.Command) -> StyledText {
+        var text = self
+        for index in parts.indices {
+            guard let command = parts[index].command.map(complete) else { continue }
+            text.parts[index].command = command
+            text.parts[index].text = command.line
+        }
+        return text
+    }
+
     /// The display width in columns.
-    package var width: Int { parts.reduce(0) { $0 + displayWidth($1.text) } }
+    var width: Int { parts.reduce(0) { $0 + displayWidth($1.text) } }
 
     /// Returns the text with escape sequences for the terminal, and with control characters from other sources made visible.
-    package func rendered(for terminal: Terminal) -> String {
+    func rendered(for terminal: Terminal) -> String {
         parts.map { part in
             let text = visible(part.text)
             guard terminal.hasColor, let style = part.style else { return text }
@@ -64,29 +76,29 @@ package struct StyledText: Sendable, Equatable {
 }
 
 extension StyledText: ExpressibleByStringInterpolation {
-    package init(stringLiteral text: String) { self.init(text) }
-    package init(stringInterpolation: StringInterpolation) { self = stringInterpolation.text }
+    init(stringLiteral text: String) { self.init(text) }
+    init(stringInterpolation: StringInterpolation) { self = stringInterpolation.text }
 
-    package struct StringInterpolation: StringInterpolationProtocol {
+    struct StringInterpolation: StringInterpolationProtocol {
         var text = StyledText()
 
-        package init(literalCapacity: Int, interpolationCount: Int) {}
-        package mutating func appendLiteral(_ literal: String) { text += StyledText(literal) }
-        package mutating func appendInterpolation(_ value: some CustomStringConvertible, _ style: Style? = nil) {
+        init(literalCapacity: Int, interpolationCount: Int) {}
+        mutating func appendLiteral(_ literal: String) { text += StyledText(literal) }
+        mutating func appendInterpolation(_ value: some CustomStringConvertible, _ style: Style? = nil) {
             text += StyledText(value.description, style)
         }
-        package mutating func appendInterpolation(_ value: StyledText) { text += value }
-        package mutating func appendInterpolation(_ advice: Advice, _ style: Style? = nil) {
+        mutating func appendInterpolation(_ value: StyledText) { text += value }
+        mutating func appendInterpolation(_ advice: Advice, _ style: Style? = nil) {
             text += StyledText(advice, style)
         }
-        package mutating func appendInterpolation(run words: [String], _ style: Style? = nil) {
+        mutating func appendInterpolation(run words: [String], _ style: Style? = nil) {
             text += StyledText("\(run: words)" as Advice, style)
         }
     }
 }
 
 /// The meaning of a piece of text. Colour only emphasizes what the words already say.
-package enum Style: Sendable, Equatable, CaseIterable {
+enum Style: Sendable, Equatable, CaseIterable {
     case added, removed, changed, good, bad, warning, dim, heading
 
     /// The parameters of the escape sequence (SGR). The 16 basic colours follow the user's theme, dark or light.

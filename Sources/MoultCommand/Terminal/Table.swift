@@ -1,18 +1,20 @@
+internal import MoultBasics
+
 /// A table with aligned columns; the last column is wrapped at the terminal's width. Cells that do not fit into the rest of a line
 /// go to a line of their own below it.
-package struct Table: Sendable {
-    package enum Alignment: Sendable { case left, right }
+struct Table: Sendable {
+    enum Alignment: Sendable { case left, right }
 
-    package struct Column: Sendable {
+    struct Column: Sendable {
         let alignment: Alignment
         /// Spaces after the column.
         var gap = 2
         /// The smallest width, so that several tables line up.
         var minWidth = 0
 
-        package static let left = Self(alignment: .left)
-        package static let right = Self(alignment: .right)
-        package static func left(gap: Int = 2, minWidth: Int = 0) -> Self {
+        static let left = Self(alignment: .left)
+        static let right = Self(alignment: .right)
+        static func left(gap: Int = 2, minWidth: Int = 0) -> Self {
             Self(alignment: .left, gap: gap, minWidth: minWidth)
         }
     }
@@ -21,21 +23,27 @@ package struct Table: Sendable {
     private let indent: Int
     private var rows: [[StyledText]] = []
 
-    package init(_ columns: Column..., indent: Int = 0) { self.init(columns, indent: indent) }
+    init(_ columns: Column..., indent: Int = 0) { self.init(columns, indent: indent) }
 
-    package init(_ columns: [Column], indent: Int = 0) {
+    init(_ columns: [Column], indent: Int = 0) {
         self.columns = columns
         self.indent = indent
     }
 
-    package var isEmpty: Bool { rows.isEmpty }
+    var isEmpty: Bool { rows.isEmpty }
 
-    package mutating func row(_ cells: StyledText...) { row(cells) }
-    package mutating func row(_ cells: [StyledText]) { rows.append(cells) }
-    package mutating func header(_ titles: String...) { rows.append(titles.map { StyledText($0, .heading) }) }
+    mutating func row(_ cells: StyledText...) { row(cells) }
+    mutating func row(_ cells: [StyledText]) { rows.append(cells) }
+    mutating func header(_ titles: String...) { rows.append(titles.map { StyledText($0, .heading) }) }
+
+    func completing(_ complete: (Advice.Command) -> Advice.Command) -> Table {
+        var table = self
+        table.rows = rows.map { $0.map { $0.completing(complete) } }
+        return table
+    }
 
     /// Returns the lines for a terminal of this width; nil disables wrapping and gives one line per row, for programs.
-    package func lines(width: Int?) -> [StyledText] {
+    func lines(width: Int?) -> [StyledText] {
         let widths = columns.indices.map { column in
             rows.reduce(columns[column].minWidth) { max($0, $1.indices.contains(column) ? $1[column].width : 0) }
         }

@@ -3,20 +3,20 @@ internal import MoultBasics
 internal import MoultLibc
 
 /// The capabilities of an output stream: a terminal with a width, with or without colour, or a pipe or file.
-package struct Terminal: Sendable, Equatable {
+struct Terminal: Sendable, Equatable {
     /// The width in columns; nil for a pipe or a file.
-    package var width: Int?
-    package var hasColor: Bool
-    package var hasUnicode: Bool
+    var width: Int?
+    var hasColor: Bool
+    var hasUnicode: Bool
     /// Whether the cursor can be moved, so that a line can be redrawn.
-    package var canRedraw: Bool
+    var canRedraw: Bool
 
-    package var isTerminal: Bool { width != nil }
+    var isTerminal: Bool { width != nil }
 
     /// The width for running text: long lines are hard to read, and a pipe has no width.
-    package var proseWidth: Int { min(width ?? 80, 100) }
+    var proseWidth: Int { min(width ?? 80, 100) }
 
-    package init(width: Int? = nil, hasColor: Bool = false, hasUnicode: Bool = false, canRedraw: Bool = false) {
+    init(width: Int? = nil, hasColor: Bool = false, hasUnicode: Bool = false, canRedraw: Bool = false) {
         self.width = width
         self.hasColor = hasColor
         self.hasUnicode = hasUnicode
@@ -24,14 +24,14 @@ package struct Terminal: Sendable, Equatable {
     }
 
     /// Examines an open descriptor and the environment.
-    package init(descriptor: Int32, environment: Environment) {
+    init(descriptor: Int32, environment: Environment) {
         let isTerminal = isatty(descriptor) == 1
         let columns = isTerminal ? Int(moult_terminal_columns(descriptor)) : 0
         self.init(isTerminal: isTerminal, columns: columns, environment: environment)
     }
 
     /// Uses the given facts; `columns` is 0 if the terminal does not report its width.
-    package init(isTerminal: Bool, columns: Int, environment: Environment) {
+    init(isTerminal: Bool, columns: Int, environment: Environment) {
         let named = environment["COLUMNS"].flatMap { Int($0) } ?? 0
         let known = named > 0 ? named : columns > 0 ? columns : 80
         width = isTerminal ? max(known, 20) : nil
@@ -57,21 +57,20 @@ package struct Terminal: Sendable, Equatable {
 }
 
 /// The few symbols that are not letters, in Unicode or ASCII depending on the locale.
-package struct Symbols: Sendable {
-    package let tick: String
-    package let cross: String
-    package let arrow: String
-    package let dot: String
-    package let ellipsis: String
+struct Symbols: Sendable {
+    let tick: String
+    let cross: String
+    let arrow: String
+    let dot: String
+    let ellipsis: String
     let barDone: String
     let barRest: String
 
-    static let unicode = Symbols(
-        tick: "✓", cross: "✗", arrow: "→", dot: "·", ellipsis: "…", barDone: "━", barRest: "─")
+    static let unicode = Symbols(tick: "✓", cross: "✗", arrow: "→", dot: "·", ellipsis: "…", barDone: "━", barRest: "─")
     static let ascii = Symbols(
         tick: "ok", cross: "x", arrow: "->", dot: "-", ellipsis: "...", barDone: "#", barRest: ".")
 }
 
 extension Terminal {
-    package var symbols: Symbols { hasUnicode ? .unicode : .ascii }
+    var symbols: Symbols { hasUnicode ? .unicode : .ascii }
 }

@@ -1,9 +1,9 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultLibc
 
 extension Timestamp {
     /// Returns the difference from now in everyday words: `3 minutes ago`, `in 5 days`.
-    package func relative(to now: Timestamp) -> String {
+    func relative(to now: Timestamp) -> String {
         let distance = abs(now.seconds - seconds)
         if distance < 5 { return "just now" }
         let amount =
@@ -19,7 +19,7 @@ extension Timestamp {
     }
 
     /// The local time: `2026-11-20 11:00:00` in the user's time zone (TZ, otherwise /etc/localtime).
-    package var local: String {
+    var local: String {
         var time = time_t(seconds)
         var parts = tm()
         guard localtime_r(&time, &parts) != nil else { return description }
@@ -29,7 +29,7 @@ extension Timestamp {
     }
 
     /// Returns the local time and how long ago that was; in a pipe, ISO 8601, as in JSON.
-    package func text(for terminal: Terminal, now: Timestamp = .now) -> String {
+    func text(for terminal: Terminal, now: Timestamp = .now) -> String {
         terminal.isTerminal ? "\(local) (\(relative(to: now)))" : description
     }
 }

@@ -3,7 +3,7 @@ internal import MoultBasics
 extension StyledText {
     /// Returns the text in lines of at most `width` columns, broken at spaces. A longer word gets a separate line, unbroken, so
     /// that a path or digest can still be copied; so does a command that is advised.
-    package func wrapped(to width: Int) -> [StyledText] {
+    func wrapped(to width: Int) -> [StyledText] {
         var lines: [StyledText] = []
         var line = StyledText()
         var lineWidth = 0
@@ -52,7 +52,7 @@ extension StyledText {
 }
 
 /// Returns the number of columns that the text takes on a terminal once `visible` has escaped it.
-package func displayWidth(_ text: String) -> Int {
+func displayWidth(_ text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
     return visible(text).reduce(0) { $0 + displayWidth($1) }
 }

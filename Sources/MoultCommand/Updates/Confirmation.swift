@@ -5,7 +5,7 @@ extension Call {
     /// Returns whether `--confirm` was given; throws if moult cannot ask the question, which needs a terminal and text output.
     func asksForConfirmation() throws -> Bool {
         guard has(UpdateOptions.confirm) else { return false }
-        guard StandardInput.isTerminal, output.format == .text, !output.isQuiet else {
+        guard output.isDialog else {
             throw wrongUsage(
                 "--confirm needs a terminal and text output", why: "moult asks the question on the terminal")
         }
@@ -16,11 +16,5 @@ extension Call {
 extension Plan {
     /// Asks the user at the terminal whether to apply the plan, which is already on the screen; throws unless the answer is
     /// yes.
-    func confirm() throws {
-        guard try StandardInput.isConfirmed("Do this now? [y/N] ") else {
-            throw MoultError(
-                .interrupted, what: "the \(title) was cancelled", why: "the answer was not yes",
-                now: "Nothing was changed.")
-        }
-    }
+    func confirm() throws { try StandardInput.confirm("Do this now?", orElse: "the \(title) was cancelled") }
 }

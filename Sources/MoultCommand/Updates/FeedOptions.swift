@@ -6,8 +6,7 @@ internal import StepKit
 /// The options of the verbs that follow a feed.
 enum FeedOptions {
     static let feed = Option("feed", value: .text("URL"), "Use this feed, not the one in moult.json")
-    static let allowUnsigned = Option(
-        "allow-unsigned", "Accept an unsigned feed or release this time")
+    static let allowUnsigned = Option("allow-unsigned", "Accept an unsigned feed or release this time")
 
     static let all = [feed, allowUnsigned]
 }
@@ -32,14 +31,13 @@ extension Call {
 
     /// The given feed options, without secrets.
     var feedWords: [String] {
-        FeedOptions.all.flatMap { option in
-            has(option) ? ["--\(option.name)"] + (value(option).map { ["\(Address($0))"] } ?? []) : []
-        }
+        (value(FeedOptions.feed).map { FeedOptions.feed.words("\(Address($0))") } ?? [])
+            + words(of: [FeedOptions.allowUnsigned])
     }
 
     /// Returns the release to install, as the user specified it.
     func source(_ name: String) throws -> ReleaseSource {
-        let source = try ReleaseSource(name) { try Watcher(shouldStop: { Interruption.isRequested }).stopIfAsked() }
+        let source = try ReleaseSource(name) { try watcher().stopIfAsked() }
         if case .version = source { return source }
         if has(FeedOptions.feed) {
             throw wrongUsage(
@@ -55,7 +53,6 @@ extension Call {
     /// Throws if feed options are given together with a plan or a manifest, to which they do not apply.
     func refuseFeedOptions(with what: String, why: String) throws {
         guard let word = feedWords.first else { return }
-        throw wrongUsage(
-            "\(word) and \(what) cannot be used together", why: why)
+        throw wrongUsage("\(word) and \(what) cannot be used together", why: why)
     }
 }

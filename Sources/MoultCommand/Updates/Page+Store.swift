@@ -4,17 +4,16 @@ internal import MoultBasics
 /// Output common to several verbs.
 extension Page {
     /// Writes the holds and their reasons, and how to remove them.
-    mutating func holds(_ holds: Holds, _ shown: [Hold]? = nil, storeWords: [String]) {
+    mutating func holds(_ holds: Holds, _ shown: [Hold]? = nil) {
         let shown = shown ?? holds.all
         for hold in shown { wrapped(StyledText(hold.sentence, .warning)) }
         if holds.fault != nil {
-            line("rebuild the record with: \(run: ["moult", "recover"] + storeWords, .heading)")
+            line("rebuild the record with: \(run: ["moult", "recover"], .heading)")
         } else if shown.count > 1 {
-            let unhold = ["moult", "unhold"]
-            line("remove one with: \(run: unhold + ["VERSION"] + storeWords, .heading)")
-            line("remove all with: \(run: unhold + ["--all"] + storeWords, .heading)")
+            line("remove one with: \(run: ["moult", "unhold", "VERSION"], .heading)")
+            line("remove all with: \(run: ["moult", "unhold", "--all"], .heading)")
         } else if let hold = shown.first {
-            line("remove the hold with: \(run: ["moult", "unhold", hold.release] + storeWords, .heading)")
+            line("remove the hold with: \(run: ["moult", "unhold", hold.release], .heading)")
         }
     }
 

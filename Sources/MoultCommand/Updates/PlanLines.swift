@@ -1,32 +1,32 @@
-package import Moult
+internal import Moult
 internal import MoultBasics
-package import StepKit
+internal import StepKit
 
 /// The lines of a plan: a mark, the phase, the database, and the change.
-package struct PlanLines: Sendable {
+struct PlanLines: Sendable {
     /// The effects that are shown as lines.
-    package let effects: [Effect]
+    let effects: [Effect]
     private let databaseWidth: Int
     /// The sources of members that do not come from the bundle.
     private let sources: [String: String]
 
-    package init(_ plan: Plan, details: Bool) {
+    init(_ plan: Plan, details: Bool) {
         effects = plan.effects.filter { details || !$0.isDetail }
         var sources: [String: String] = [:]
         for reuse in plan.reuse {
-            let version = reuse.base.map { " of \(Generation.version(of: $0.generation))" } ?? ""
+            let version = reuse.base.map { Generation.version(of: $0.generation) }
             let size = ByteCount(reuse.patches.reduce(0) { $0 + $1.size })
             sources[reuse.member] =
                 reuse.patches.isEmpty
-                ? "unchanged, the file\(version)"
-                : "by \(counted(reuse.patches.count, "patch", "patches")) of \(size)\(version.replacing(" of ", with: " on "))"
+                ? "unchanged, the file\(version.map { " of \($0)" } ?? "")"
+                : "by \(counted(reuse.patches.count, "patch", "patches")) of \(size)\(version.map { " on \($0)" } ?? "")"
         }
         self.sources = sources
         databaseWidth = max(10, effects.compactMap(\.database).map(displayWidth).max() ?? 0)
     }
 
     /// Returns the lines of one effect. `before` has the same width for all effects; `note` precedes the change.
-    package func lines(
+    func lines(
         of effect: Effect, after before: StyledText = "", note: String = "", on terminal: Terminal
     ) -> [StyledText] {
         let phase = effect.phase.rawValue
@@ -39,8 +39,8 @@ package struct PlanLines: Sendable {
                 ? "\(database): " : StyledText(database) + spaces(databaseWidth + 2 - displayWidth(database))
         }
         var words = effect.text
-        if case .seal(let member, _) = effect.change, let source = sources[member] {
-            words = words.replacing("from the bundle", with: source)
+        if case .seal(let member, let size) = effect.change, let source = sources[member] {
+            words = "\(ByteCount(size)) \(source), read-only"
         }
         let text = StyledText(note + words, effect.mark == .keeps ? .dim : nil)
         let parts = terminal.width.map { text.wrapped(to: max($0 - start.width, 20)) } ?? [text]

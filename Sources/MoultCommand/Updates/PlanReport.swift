@@ -19,7 +19,6 @@ struct PlanReport: Report {
     /// The validator that would check the databases of the release.
     let examiner: Validator
     let holds: Holds
-    let storeWords: [String]
 
     /// The changes in sentences, for a user who does not know releases and steps.
     let summary: [String]?
@@ -31,7 +30,7 @@ struct PlanReport: Report {
         guard plan.changesStore else {
             page.line(
                 StyledText(isEmpty ? nothingToDo(plan.to.version.description) : "\(plan.to.version) is installed"))
-            page.holds(holds, storeWords: storeWords)
+            page.holds(holds)
             return
         }
         if let summary {
@@ -60,7 +59,7 @@ struct PlanReport: Report {
                 plan.manifestPath == nil || command.contains("--plan") ? "" : "; to try it now: \(run: deep)"
             page.wrapped("known at apply: what happens to the rows of \(untried.joined(separator: ", "))\(now)")
         }
-        page.holds(holds, storeWords: storeWords)
+        page.holds(holds)
         page.line("apply with: \(run: command, .heading)")
     }
 
@@ -122,7 +121,7 @@ extension Call {
         let holds = try orchestrator.holds()
         let report = PlanReport(
             plan: plan, store: store, free: free, unfinished: unfinished, details: output.isVerbose, command: command,
-            examiner: examiner, holds: holds, storeWords: storeWords, summary: summary)
+            examiner: examiner, holds: holds, summary: summary)
         output.print(report)
         if output.format == .text {
             output.flush()

@@ -13,7 +13,7 @@ enum Retry {
 
     static func run(_ call: Call, _ body: () throws -> Void) throws {
         let end = ContinuousClock.now + .seconds(call.number(option) ?? 0)
-        let watcher = Watcher(shouldStop: { Interruption.isRequested })
+        let watcher = call.watcher()
         var pause = shortestPause
         while true {
             do { return try body() } catch let error as MoultError where error.outcome == .busy {

@@ -11,7 +11,7 @@ extension Output {
 
 extension Page {
     /// Writes a line for each set of which no warning was shown.
-    mutating func otherSets(_ sets: [QuarantineShelf.Set], _ storeWords: [String]) {
-        for set in sets where !set.hasUncarriedRows { wrapped(StyledText(set.keptText(storeWords))) }
+    mutating func otherSets(_ sets: [QuarantineShelf.Set]) {
+        for set in sets where !set.hasUncarriedRows { wrapped(StyledText(set.keptText([]))) }
     }
 }

@@ -12,7 +12,6 @@ final class UpdateDisplay: Sendable {
     private let bar: ProgressBar
     /// The store as the user specified it; nil if the plan contains it.
     private let store: String?
-    private let storeWords: [String]
     private let asksForConfirmation: Bool
     private let state = Mutex(State())
 
@@ -22,11 +21,15 @@ final class UpdateDisplay: Sendable {
         var lastProgress = -Double.infinity
     }
 
-    init(_ call: Call, store: String?, asksForConfirmation: Bool = false) {
-        output = call.output
+    /// `root` is the store that the plan names, and printed commands, too.
+    init(_ call: Call, store: String?, naming root: String? = nil, asksForConfirmation: Bool = false) {
+        var output = call.output
+        if let root {
+            output.complete = { $0.naming(store: ["--store", root], in: Command.all.takingStore) }
+        }
+        self.output = output
         bar = call.progressBar()
         self.store = store
-        storeWords = call.storeWords
         self.asksForConfirmation = asksForConfirmation
     }
 
@@ -56,10 +59,10 @@ final class UpdateDisplay: Sendable {
         switch event {
         case .phase(let pass, let phase):
             if pass == .prepare { bar.show(Progress(phase.rawValue, done: 0)) }
-            output.event("phase", ["pass": .string(pass.rawValue), "phase": .string(phase.rawValue)])
+            output.event("phase", ["pass": pass.rawValue, "phase": phase.rawValue])
         case .progress(let progress): show(progress)
         case .done(let pass, let effect):
-            output.event("done", ["pass": .string(pass.rawValue), "effect": effect.json])
+            output.event("done", ["pass": pass.rawValue, "effect": effect.json])
             show(effect, isUndone: pass == .undo)
         case .decided:
             bar.end()
@@ -69,18 +72,18 @@ final class UpdateDisplay: Sendable {
             output.warnOfRows(in: result.kept)
             output.lines { page in
                 page.wrapped(StyledText(result.text))
-                page.otherSets(result.kept, storeWords)
+                page.otherSets(result.kept)
             }
         case .consumer(let name, let call):
             bar.end()
-            output.event("consumer", ["consumer": .string(name), "call": .string(call.rawValue)])
-            output.lines { $0.wrapped("\($0.terminal.symbols.tick, .good) \(call.rawValue)  \(name)") }
+            output.event("consumer", ["consumer": name, "call": call.rawValue])
+            output.lines { $0.wrapped("\($0.tick) \(call.rawValue)  \(name)") }
         case .warning(let text): output.warn(text)
         }
     }
 
     private func show(_ progress: PrepareContext.Progress) {
-        bar.show(Progress(progress.what, done: progress.done, of: progress.total > 0 ? progress.total : nil))
+        bar.show(Progress(progress.what, done: progress.done, of: progress.total))
         guard output.format == .json else { return }
         // Ten times a second is enough.
         let isDue = state.withLock { state in
@@ -90,9 +93,7 @@ final class UpdateDisplay: Sendable {
             return true
         }
         guard isDue else { return }
-        output.event(
-            "progress",
-            ["what": .string(progress.what), "done": .size(progress.done), "total": .size(progress.total)])
+        output.event("progress", ["what": progress.what, "done": progress.done, "total": progress.total])
     }
 
     private func show(_ effect: Effect, isUndone: Bool) {
@@ -102,9 +103,7 @@ final class UpdateDisplay: Sendable {
             let width = max(symbols.tick.count, symbols.cross.count)
             let sign: StyledText = isUndone ? "\(symbols.cross, .bad)" : "\(symbols.tick, .good)"
             let before = sign + spaces(width - sign.width + 1)
-            for line in lines.lines(
-                of: effect, after: before, note: isUndone ? "undone: " : "", on: page.terminal)
-            {
+            for line in lines.lines(of: effect, after: before, note: isUndone ? "undone: " : "", on: page.terminal) {
                 page.line(line)
             }
         }
@@ -118,7 +117,7 @@ final class UpdateDisplay: Sendable {
     }
 
     /// Shows the result, with suggestions for the next step; `feed` is the state of the feed if no release was newer.
-    func finish(_ result: Orchestrator.Result, storeWords: [String], feed: JSON? = nil) {
+    func finish(_ result: Orchestrator.Result, feed: JSON? = nil) {
         bar.end()
         let seconds = monotonicSeconds() - state.withLock { $0.start }
         let generation = result.generation ?? ""
@@ -128,23 +127,20 @@ final class UpdateDisplay: Sendable {
         output.event(
             "result",
             [
-                "changed": .bool(result.plan != nil), "downloaded": .optional(result.downloaded?.description),
-                "version": .string(version), "generation": .string(generation),
-                "feed": feed, "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
-                "removed": .array(result.collected.removed.map { .string($0) }),
-                "laggards": .array(result.laggards.map(\.json)),
-                "outdated": result.outdated.isEmpty ? nil : .array(result.outdated.map(\.json)),
-                "pending": result.pending.isEmpty ? nil : .array(result.pending.map(\.json)),
-                "rows": result.rows.isEmpty ? nil : .array(result.rows.map(\.json)),
-                "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),
-                "milliseconds": result.plan.map { _ in .size(Int(seconds * 1000)) },
+                "changed": result.plan != nil, "downloaded": result.downloaded?.description, "version": version,
+                "generation": generation, "feed": feed, "from": result.plan?.from?.json,
+                "hold": result.plan?.hold?.json, "removed": result.collected.removed,
+                "laggards": result.laggards.map(\.json), "outdated": result.outdated.map(\.json).unlessEmpty,
+                "pending": result.pending.map(\.json).unlessEmpty, "rows": result.rows.map(\.json).unlessEmpty,
+                "kept": result.kept.map(\.json).unlessEmpty,
+                "milliseconds": result.plan.map { _ in Int(seconds * 1000) },
             ])
         if output.format == .text { warn(of: result) }
         output.lines { page in
             if let downloaded = result.downloaded {
                 let when: Advice =
                     if let window = result.window { "it is installed at \(window)" } else {
-                        "install it with: \(run: ["moult", "apply"] + storeWords)"
+                        "install it with: \(moult: "apply")"
                     }
                 return page.wrapped("\("\(downloaded) is downloaded", .good); \(when)")
             }
@@ -156,13 +152,12 @@ final class UpdateDisplay: Sendable {
                     ? fate.migratedText : fate.text(keptIn: result.kept.isEmpty ? "the old copy" : "quarantine")
                 page.wrapped("\(fate.database ?? ""): \(text)")
             }
-            page.otherSets(result.kept, storeWords)
+            page.otherSets(result.kept)
             page.line(
                 "\("\(version) is installed", .good) (generation \(generation)) in \(durationText(seconds: seconds))")
             if let hold = plan.hold {
                 page.wrapped(StyledText(hold.sentence, .warning))
-                page.line(
-                    "remove the hold with: \(run: ["moult", "unhold", hold.release] + storeWords, .heading)")
+                page.line("remove the hold with: \(run: ["moult", "unhold", hold.release], .heading)")
             }
             if output.isVerbose { page.collected(result.collected) }
         }
@@ -178,12 +173,9 @@ extension Plan {
 }
 
 extension CrashRecovery.Result {
-    var eventMembers: KeyValuePairs<String, JSON?> {
-        [
-            "transaction": .string(transaction), "ending": .string(ending.rawValue), "from": from?.json, "to": to?.json,
-            "text": .string(text),
-        ]
+    var eventMembers: KeyValuePairs<String, (any JSONValue)?> {
+        ["transaction": transaction, "ending": ending.rawValue, "from": from?.json, "to": to?.json, "text": text]
     }
 
-    var json: JSON { .compact(eventMembers) }
+    var json: JSON { .record(eventMembers) }
 }

@@ -23,14 +23,13 @@ enum UpdateOptions {
     static let takeOver = Option(
         "take-over", value: .text("NAME"), repeats: true,
         "Let the release take over this database's file")
-    static let acceptUnpreserved = Option(
-        "accept-unpreserved",
-        "Set aside rows that are no longer preserved")
+    static let acceptUnpreserved = Option("accept-unpreserved", "Set aside rows that are no longer preserved")
 
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
         "CPU time per database check (default 60 s/GB)")
 
+    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
     static let confirm = Option("confirm", "Show the plan and ask before applying it")
 
     static let consumers = [forceAfter, waitForReaders]
@@ -51,8 +50,7 @@ extension Call {
 
     /// The effects on the app's data that the operator accepts.
     var consent: Consent {
-        Consent(
-            takeOver: Set(values(UpdateOptions.takeOver)), acceptsUnpreserved: has(UpdateOptions.acceptUnpreserved))
+        Consent(takeOver: Set(values(UpdateOptions.takeOver)), acceptsUnpreserved: has(UpdateOptions.acceptUnpreserved))
     }
 
     /// Runs a body that reads the given manifest. If the file is not a manifest, the error says what is expected.
@@ -66,17 +64,29 @@ extension Call {
     }
 
     /// The given options of a request, for a command line that makes the same request.
-    var requestWords: [String] {
-        UpdateOptions.all.flatMap { option in
-            guard has(option) else { return [String]() }
-            return option.value == nil ? ["--\(option.name)"] : values(option).flatMap { ["--\(option.name)", $0] }
-        }
-    }
+    var requestWords: [String] { words(of: UpdateOptions.all) }
 
     func version(_ option: Option) throws -> Version? {
         guard let text = value(option) else { return nil }
         if let version = Version(text) { return version }
         throw wrongUsage("--\(option.name) must be a version such as 3.4.0, not \"\(text)\"")
+    }
+
+    /// Returns a watcher that shows progress, warnings and recovered updates, and stops on a signal.
+    func watcher(_ bar: ProgressBar? = nil) -> Watcher {
+        Watcher(
+            tell: { [output] event in
+                switch event {
+                case .progress(let progress):
+                    bar?.show(Progress(progress.what, done: progress.done, of: progress.total))
+                case .recovered(let result):
+                    output.note(StyledText(result.text))
+                    output.warnOfRows(in: result.kept)
+                    for set in result.kept where !set.hasUncarriedRows { output.note(StyledText(set.keptText([]))) }
+                case .warning(let text): output.warn(text)
+                default: break
+                }
+            }, shouldStop: { Interruption.isRequested })
     }
 
     var wait: Int { number(UpdateOptions.wait) ?? 0 }

@@ -9,8 +9,7 @@ enum ApplyVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
         "Manifest, feed or version (default: the feed)")
-    static let create = Option(
-        "create", "Create the store if it does not exist")
+    static let create = Option("create", "Create the store if it does not exist")
     static let key = Option(
         InitVerb.key.name, value: InitVerb.key.value, repeats: true,
         "With --create: trust only this key")
@@ -29,47 +28,40 @@ enum ApplyVerb {
             UpdateOptions.wait, Retry.option, Spread.option,
         ]
             + UpdateOptions.consumers,
+        rules: [.needs(InitVerb.key, create, why: "the keys of a store are in its moult.json")]
+            + [plan, create, UpdateOptions.confirm].map {
+                Command.Rule.one([downloadOnly, $0], why: "--download-only installs nothing")
+            },
         changesStore: true,
         examples: [
-            .init("Install a release:", "moult apply releases/dailyvalue-2.1.0.json"),
-            .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60 --spread 600"),
-            .init(
-                "Create the store at the first start of an app, and update it at each start:",
-                "moult apply -q --create --store ~/.app --follow match data/app-2.1.0.json"),
+            "Install a release:": "moult apply releases/dailyvalue-2.1.0.json",
+            "Follow the store's feed, from a timer:": "moult apply -q --wait 60 --spread 600",
+            "Create the store at the first start of an app, and update it at each start:":
+                "moult apply -q --create --store ~/.app --follow match data/app-2.1.0.json",
         ],
         exits: [
-            .init(.done, "installed"),
-            .init(.failure(.failed), "failed before any change"),
-            .init(.failure(.refused), "refused"),
-            .init(.failure(.stale), "the plan is out of date"),
-            .init(.failure(.undone), "failed and undone"),
-            .init(.failure(.stuck), "stuck"),
-            .init(
-                .failure(.busy),
-                "an update is running, a database is open, or the feed cannot be reached"),
+            .done: "installed",
+            .failure(.failed): "failed before any change",
+            .failure(.refused): "refused",
+            .failure(.stale): "the plan is out of date",
+            .failure(.undone): "failed and undone",
+            .failure(.stuck): "stuck",
+            .failure(.busy): "an update is running, a database is open, or the feed cannot be reached",
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        if call.has(InitVerb.key), !call.has(create) {
-            throw call.wrongUsage("--key needs --create", why: "the keys of a store are in its moult.json")
-        }
         if call.has(create), let feed = call.value(FeedOptions.feed) {
             throw call.wrongUsage(
                 "--create and --feed cannot be used together",
                 why: "a store follows the feed that it is created from: "
                     + shellLine(
-                        ["moult", "apply", "--create"] + call.storeWords
-                            + call.values(InitVerb.key).flatMap(InitVerb.key.words)
+                        ["moult", "apply", "--create"] + call.storeWords + call.words(of: [InitVerb.key])
                             + ["\(Address(feed))"]))
         }
         if call.has(create), call.value(release) == nil {
             throw call.wrongUsage(
                 "--create needs a release or a feed", why: "the release or feed determines the product of the store")
-        }
-        for option in [plan, create, UpdateOptions.confirm] where call.has(downloadOnly) && call.has(option) {
-            throw call.wrongUsage(
-                "--download-only and --\(option.name) cannot be used together", why: "--download-only installs nothing")
         }
         try Spread.wait(call)
         try Retry.run(call) {
@@ -144,7 +136,7 @@ enum ApplyVerb {
         _ call: Call, _ body: (Orchestrator, @escaping (Plan) throws -> Void) throws -> Orchestrator.Result
     ) throws {
         let display = UpdateDisplay(call, store: try call.store(), asksForConfirmation: try call.asksForConfirmation())
-        display.finish(try body(call.orchestrator(display.watcher), display.announce), storeWords: call.storeWords)
+        display.finish(try body(call.orchestrator(display.watcher), display.announce))
     }
 
     /// Creates the store, and returns whether it did. An existing store must have the given keys.
@@ -179,10 +171,10 @@ enum ApplyVerb {
             feed.map(request.at) ?? request, wait: call.wait, announce: display.announce)
         if call.has(create), result.generation == nil { throw nothingOffered(status) }
         if result.plan == nil, result.downloaded == nil, call.output.format == .text {
-            call.output.print(FeedReport(status: status, storeWords: call.storeWords))
+            call.output.print(FeedReport(status: status))
         } else {
-            let answer = result.plan == nil ? FeedReport(status: status, storeWords: call.storeWords).json : nil
-            display.finish(result, storeWords: call.storeWords, feed: answer)
+            let answer = result.plan == nil ? FeedReport(status: status).json : nil
+            display.finish(result, feed: answer)
         }
     }
 
@@ -208,14 +200,13 @@ enum ApplyVerb {
                 now: "Create one with: \(moult: "plan", "--output", "FILE", "RELEASE")")
         }
         Interruption.watch()
-        let display = UpdateDisplay(call, store: nil, asksForConfirmation: try call.asksForConfirmation())
         // The plan names its store. A store in the current directory must not be used instead.
         let root = call.value(.store) ?? plan.store
+        let display = UpdateDisplay(call, store: nil, naming: root, asksForConfirmation: try call.asksForConfirmation())
         try call.check(root)
         let result = try Orchestrator(
             root: root, steps: call.steps, watcher: display.watcher, consumers: call.consumerOptions
-        ).apply(
-            plan, wait: call.wait, announce: display.announce)
-        display.finish(result, storeWords: ["--store", root])
+        ).apply(plan, wait: call.wait, announce: display.announce)
+        display.finish(result)
     }
 }

@@ -15,8 +15,8 @@ enum AttachVerb {
         ],
         options: [SQLVerb.group],
         examples: [
-            .init("Print the SQL:", "moult attach"),
-            .init("Open a shell with all databases:", "moult attach > set.sql; sqlite3 -init set.sql"),
+            "Print the SQL:": "moult attach",
+            "Open a shell with all databases:": "moult attach > set.sql; sqlite3 -init set.sql",
         ],
         run: run)
 
@@ -27,16 +27,15 @@ enum AttachVerb {
             let access: Access = database.kind.isSealed ? .immutable : .readWrite
             return (database: database, schema: schema, path: path, uri: try access.uri(for: path))
         }
-        let json: JSON = [
-            "generation": .string(lease.generation),
-            "databases": .array(
-                items.map {
-                    [
-                        "name": .string($0.database.name), "schema": .string($0.schema),
-                        "kind": .string($0.database.kind.rawValue), "path": .string($0.path), "uri": .string($0.uri),
-                    ]
-                }),
-        ]
+        let json = JSON.record([
+            "generation": lease.generation,
+            "databases": items.map {
+                JSON.record([
+                    "name": $0.database.name, "schema": $0.schema, "kind": $0.database.kind.rawValue, "path": $0.path,
+                    "uri": $0.uri,
+                ])
+            },
+        ])
         call.output.print(json: json, evenIfQuiet: true) { page in
             page.line("-- generation \(lease.generation)")
             if let main = items.first(where: { $0.schema == "main" }) {

@@ -5,8 +5,7 @@ internal import MoultPublish
 
 /// `moult build`: builds a database from a script.
 enum BuildVerb {
-    static let script = Argument(
-        .file("SCRIPT"), "A script of SQL and dot commands, as for the sqlite3 shell")
+    static let script = Argument(.file("SCRIPT"), "A script of SQL and dot commands, as for the sqlite3 shell")
     static let output = Option(
         "output", letter: "o", value: .file(), required: "the database is written to this file",
         "The database to create")
@@ -33,8 +32,8 @@ enum BuildVerb {
         options: [output, define, allowOutside, analyze, from, applicationID, userVersion],
         usesStore: false,
         examples: [
-            .init("Build main.db:", "moult build make.sql -o main.db"),
-            .init("Set a variable in the script:", "moult build make.sql -o main.db --define VERSION=2.1.0"),
+            "Build main.db:": "moult build make.sql -o main.db",
+            "Set a variable in the script:": "moult build make.sql -o main.db --define VERSION=2.1.0",
         ],
         run: run)
 
@@ -43,23 +42,20 @@ enum BuildVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let output = try call.required(output)
         try refuseStore(output)
-        var options = BuildOptions()
+        var options = call.buildOptions()
         options.defines = try call.defines(define)
         options.allowOutside = call.has(allowOutside)
         options.analyze = call.has(analyze)
         options.from = call.value(from)
         options.applicationID = try call.int32(applicationID)
         options.userVersion = try call.int32(userVersion)
-        options.warn = { call.output.warn("\($0.description)") }
-        options.output = { call.output.say(lines: $0) }
         let bar = call.progressBar()
         defer { bar.end() }
         Interruption.watch()
-        options.shouldStop = { Interruption.isRequested }
         options.progress = {
             try Interruption.check(stopped)
             let part = $0.part(of: "build")
-            bar.show(Progress(part.what, done: part.done, of: part.total > 0 ? part.total : nil))
+            bar.show(Progress(part.what, done: part.done, of: part.total))
         }
         let report = try Interruption.reporting(stopped) {
             try DatabaseBuilder(options).build(script: call.required(script), output: output)
@@ -88,6 +84,15 @@ enum BuildVerb {
 }
 
 extension Call {
+    /// Returns the options of a build that prints warnings and the output of the script, and stops on a signal.
+    func buildOptions() -> BuildOptions {
+        var options = BuildOptions()
+        options.warn = { output.warn("\($0.description)") }
+        options.output = { output.say(lines: $0) }
+        options.shouldStop = { Interruption.isRequested }
+        return options
+    }
+
     fileprivate func int32(_ option: Option) throws -> Int32? {
         guard let text = value(option) else { return nil }
         guard let number = Int32(text) else {
@@ -99,12 +104,10 @@ extension Call {
 
 extension BuildReport {
     fileprivate var json: JSON {
-        .compact([
-            "output": .string(output), "size": .size(size), "sqlite": .string(sqliteVersion),
-            "sqliteSource": .string(sqliteSource), "inputs": .array(inputs.map { .string($0) }),
-            "imports": .array(
-                imports.map { ["file": .string($0.file), "table": .string($0.table), "rows": .size($0.rows)] }),
-            "unrepeatable": .array(unrepeatable.map { .string($0) }),
+        .record([
+            "output": output, "size": size, "sqlite": sqliteVersion, "sqliteSource": sqliteSource, "inputs": inputs,
+            "imports": imports.map { JSON.record(["file": $0.file, "table": $0.table, "rows": $0.rows]) },
+            "unrepeatable": unrepeatable,
         ])
     }
 }

@@ -27,16 +27,15 @@ enum CacheVerb {
         ],
         arguments: [file], options: [schema], usesStore: false,
         examples: [
-            .init("Before the app starts:", "moult cache /var/cache/gallery/thumbs.db --schema thumbs.sql"),
-            .init(
-                "In a script, fill a new cache:",
-                "moult cache -q thumbs.db --schema thumbs.sql; [ $? = 2 ] && fetch-images"),
+            "Before the app starts:": "moult cache /var/cache/gallery/thumbs.db --schema thumbs.sql",
+            "In a script, fill a new cache:":
+                "moult cache -q thumbs.db --schema thumbs.sql; [ $? = 2 ] && fetch-images",
         ],
         exits: [
-            .init(.done, "the cache is ready"),
-            .init(.changes, "the cache is new and empty: the app must fill it again"),
-            .init(.failure(.refused), "the path belongs to a store, or is not a regular file"),
-            .init(.failure(.busy), "a process has FILE locked; the message names the process"),
+            .done: "the cache is ready",
+            .changes: "the cache is new and empty: the app must fill it again",
+            .failure(.refused): "the path belongs to a store, or is not a regular file",
+            .failure(.busy): "a process has FILE locked; the message names the process",
         ],
         run: run)
 
@@ -52,13 +51,9 @@ enum CacheVerb {
         let cache = try StandaloneCache(file, .refuse)
         Interruption.watch()
         let outcome = try Files.withScratchDirectory { scratch in
-            var options = BuildOptions()
-            options.warn = { call.output.warn("\($0.description)") }
-            options.output = { call.output.say(lines: $0) }
-            options.shouldStop = { Interruption.isRequested }
             let template = "\(scratch)/template.db"
             _ = try Interruption.reporting("stopped before anything was changed") {
-                try DatabaseBuilder(options).build(script: schema, output: template)
+                try DatabaseBuilder(call.buildOptions()).build(script: schema, output: template)
             }
             return try cache.prepareInPlace(.init(template: template), template: template) {
                 try call.replacement(of: ReplacedFile(file), wait: 30)
@@ -66,14 +61,12 @@ enum CacheVerb {
         }
         switch outcome {
         case .ready:
-            call.output.print(json: ["cache": .string(file), "state": "ready"]) {
+            call.output.print(json: .record(["cache": file, "state": "ready"])) {
                 $0.line("\(StyledText($0.terminal.symbols.tick, .added)) \(file) is ready")
             }
             return .done
         case .recreated(let why, let kept):
-            let json: JSON = .compact([
-                "cache": .string(file), "state": "recreated", "why": .string(why), "kept": .optional(kept),
-            ])
+            let json = JSON.record(["cache": file, "state": "recreated", "why": why, "kept": kept])
             call.output.print(json: json) { page in
                 page.line("\("~", .changed) \(file) is a new, empty cache: \(why)")
                 if let kept { page.line("the old file may not be a cache of this app, and is kept: \(kept)") }

@@ -16,15 +16,14 @@ enum CheckVerb {
         ],
         options: FeedOptions.all + UpdateOptions.planning,
         examples: [
-            .init("Is a newer release available?", "moult check"),
-            .init("In a script:", "moult check -q; [ $? = 2 ] && notify-send 'new data'"),
+            "Is a newer release available?": "moult check",
+            "In a script:": "moult check -q; [ $? = 2 ] && notify-send 'new data'",
         ],
         exits: [
-            .init(.done, "no newer release for this store"), .init(.changes, "a newer release exists"),
-            .init(
-                .failure(.refused), "the feed cannot be trusted, or the data is older than maxAge; the message says why"
-            ),
-            .init(.failure(.busy), "the feed cannot be reached now"),
+            .done: "no newer release for this store",
+            .changes: "a newer release exists",
+            .failure(.refused): "the feed cannot be trusted, or the data is older than maxAge; the message says why",
+            .failure(.busy): "the feed cannot be reached now",
         ],
         run: run)
 
@@ -33,7 +32,7 @@ enum CheckVerb {
         status.obstacle = status.obstacle.map(call.pasted)
         try call.reportUnfinished()
         let words = ["moult", "apply"] + call.feedWords + call.requestWords + call.storeWords
-        call.output.print(FeedReport(status: status, storeWords: call.storeWords, install: words))
+        call.output.print(FeedReport(status: status, install: words))
         if status.newest != nil { return .changes }
         return status.oldData == nil ? .done : .failure(.refused)
     }
@@ -42,7 +41,6 @@ enum CheckVerb {
 /// The result of querying the feed.
 struct FeedReport: Report {
     let status: Orchestrator.FeedStatus
-    let storeWords: [String]
     /// The command that installs the newest release.
     var install: [String] = []
 
@@ -76,7 +74,7 @@ struct FeedReport: Report {
             StyledText(
                 "feed \(status.feed), serial \(status.serial), \(status.provenance.words), valid until \(status.expires.text(for: page.terminal))",
                 .dim))
-        page.holds(status.holds, storeWords: storeWords)
+        page.holds(status.holds)
         if let obstacle = status.obstacle {
             let why = obstacle.why.map { ": \($0)" } ?? ""
             page.wrapped(StyledText("`moult apply` would refuse this release: \(obstacle.what)\(why)", .warning))
@@ -91,19 +89,15 @@ struct FeedReport: Report {
         "to check signatures, put the publisher's public key into \"keys\" of moult.json: \(moult: "help", "settings")"
 
     var json: JSON {
-        .compact([
-            "feed": .string(status.feed), "serial": .size(status.serial),
-            "expires": .string(status.expires.description),
-            "trust": .string(status.provenance.words), "installed": .optional(status.installed?.description),
-            "available": .optional(status.newest?.version.description),
-            "way": .array(status.choice.way.map { .string($0.version.description) }),
-            "skipped": .array(
-                status.choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
-            "holds": status.holds.json,
-            "obstacle": status.obstacle.map { ErrorReport($0).json["error"] ?? .null },
-            "note": .optional(status.choice.note), "withdrawn": .optional(status.choice.withdrawn),
-            "onWithdrawn": .optional(status.choice.onWithdrawn?.rawValue),
-            "tooOld": status.oldData.map { .string("\($0.sentence), and \($0.reason)") },
+        .record([
+            "feed": status.feed, "serial": status.serial, "expires": status.expires.description,
+            "trust": status.provenance.words, "installed": status.installed?.description,
+            "available": status.newest?.version.description, "way": status.choice.way.map(\.version.description),
+            "skipped": status.choice.skipped.map { JSON.record(["version": $0.version.description, "why": $0.why]) },
+            "holds": status.holds.json, "obstacle": status.obstacle.flatMap { ErrorReport($0).json["error"] },
+            "note": status.choice.note, "withdrawn": status.choice.withdrawn,
+            "onWithdrawn": status.choice.onWithdrawn?.rawValue,
+            "tooOld": status.oldData.map { "\($0.sentence), and \($0.reason)" },
         ])
     }
 }

@@ -12,7 +12,6 @@ enum CleanVerb {
         "Also remove caches that have been in quarantine for at least this many days")
     static let userData = Option(
         "including-user-data", "With --quarantine-older-than: also remove databases with user data")
-    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
         "clean", .operators, "remove old generations and files left behind by crashes",
@@ -26,28 +25,23 @@ enum CleanVerb {
             quarantine is above its budget ("quarantine" in moult.json); user data stays until you remove it.
             """,
         ],
-        options: [keep, quarantine, userData, dryRun, UpdateOptions.wait], changesStore: true,
+        options: [keep, quarantine, userData, UpdateOptions.dryRun, UpdateOptions.wait],
+        rules: [.needs(userData, quarantine)],
+        changesStore: true,
         examples: [
-            .init("Show what would be removed:", "moult clean --keep 1 --dry-run"),
-            .init("Keep only the current generation:", "moult clean --keep 1"),
-            .init(
-                "Also remove caches that have been in quarantine for a month:",
-                "moult clean --quarantine-older-than 30"),
+            "Show what would be removed:": "moult clean --keep 1 --dry-run",
+            "Keep only the current generation:": "moult clean --keep 1",
+            "Also remove caches that have been in quarantine for a month:": "moult clean --quarantine-older-than 30",
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        let dry = call.has(dryRun)
-        if call.has(userData), call.value(quarantine) == nil {
-            throw call.wrongUsage("--\(userData.name) needs --\(quarantine.name)")
-        }
-        let result = try call.orchestrator(call.recoveryWatcher).clean(
+        let dry = call.has(UpdateOptions.dryRun)
+        let result = try call.orchestrator(call.watcher()).clean(
             keep: call.number(keep), quarantineDays: call.number(quarantine), includingUserData: call.has(userData),
             dry: dry, wait: call.wait)
         call.output.print(
-            CleanReport(
-                collected: result.collected, quarantine: result.quarantine, changed: result.kept, dry: dry,
-                storeWords: call.storeWords))
+            CleanReport(collected: result.collected, quarantine: result.quarantine, changed: result.kept, dry: dry))
         return .done
     }
 }
@@ -58,13 +52,12 @@ private struct CleanReport: Report {
     /// The changed files of removed generations.
     let changed: [QuarantineShelf.Set]
     let dry: Bool
-    let storeWords: [String]
 
     private var freed: Int { collected.freed + quarantine.removed.reduce(0) { $0 + $1.size } }
 
     func write(to page: inout Page) {
         page.collected(collected, dry: dry)
-        for set in changed { page.wrapped(StyledText(set.keptText(storeWords))) }
+        for set in changed { page.wrapped(StyledText(set.keptText([]))) }
         for set in quarantine.removed {
             page.wrapped("\("-", .removed) \(set.directory)\(dry ? " would be removed" : " was removed")")
         }
@@ -80,17 +73,15 @@ private struct CleanReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "dryRun": .bool(dry), "removed": .array(collected.removed.map { .string($0) }),
-            "kept": .array(
-                collected.kept.map { ["generation": .string($0.generation), "why": .string($0.why)] }),
-            "changed": changed.isEmpty ? nil : .array(changed.map { .string($0.id) }),
-            "quarantine": [
-                "removed": .array(quarantine.removed.map { .string($0.directory) }),
-                "kept": .array(
-                    quarantine.kept.map { ["set": .string($0.set.directory), "why": .string($0.why)] }),
-            ],
-            "freed": .size(freed),
+        .record([
+            "dryRun": dry, "removed": collected.removed,
+            "kept": collected.kept.map { JSON.record(["generation": $0.generation, "why": $0.why]) },
+            "changed": changed.map(\.id).unlessEmpty,
+            "quarantine": JSON.record([
+                "removed": quarantine.removed.map(\.directory),
+                "kept": quarantine.kept.map { JSON.record(["set": $0.set.directory, "why": $0.why]) },
+            ]),
+            "freed": freed,
         ])
     }
 }

@@ -25,13 +25,12 @@ enum CompletionsVerb {
         ],
         arguments: [kind, directory],
         examples: [
-            .init("For the current bash session:", "source <(moult completions bash)"),
-            .init(
-                "For all bash sessions of this user:",
-                "moult completions bash > ~/.local/share/bash-completion/completions/moult"),
-            .init("For zsh, in a directory in its fpath:", "moult completions zsh > ~/.zfunc/_moult"),
-            .init("For fish:", "moult completions fish > ~/.config/fish/completions/moult.fish"),
-            .init("Write the manual pages:", "moult completions man ~/.local/share/man"),
+            "For the current bash session:": "source <(moult completions bash)",
+            "For all bash sessions of this user:":
+                "moult completions bash > ~/.local/share/bash-completion/completions/moult",
+            "For zsh, in a directory in its fpath:": "moult completions zsh > ~/.zfunc/_moult",
+            "For fish:": "moult completions fish > ~/.config/fish/completions/moult.fish",
+            "Write the manual pages:": "moult completions man ~/.local/share/man",
         ],
         run: run)
 
@@ -47,7 +46,7 @@ enum CompletionsVerb {
             let names = Set(try call.snapshot().names(names)).sorted().filter { name in
                 name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
             }
-            call.output.print(json: ["names": .array(names.map { .string($0) })]) { page in
+            call.output.print(json: .record(["names": names])) { page in
                 for name in names { page.line("\(name)") }
             }
             return .done
@@ -57,11 +56,11 @@ enum CompletionsVerb {
                 throw call.wrongUsage("only man takes a directory", why: "unexpected argument \"\(place)\"")
             }
             let script = shell.script(for: Command.all)
-            call.output.print(json: ["shell": .string(shell.rawValue), "script": .string(script)]) { $0.raw(script) }
+            call.output.print(json: .record(["shell": shell.rawValue, "script": script])) { $0.raw(script) }
         } else {
             guard let place else { throw call.wrongUsage("man needs the argument \(directory.name)") }
             let written = try writeManPages(to: place)
-            call.output.print(json: ["written": .array(written.map { .string($0) })]) { page in
+            call.output.print(json: .record(["written": written])) { page in
                 for path in written { page.line("\("+", .added) \(path)") }
             }
         }

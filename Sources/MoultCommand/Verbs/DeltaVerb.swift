@@ -29,10 +29,8 @@ enum DeltaVerb {
         ],
         arguments: [old, new], options: [output, database, memory], usesStore: false,
         examples: [
-            .init("How large would a patch be?", "moult delta food-old.db food-new.db -o food.patch"),
-            .init(
-                "For one database of two releases:",
-                "moult delta r/f-1.0.0.json r/f-1.1.0.json -o f.patch --database food"),
+            "How large would a patch be?": "moult delta food-old.db food-new.db -o food.patch",
+            "For one database of two releases:": "moult delta r/f-1.0.0.json r/f-1.1.0.json -o f.patch --database food",
         ],
         run: run)
 
@@ -77,10 +75,9 @@ enum DeltaVerb {
             throw error
         }
         bar.end()
-        let json: JSON = [
-            "patch": .string(path), "size": .size(made.size), "sha256": .string(made.sha256), "base": old.json,
-            "result": new.json,
-        ]
+        let json = JSON.record([
+            "patch": path, "size": made.size, "sha256": made.sha256, "base": old.json, "result": new.json,
+        ])
         call.output.print(json: json) {
             $0.line(
                 "\("+", .added) \(path)  \(ByteCount(made.size)), turns \(ByteCount(old.size)) into \(ByteCount(new.size))"

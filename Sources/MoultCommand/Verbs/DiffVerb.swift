@@ -10,8 +10,7 @@ enum DiffVerb {
         "The old database, bundle, manifest or store. Without NEW: the new one, and the store is the old one")
     static let new = Argument(
         .file("NEW", orDirectory: true), presence: .optional, "The new database, bundle, manifest or store")
-    static let database = Option(
-        "database", value: .text("NAME"), repeats: true, "Only this database")
+    static let database = Option("database", value: .text("NAME"), repeats: true, "Only this database")
     static let rows = Option(
         "rows", value: .number(in: 0...1000), "Show up to N added, N removed and N changed rows of each table")
     static let html = Option(
@@ -41,13 +40,14 @@ enum DiffVerb {
         ],
         arguments: [old, new], options: [database, rows, html],
         examples: [
-            .init("Compare two databases:", "moult diff old.db new.db"),
-            .init("Compare the store with a release:", "moult diff r/food-2.1.0.json"),
-            .init("Show rows, and write an HTML page:", "moult diff --rows 5 --html d.html a.db b.db"),
+            "Compare two databases:": "moult diff old.db new.db",
+            "Compare the store with a release:": "moult diff r/food-2.1.0.json",
+            "Show rows, and write an HTML page:": "moult diff --rows 5 --html d.html a.db b.db",
         ],
         exits: [
-            .init(.done, "no differences"), .init(.changes, "differences were found"),
-            .init(.failure(.failed), "a database is damaged"),
+            .done: "no differences",
+            .changes: "differences were found",
+            .failure(.failed): "a database is damaged",
         ],
         run: run)
 

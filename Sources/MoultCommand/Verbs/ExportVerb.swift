@@ -18,10 +18,10 @@ enum ExportVerb {
         ],
         arguments: [version, directory], options: FeedOptions.all + [UpdateOptions.wait],
         examples: [
-            .init("Copy a release to a USB stick:", "moult export 2.1.0 /media/stick/dailyvalue"),
-            .init("Install it from there:", "moult apply --feed /media/stick/dailyvalue/feed.json"),
+            "Copy a release to a USB stick:": "moult export 2.1.0 /media/stick/dailyvalue",
+            "Install it from there:": "moult apply --feed /media/stick/dailyvalue/feed.json",
         ],
-        exits: [.init(.failure(.refused), "the release does not exist or is not trusted")],
+        exits: [.failure(.refused): "the release does not exist or is not trusted"],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
@@ -31,21 +31,15 @@ enum ExportVerb {
         }
         let target = try call.required(directory)
         let bar = call.progressBar()
-        let watcher = Watcher(tell: { event in
-            if case .progress(let progress) = event {
-                bar.show(Progress(progress.what, done: progress.done, of: progress.total))
-            }
-        })
-        let files = try call.orchestrator(watcher).export(wanted, to: target, call.feedRequest(), wait: call.wait)
+        let files = try call.orchestrator(call.watcher(bar)).export(
+            wanted, to: target, call.feedRequest(), wait: call.wait)
         bar.end()
-        let json: JSON = [
-            "directory": .string(target), "version": .string(wanted.description),
-            "files": .array(files.map { .string($0) }),
-        ]
+        let json = JSON.record(["directory": target, "version": wanted.description, "files": files])
         call.output.print(json: json) { page in
             for file in files { page.line("\("+", .added) \(target)/\(file)") }
             let apply = ["moult", "apply", "--feed", "\(target)/feed.json"]
-            page.line("install it from there with: \(run: apply, .heading)")
+            // That machine has another store.
+            page.line("install it from there with: \(shellLine(apply), .heading)")
         }
         return .done
     }

@@ -23,11 +23,7 @@ extension Call {
     }
 
     func replacement(of file: ReplacedFile, isDry: Bool = false, wait: Int? = nil) -> FileReplacement {
-        let output = output
-        let watcher = Watcher(
-            tell: { if case .warning(let text) = $0 { output.warn(text) } },
-            shouldStop: { Interruption.isRequested })
-        return FileReplacement(file, wait: wait ?? self.wait, isDry: isDry, watcher)
+        FileReplacement(file, wait: wait ?? self.wait, isDry: isDry, watcher())
     }
 
     /// Throws if an option was given that concerns only stores.
@@ -90,12 +86,7 @@ struct FileCheck {
     }
 
     var words: String { fault ?? (isUnknown ? "not checked: \(notChecked.joined(separator: "; "))" : "opens") }
-    var json: JSON {
-        .compact([
-            "path": .string(path), "fault": .optional(fault), "sound": .bool(isSound),
-            "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
-        ])
-    }
+    var json: JSON { .record(["path": path, "fault": fault, "sound": isSound, "notChecked": notChecked.unlessEmpty]) }
 }
 
 private struct FileChecks: Report {
@@ -104,14 +95,13 @@ private struct FileChecks: Report {
 
     func write(to page: inout Page) {
         for check in checks {
-            let symbols = page.terminal.symbols
-            let mark: StyledText = check.isSound ? "\(symbols.tick, .good)" : "\(symbols.cross, .bad)"
-            page.wrapped("\(mark) \(check.path): \(check.isSound ? "sound" : check.words)")
+            page.wrapped(
+                "\(check.isSound ? page.tick : page.cross) \(check.path): \(check.isSound ? "sound" : check.words)")
             for part in check.isSound ? check.notChecked : [] { page.wrapped("  not checked: \(part)") }
         }
     }
 
-    var json: JSON { ["sound": .bool(isSound), "files": .array(checks.map(\.json))] }
+    var json: JSON { .record(["sound": isSound, "files": checks.map(\.json)]) }
 }
 
 private struct FileStatus: Report {
@@ -166,16 +156,12 @@ extension QuarantineVerb {
             }
             try Files.copy(path, to: target, mode: 0o600)
             try Files.syncFile(target)
-            call.output.print(json: ["set": .string(set.id), "file": .string(target)]) {
-                $0.line("\(set.id) was copied to \(target)")
-            }
+            showExported(set.id, to: target, call)
             return .done
         }
         Interruption.watch()
         let result = try call.replacement(of: file).restore(set)
-        call.output.print(
-            json: ["set": .string(set.id), "kept": .array(result.kept.map { [$0.json] } ?? [])]
-        ) { page in
+        call.output.print(json: .record(["set": set.id, "kept": result.kept.map { [$0.json] } ?? []])) { page in
             page.line(
                 result.isChanged ? "\(file.name) was restored from \(set.id)" : "\(file.name) already has this content")
             if let kept = result.kept { page.line("  the replaced content is in \(kept.directory)") }
@@ -205,26 +191,26 @@ extension QuarantineVerb {
 extension ResetVerb {
     static func run(_ call: Call, on file: ReplacedFile) throws -> ExitCode {
         try call.refuse([again], with: file)
-        if !call.has(userData), !call.has(dryRun) {
+        let isDry = call.has(UpdateOptions.dryRun)
+        if !call.has(userData), !isDry {
             let words = ["moult", "reset", "--\(userData.name)", file.name]
             throw MoultError(
                 .notReplaceable, .refused, what: "\(file.name) was not reset", why: "it may have data of users",
                 now: "To keep it aside, and restore the content from before the last replacement: \(run: words)")
         }
         Interruption.watch()
-        let result = try call.replacement(of: file, isDry: call.has(dryRun))
+        let result = try call.replacement(of: file, isDry: isDry)
             .reset(why: call.value(reason) ?? "reset by the operator")
         let set = result.restored?.id ?? ""
         call.output.print(
-            json: .compact([
-                "file": .string(file.name), "changed": .bool(result.isChanged), "restored": .string(set),
-                "setAside": .optional(result.kept?.directory),
+            json: .record([
+                "file": file.name, "changed": result.isChanged, "restored": set, "setAside": result.kept?.directory,
             ])
         ) { page in
             guard result.isChanged else { return page.line("\(file.name) already has the content of \(set)") }
-            page.line("\("~", .changed) \(file.name) \(call.has(dryRun) ? "gets" : "has") the content of \(set)")
+            page.line("\("~", .changed) \(file.name) \(isDry ? "gets" : "has") the content of \(set)")
             if let kept = result.kept { page.line("  the content that it had is in \(kept.directory)") }
         }
-        return call.has(dryRun) && result.isChanged ? .changes : .done
+        return isDry && result.isChanged ? .changes : .done
     }
 }

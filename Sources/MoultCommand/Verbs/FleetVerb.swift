@@ -23,15 +23,14 @@ enum FleetVerb {
         ],
         arguments: [sources], options: [html], usesStore: false,
         examples: [
-            .init(
-                "Collect the status of one machine:",
-                "ssh host1 moult status --json --store /srv/app > fleet/host1.json"),
-            .init("Show the stores that need attention:", "moult fleet fleet"),
-            .init("Write a page:", "moult fleet fleet --html fleet.html"),
+            "Collect the status of one machine:": "ssh host1 moult status --json --store /srv/app > fleet/host1.json",
+            "Show the stores that need attention:": "moult fleet fleet",
+            "Write a page:": "moult fleet fleet --html fleet.html",
         ],
         exits: [
-            .init(.done, "no store has a warning"), .init(ExitCode(rawValue: 1), "a store has a warning"),
-            .init(ExitCode(rawValue: 2), "a store has a critical finding, or could not be read"),
+            .done: "no store has a warning",
+            ExitCode(rawValue: 1): "a store has a warning",
+            ExitCode(rawValue: 2): "a store has a critical finding, or could not be read",
         ],
         run: run)
 
@@ -208,23 +207,20 @@ private struct FleetReport: Report {
     }
 
     var json: JSON {
-        [
-            "stores": .size(fleet.count), "sound": .size(fleet.sound),
-            "groups": .array(
-                fleet.groups.map { group in
-                    .compact([
-                        "name": .string(group.name), "severity": .string(group.severity.rawValue),
-                        "advice": .optional(group.advice),
-                        "members": .array(
-                            group.members.map { member in
-                                .compact([
-                                    "machine": .string(member.machine), "store": .string(member.store),
-                                    "what": .string(member.what), "since": .optional(member.since),
-                                ])
-                            }),
-                    ])
-                }),
-        ]
+        .record([
+            "stores": fleet.count, "sound": fleet.sound,
+            "groups": fleet.groups.map { group in
+                JSON.record([
+                    "name": group.name, "severity": group.severity.rawValue, "advice": group.advice,
+                    "members": group.members.map { member in
+                        JSON.record([
+                            "machine": member.machine, "store": member.store, "what": member.what,
+                            "since": member.since,
+                        ])
+                    },
+                ])
+            },
+        ])
     }
 }
 

@@ -8,9 +8,9 @@ enum HelpVerb {
         "help", .other, "explain a verb or a topic",
         arguments: [subject], usesStore: false,
         examples: [
-            .init("List all verbs and topics:", "moult help all"),
-            .init("Explain one verb, like moult completions --help:", "moult help completions"),
-            .init("Explain the exit statuses:", "moult help exit-codes"),
+            "List all verbs and topics:": "moult help all",
+            "Explain one verb, like moult completions --help:": "moult help completions",
+            "Explain the exit statuses:": "moult help exit-codes",
         ],
         run: run)
 
@@ -29,7 +29,7 @@ enum HelpVerb {
             return .done
         }
         if let command = Command.all.first(where: { $0.name == word }) {
-            call.output.print(CommandHelp(command))
+            call.output.print(CommandHelp(command: command))
         } else if let topic = Topic.all.first(where: { $0.name == word }) {
             call.output.print(topic)
         } else {

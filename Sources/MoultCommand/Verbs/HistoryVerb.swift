@@ -20,9 +20,9 @@ enum HistoryVerb {
         ],
         options: [number, html],
         examples: [
-            .init("Show the last updates:", "moult history"),
-            .init("Print the complete history as JSON:", "moult history --json -n 1000000"),
-            .init("Show how long each part took:", "moult history --html history.html"),
+            "Show the last updates:": "moult history",
+            "Print the complete history as JSON:": "moult history --json -n 1000000",
+            "Show how long each part took:": "moult history --html history.html",
         ],
         run: run)
 
@@ -45,8 +45,7 @@ enum HistoryVerb {
         if let page = call.value(html) {
             var all: [History.Entry] = []
             while case let batch = try next(), !batch.isEmpty { all += batch }
-            let history = HistoryPage(
-                product: settings.product, store: layout.root, entries: all)
+            let history = HistoryPage(product: settings.product, store: layout.root, entries: all)
             try call.save(Array(history.html.utf8), asPage: page)
             gathered = all
         }
@@ -58,7 +57,7 @@ enum HistoryVerb {
         } json: {
             $0.json
         } rest: {
-            ["torn": .size(reader.torn)]
+            ["torn": reader.torn]
         } write: {
             write($0, details: details, to: &$1)
         }
@@ -66,7 +65,7 @@ enum HistoryVerb {
             call.output.flush()
             let torn = reader.torn
             call.output.warn(
-                "\(counted(torn, "line")) of \(layout.history) cannot be read; a crash may have truncated \(torn == 1 ? "it" : "them"). Repair the history with: \(run: ["moult", "recover"] + call.storeWords)"
+                "\(counted(torn, "line")) of \(layout.history) cannot be read; a crash may have truncated \(torn == 1 ? "it" : "them"). Repair the history with: \(moult: "recover")"
             )
         }
         return .done

@@ -21,9 +21,9 @@ enum HoldVerb {
         ],
         arguments: [version], options: [reason, UpdateOptions.wait], changesStore: true,
         examples: [
-            .init("Block a bad release:", "moult hold 2.1.0 --reason 'names are missing'"),
-            .init("Block two releases, and all from 4.0 on:", "moult hold 2.1.0 2.1.1 '>=4' --reason 'not tested'"),
-            .init("Block all updates over the holidays:", "moult hold --reason holidays"),
+            "Block a bad release:": "moult hold 2.1.0 --reason 'names are missing'",
+            "Block two releases, and all from 4.0 on:": "moult hold 2.1.0 2.1.1 '>=4' --reason 'not tested'",
+            "Block all updates over the holidays:": "moult hold --reason holidays",
         ],
         run: run)
 
@@ -35,12 +35,12 @@ enum HoldVerb {
                 "VERSION must be a version such as 2.1.0 or a range such as '>=2.1 <3', not \"\(wrong)\"")
         }
         let holds = releases.map { Hold(release: $0, reason: why, since: .now) }
-        let change = try call.orchestrator(call.recoveryWatcher).hold(holds, wait: call.wait)
-        let json = JSON.compact([
+        let change = try call.orchestrator(call.watcher()).hold(holds, wait: call.wait)
+        let json = JSON.record([
             "hold": holds.first?.json, "before": change.removed.first?.json, "holds": change.holds.json,
         ])
         call.output.print(json: json) { page in
-            page.holds(change.holds, holds, storeWords: call.storeWords)
+            page.holds(change.holds, holds)
             for before in change.removed where !holds.contains(where: { $0.reason == before.reason }) {
                 page.wrapped("this replaces an earlier hold: \(before.sentence)")
             }

@@ -35,14 +35,12 @@ enum InitVerb {
         arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key, feed],
         changesStore: true,
         examples: [
-            .init("Create ./store:", "moult init --product org.example.dailyvalue"),
-            .init(
-                "For an app that ships its releases:",
-                "moult init /var/lib/app --product org.example.app --follow match"),
+            "Create ./store:": "moult init --product org.example.dailyvalue",
+            "For an app that ships its releases:": "moult init /var/lib/app --product org.example.app --follow match",
         ],
         exits: [
-            .init(.done, "the store exists"),
-            .init(.failure(.refused), "a store with different settings exists; the message names the difference"),
+            .done: "the store exists",
+            .failure(.refused): "a store with different settings exists; the message names the difference",
         ],
         run: run)
 
@@ -127,11 +125,9 @@ private struct InitReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "store": .string(root), "created": .bool(isNew), "product": .string(settings.product),
-            "app": .optional(settings.app?.description),
-            "follow": .string(settings.follow.rawValue), "feed": settings.feed?.json,
-            "keys": settings.keys?.json,
+        .record([
+            "store": root, "created": isNew, "product": settings.product, "app": settings.app?.description,
+            "follow": settings.follow.rawValue, "feed": settings.feed?.json, "keys": settings.keys?.json,
         ])
     }
 }

@@ -7,8 +7,7 @@ enum InspectVerb {
     static let subject = Argument(
         .file("WHAT", orDirectory: true), presence: .optional,
         "A database, a bundle, a manifest or a store (default: the store)")
-    static let database = Option(
-        "database", value: .text("NAME"), repeats: true, "Only this database")
+    static let database = Option("database", value: .text("NAME"), repeats: true, "Only this database")
 
     static let command = Command(
         "inspect", .publishers, "show the contents of a database, release, bundle or store",
@@ -22,12 +21,12 @@ enum InspectVerb {
         ],
         arguments: [subject], options: [database],
         examples: [
-            .init("Inspect a database:", "moult inspect food.db"),
-            .init("Inspect a release and its bundle:", "moult inspect releases/food-2.1.0.json"),
+            "Inspect a database:": "moult inspect food.db",
+            "Inspect a release and its bundle:": "moult inspect releases/food-2.1.0.json",
         ],
         exits: [
-            .init(.done, "every database is undamaged and matches its manifest"),
-            .init(.failure(.failed), "a database is damaged or does not match its manifest"),
+            .done: "every database is undamaged and matches its manifest",
+            .failure(.failed): "a database is damaged or does not match its manifest",
         ],
         run: run)
 

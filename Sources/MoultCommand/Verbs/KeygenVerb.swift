@@ -25,10 +25,9 @@ enum KeygenVerb {
         ],
         arguments: [name], options: [noPassword, root], usesStore: false,
         examples: [
-            .init("Create release.key and release.pub:", "moult keygen release"),
-            .init("Create a root key:", "moult keygen --root root"),
-            .init(
-                "Create a store that trusts this key:", "moult init --product org.example.app --key release.pub"),
+            "Create release.key and release.pub:": "moult keygen release",
+            "Create a root key:": "moult keygen --root root",
+            "Create a store that trusts this key:": "moult init --product org.example.app --key release.pub",
         ],
         run: run)
 
@@ -62,9 +61,7 @@ enum KeygenVerb {
         try work.deliver(set)
         bar.end()
         let (id, text) = (key.publicKey.id.description, key.publicKey.base64)
-        let json: JSON = [
-            "secret": .string(secret), "public": .string(open), "id": .string(id), "key": .string(text),
-        ]
+        let json = JSON.record(["secret": secret, "public": open, "id": id, "key": text])
         call.output.print(json: json) { page in
             if call.has(root) {
                 page.line("\("+", .added) \(secret)  secret: signs key lists; keep it offline")

@@ -84,16 +84,15 @@ enum PackVerb {
         ],
         usesStore: false,
         examples: [
-            .init("Pack into ./releases:", "moult pack draft.json"),
-            .init("Make the first release from a database file:", "moult pack food.db --product org.example.food"),
-            .init("Make the next release:", "moult pack food.db"),
-            .init("Pack all databases of a directory:", "moult pack build/ --product org.example.maps"),
-            .init("Compress more, into another directory:", "moult pack draft.json -o public --level 19"),
-            .init(
-                "Add patches for stores with a release in another directory:",
-                "moult pack draft.json --delta-from old/food-2.0.0.json"),
+            "Pack into ./releases:": "moult pack draft.json",
+            "Make the first release from a database file:": "moult pack food.db --product org.example.food",
+            "Make the next release:": "moult pack food.db",
+            "Pack all databases of a directory:": "moult pack build/ --product org.example.maps",
+            "Compress more, into another directory:": "moult pack draft.json -o public --level 19",
+            "Add patches for stores with a release in another directory:":
+                "moult pack draft.json --delta-from old/food-2.0.0.json",
         ],
-        exits: [.init(.failure(.refused), "stores could not install the release, or files have uncommitted changes")],
+        exits: [.failure(.refused): "stores could not install the release, or files have uncommitted changes"],
         run: run)
 
     private static let stopped = "stopped before anything was packed"
@@ -132,7 +131,7 @@ enum PackVerb {
         options.shouldStop = { Interruption.isRequested }
         options.progress = {
             try Interruption.check(stopped)
-            bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
+            bar.show(Progress($0.what, done: $0.done, of: $0.total))
         }
         let report = try Interruption.reporting(stopped) {
             try advising { try call.withDraft(for: options.output) { try Packer(options).pack(draft: $0) } }
@@ -210,13 +209,8 @@ extension Call {
 
     /// Returns the advice for a draft that lacks a line and was not saved.
     private func savingDraft(_ database: String, _ line: String) -> Advice {
-        let options = command.ownOptions.flatMap { option in
-            guard has(option) else { return [String]() }
-            return option.value == nil
-                ? ["--\(option.name)"] : values(option).flatMap(option.words)
-        }
         let words =
-            ["moult", "pack"] + values(PackVerb.draft) + options
+            ["moult", "pack"] + values(PackVerb.draft) + words(of: command.ownOptions)
             + ["--write-draft", "\(database).draft.json"]
         return
             "Nothing was written. The draft needs this line in \"\(database)\", with the tables whose rows belong to the app "
@@ -226,7 +220,7 @@ extension Call {
     /// Returns the advice for a saved draft that lacks a line.
     private func completingDraft(_ database: String, _ line: String) -> Advice {
         let draft = value(PackVerb.writeDraft) ?? ""
-        let output = value(PackVerb.output).map { ["--output", $0] } ?? []
+        let output = words(of: [PackVerb.output])
         return
             "The draft was saved, and no release was made. Add this line to \"\(database)\" in \(draft), with the tables whose "
             + "rows belong to the app (or []): \(line) Then run: "
@@ -297,33 +291,18 @@ private struct PackedReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "manifest": .string(packed.manifest), "version": .string(packed.version),
-            "sequence": .size(packed.sequence),
-            "bundle": .optional(packed.bundle),
-            "bundleSize": .size(packed.bundleSize), "contentSize": .size(packed.contentSize),
-            "patches": packed.patches.isEmpty
-                ? nil
-                : .array(
-                    packed.patches.map {
-                        [
-                            "file": .string($0.file), "member": .string($0.member),
-                            "from": .string($0.from.description), "size": .size($0.size),
-                        ]
-                    }),
-            "databases": .array(
-                packed.databases.map {
-                    .compact([
-                        "name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256),
-                        "group": .optional($0.group),
-                    ])
-                }),
+        .record([
+            "manifest": packed.manifest, "version": packed.version, "sequence": packed.sequence,
+            "bundle": packed.bundle, "bundleSize": packed.bundleSize, "contentSize": packed.contentSize,
+            "patches": packed.patches.map {
+                JSON.record(["file": $0.file, "member": $0.member, "from": $0.from.description, "size": $0.size])
+            }.unlessEmpty,
+            "databases": packed.databases.map {
+                JSON.record(["name": $0.name, "size": $0.size, "sha256": $0.sha256, "group": $0.group])
+            },
             "trials": packed.trials.json,
-            "stepsNotRun": packed.trials.stepsNotRun.isEmpty
-                ? nil
-                : .array(packed.trials.stepsNotRun.map { ["step": .string($0.step), "why": .string($0.why)] }),
-            "trialMilliseconds": .size(packed.trials.milliseconds),
-            "changes": packed.changes?.json,
+            "stepsNotRun": packed.trials.stepsNotRun.map { JSON.record(["step": $0.step, "why": $0.why]) }.unlessEmpty,
+            "trialMilliseconds": packed.trials.milliseconds, "changes": packed.changes?.json,
         ])
     }
 }
@@ -343,9 +322,8 @@ extension Trials {
     var json: JSON {
         .array(
             all.map { trial in
-                .compact([
-                    "previous": .optional(trial.previous?.description), "installed": .bool(trial.skipped == nil),
-                    "why": .optional(trial.skipped),
+                JSON.record([
+                    "previous": trial.previous?.description, "installed": trial.skipped == nil, "why": trial.skipped,
                 ])
             })
     }

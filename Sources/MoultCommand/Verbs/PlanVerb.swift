@@ -23,16 +23,16 @@ enum PlanVerb {
         ],
         arguments: [release], options: [out, deep] + UpdateOptions.all + FeedOptions.all,
         examples: [
-            .init("See what a release would change:", "moult plan releases/dailyvalue-2.1.0.json"),
-            .init("See what following the feed would change:", "moult plan"),
-            .init("Also try each row and migration:", "moult plan --deep releases/dailyvalue-2.1.0.json"),
-            .init(
-                "Save the plan, so that exactly this plan is applied after approval:",
-                "moult plan -o approved.plan new.json"),
+            "See what a release would change:": "moult plan releases/dailyvalue-2.1.0.json",
+            "See what following the feed would change:": "moult plan",
+            "Also try each row and migration:": "moult plan --deep releases/dailyvalue-2.1.0.json",
+            "Save the plan, so that exactly this plan is applied after approval:":
+                "moult plan -o approved.plan new.json",
         ],
         exits: [
-            .init(.done, "nothing to do"), .init(.changes, "the store would change"),
-            .init(.failure(.refused), "the release is refused; the message says why"),
+            .done: "nothing to do",
+            .changes: "the store would change",
+            .failure(.refused): "the release is refused; the message says why",
         ],
         run: run)
 
@@ -57,7 +57,7 @@ enum PlanVerb {
     private static func follow(_ call: Call, _ request: FeedRequest, _ words: [String]) throws -> ExitCode {
         let (status, plan) = try call.orchestrator().plan(following: request, deep: call.has(deep))
         guard let plan else {
-            call.output.print(FeedReport(status: status, storeWords: call.storeWords))
+            call.output.print(FeedReport(status: status))
             if let file = call.value(out) {
                 call.output.warn("no plan was saved to \(file): the feed has no release to install")
             }

@@ -14,9 +14,7 @@ enum PublishVerb {
     )
     static let manifests = Argument(
         .file("MANIFEST"), presence: .repeated, "Manifests of releases, each with its bundle in the same directory")
-    static let key = Option(
-        "key", letter: "k", value: .file(), repeats: true,
-        "The secret key that signs the feed")
+    static let key = Option("key", letter: "k", value: .file(), repeats: true, "The secret key that signs the feed")
     static let days = Option("days", value: .number(in: 1...3650), "Days until the feed expires (default 30)")
     static let channel = Option("channel", value: .text("NAME"), "The channel of the releases (default stable)")
     static let rollout = Option(
@@ -30,8 +28,7 @@ enum PublishVerb {
     static let promote = Option(
         "promote", value: .text("VERSION"), "A release in the feed to offer to the stores of another channel")
     static let to = Option("to", value: .text("CHANNEL"), "With --promote: the other channel")
-    static let withdraw = Option(
-        "withdraw", value: .text("VERSION"), "Withdraw a release: stores no longer install it")
+    static let withdraw = Option("withdraw", value: .text("VERSION"), "Withdraw a release: stores no longer install it")
     static let reason = Option("reason", value: .text("TEXT"), "The reason for the withdrawal, shown to operators")
     static let onWithdrawn = Option(
         "on-withdrawn", value: .choice("WHAT", of: Feed.OnWithdrawn.allCases.map(\.rawValue)),
@@ -68,9 +65,7 @@ enum PublishVerb {
         "serial", value: .number(in: 1...Fields.countLimit - 1),
         "The serial of the feed (default: one more than the last)"
     )
-    static let mount = Option(
-        "mount", value: .text("OCI"),
-        "Reuse files of this other repository in the same registry")
+    static let mount = Option("mount", value: .text("OCI"), "Reuse files of this other repository in the same registry")
     static let check = Option("check", "Check the feed as a store would, and publish nothing")
     static let tidy = Option(
         "tidy", "With --check: remove the leftovers of killed commands, and patches that are not in the feed")
@@ -113,42 +108,39 @@ enum PublishVerb {
             trust, threshold, patches, keepReleases, serial, new, wait, dryRun, allowUnsigned, ignoreClock, mount,
             uploadWith, fetchWith, listUploads, check, tidy, PackVerb.checkTimeout,
         ],
+        rules: [
+            .needs(tidy, check), .needs(reason, withdraw), .needs(onWithdrawn, withdraw), .needs(threshold, trust),
+            .needs(withdraw, reason, why: "users of the release must know why"), .needs(to, promote),
+            .one([release, promote], why: "--promote has a --rollout of its own"), .needs(promote, to),
+        ],
         usesStore: false,
         examples: [
-            .init("Publish a release:", "moult publish public releases/dailyvalue-2.1.0.json --key release.key"),
-            .init("Publish to 10 % of the machines:", "moult publish public new.json --rollout 10 -k release.key"),
-            .init("Then to all machines:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
-            .init(
-                "Offer a release of another channel to all stores:",
-                "moult publish public --promote 2.1.0 --to stable -k release.key"),
-            .init(
-                "Withdraw a release:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
-            .init(
-                "Withdraw a release that stores should leave at once:",
-                "moult publish public --withdraw 2.1.0 --reason bad --on-withdrawn rollback"),
-            .init(
-                "Publish to a container registry:",
-                "moult publish oci://registry.example.org/team/food new.json -k release.key"),
-            .init(
-                "Copy the feed to an object store:",
-                "moult publish public a.json -k k.key --upload-with ./put --fetch-with ./get"
-            ),
-            .init("Check a feed:", "moult publish public --check --trust release.pub"),
-            .init(
-                "Change keys:", "moult publish public --key old.key --key new.key --trust new.pub"),
+            "Publish a release:": "moult publish public releases/dailyvalue-2.1.0.json --key release.key",
+            "Publish to 10 % of the machines:": "moult publish public new.json --rollout 10 -k release.key",
+            "Then to all machines:": "moult publish public --release 2.1.0 --rollout 100 -k release.key",
+            "Offer a release of another channel to all stores:":
+                "moult publish public --promote 2.1.0 --to stable -k release.key",
+            "Withdraw a release:": "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key",
+            "Withdraw a release that stores should leave at once:":
+                "moult publish public --withdraw 2.1.0 --reason bad --on-withdrawn rollback",
+            "Publish to a container registry:":
+                "moult publish oci://registry.example.org/team/food new.json -k release.key",
+            "Copy the feed to an object store:":
+                "moult publish public a.json -k k.key --upload-with ./put --fetch-with ./get",
+            "Check a feed:": "moult publish public --check --trust release.pub",
+            "Change keys:": "moult publish public --key old.key --key new.key --trust new.pub",
         ],
         exits: [
-            .init(.failure(.failed), "nothing was published; with --check: stores would refuse the feed"),
-            .init(.failure(.refused), "stores could not follow the change; the message says why"),
-            .init(.failure(.stuck), "the new feed is public but incomplete: run the command again"),
-            .init(.failure(.busy), "another command is publishing to the feed: try again later"),
+            .failure(.failed): "nothing was published; with --check: stores would refuse the feed",
+            .failure(.refused): "stores could not follow the change; the message says why",
+            .failure(.stuck): "the new feed is public but incomplete: run the command again",
+            .failure(.busy): "another command is publishing to the feed: try again later",
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         try requireDirectory(call)
         if call.has(check) { return try runCheck(call) }
-        if call.has(tidy) { throw call.wrongUsage("--tidy needs --check") }
         if call.has(listUploads) { return try listFiles(call) }
         for path in call.values(manifests) { try refuseMistaken(path, call) }
         var options = PublishOptions()
@@ -177,14 +169,11 @@ enum PublishVerb {
             call.output.print(PreviewReport(preview: try preview(call, options)))
             return .done
         }
-        if StandardInput.isTerminal, call.output.format == .text, !call.output.isQuiet {
+        if call.output.isDialog {
             options.announce = { preview in
                 call.output.lines { PreviewReport(preview: preview).write(to: &$0) }
-                guard try StandardInput.isConfirmed("Publish this now? [y/N] ") else {
-                    throw MoultError(
-                        .interrupted, what: "nothing was published", why: "the answer was not yes",
-                        now: "The old feed is still public.")
-                }
+                try StandardInput.confirm(
+                    "Publish this now?", orElse: "nothing was published", now: "The old feed is still public.")
             }
         }
         let report = try publish(call, options)
@@ -237,12 +226,12 @@ enum PublishVerb {
         try requireOnly(listUploads, with: [], call)
         let files = try FeedUpload.files(in: call.required(directory))
         let uploads: [JSON] = files.map {
-            [
-                "file": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256),
-                "cacheControl": .string($0.cacheControl), "contentType": .string($0.contentType),
-            ]
+            JSON.record([
+                "file": $0.name, "size": $0.size, "sha256": $0.sha256, "cacheControl": $0.cacheControl,
+                "contentType": $0.contentType,
+            ])
         }
-        call.output.print(json: ["uploads": .array(uploads)]) { page in
+        call.output.print(json: .record(["uploads": uploads])) { page in
             var table = Table(.left, .left, .left)
             for file in files { table.row("\(file.name)", "\(file.cacheControl)", "\(file.contentType)") }
             page.table(table)
@@ -323,29 +312,19 @@ enum PublishVerb {
     }
 
     private static func changes(_ call: Call) throws -> [PublishOptions.Change] {
-        for option in [reason, onWithdrawn] where call.has(option) && !call.has(withdraw) {
-            throw call.wrongUsage("--\(option.name) needs --withdraw VERSION")
-        }
-        if call.has(threshold), !call.has(trust) { throw call.wrongUsage("--threshold needs --trust KEY") }
         if call.has(channel), call.values(manifests).isEmpty {
             throw call.wrongUsage(
                 "--channel needs a MANIFEST", why: "--channel sets the channel of the releases to publish")
         }
         var changes: [PublishOptions.Change] = []
         if let version = try call.version(withdraw) {
-            guard let why = call.value(reason) else {
-                throw call.wrongUsage("--withdraw needs --reason TEXT", why: "users of the release must know why")
-            }
             changes.append(
-                .withdraw(version, reason: why, call.value(onWithdrawn).flatMap { Feed.OnWithdrawn(rawValue: $0) }))
-        }
-        if call.has(to), !call.has(promote) { throw call.wrongUsage("--to needs --promote VERSION") }
-        if call.has(release), call.has(promote) {
-            throw call.wrongUsage(
-                "--release and --promote cannot be used together", why: "--promote has a --rollout of its own")
+                .withdraw(
+                    version, reason: try call.required(reason),
+                    call.value(onWithdrawn).flatMap { Feed.OnWithdrawn(rawValue: $0) }))
         }
         if let version = try call.version(promote) {
-            guard let channel = call.value(to) else { throw call.wrongUsage("--promote needs --to CHANNEL") }
+            let channel = try call.required(to)
             try requireChannel(channel, call)
             try requireNoManifest(promote, call)
             changes.append(.promote(version, to: channel, share: share(call), groups: try groups(call)))
@@ -413,18 +392,12 @@ private struct PublishedReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "feed": .string(published.feed), "serial": .size(published.serial),
-            "expires": .string(published.expires.description), "releases": .size(published.releases),
-            "added": .array(published.added.map { .string($0.description) }),
-            "files": .array(published.files.map { .string($0) }),
-            "removed": .array(published.removed.map { .string($0) }),
-            "dropped": .array(published.dropped.map { .string($0.description) }),
-            "uploaded": .array(published.uploaded.map { .string($0) }),
-            "changes": published.preview?.json,
-            "takenIn": .array(published.takenIn.map { .string($0) }),
-            "warnings": .array(published.warnings.map { .string($0.description) }),
-            "signers": .array(published.signers.map { .string($0.description) }),
+        .record([
+            "feed": published.feed, "serial": published.serial, "expires": published.expires.description,
+            "releases": published.releases, "added": published.added.map(\.description), "files": published.files,
+            "removed": published.removed, "dropped": published.dropped.map(\.description),
+            "uploaded": published.uploaded, "changes": published.preview?.json, "takenIn": published.takenIn,
+            "warnings": published.warnings.map(\.description), "signers": published.signers.map(\.description),
         ])
     }
 }

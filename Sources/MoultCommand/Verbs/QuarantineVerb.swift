@@ -10,10 +10,8 @@ enum QuarantineVerb {
     )
     static let member = Argument(.text("SET"), presence: .optional, "A set of that file")
     static let export = Option("export", value: .file(), "Copy the database into a new file")
-    static let restore = Option(
-        "restore", "Restore the database; the current one goes to quarantine")
-    static let table = Option(
-        "table", value: .text("TABLE"), "With --restore: restore only missing rows of this table")
+    static let restore = Option("restore", "Restore the database; the current one goes to quarantine")
+    static let table = Option("table", value: .text("TABLE"), "With --restore: restore only missing rows of this table")
     static let remove = Option("remove", "Remove the set; with --older-than, remove sets of at least that age")
     static let olderThan = Option(
         "older-than", value: .number("DAYS", in: 0...36_500), "With --remove: the minimum age in days")
@@ -29,20 +27,22 @@ enum QuarantineVerb {
             """
         ],
         arguments: [set, member], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
+        rules: [
+            .one([export, restore, remove], why: "choose one"), .needs(table, restore), .needs(olderThan, remove),
+            .needs(userData, olderThan),
+        ],
         changesStore: true,
         examples: [
-            .init("List the databases in quarantine:", "moult quarantine"),
-            .init("Restore rows that an update left out:", "moult quarantine --restore pantry --table note"),
-            .init("Restore a whole database:", "moult quarantine --restore diary"),
-            .init("Export a copy:", "moult quarantine --export old-diary.db diary"),
-            .init(
-                "Remove caches that have been in quarantine for a month:",
-                "moult quarantine --remove --older-than 30"),
+            "List the databases in quarantine:": "moult quarantine",
+            "Restore rows that an update left out:": "moult quarantine --restore pantry --table note",
+            "Restore a whole database:": "moult quarantine --restore diary",
+            "Export a copy:": "moult quarantine --export old-diary.db diary",
+            "Remove caches that have been in quarantine for a month:": "moult quarantine --remove --older-than 30",
         ],
         exits: [
-            .init(.done, "done"),
-            .init(.failure(.refused), "the set does not exist or cannot be restored"),
-            .init(.failure(.busy), "a process has the database open; the message names the process"),
+            .done: "done",
+            .failure(.refused): "the set does not exist or cannot be restored",
+            .failure(.busy): "a process has the database open; the message names the process",
         ],
         run: run)
 
@@ -52,7 +52,7 @@ enum QuarantineVerb {
         if let word = call.value(member) {
             throw call.wrongUsage("unexpected argument \"\(word)\"", why: "only a replaced file has sets of its own")
         }
-        let orchestrator = try call.orchestrator(call.recoveryWatcher)
+        let orchestrator = try call.orchestrator(call.watcher())
         if call.has(remove), let days = call.number(olderThan) {
             let report = try orchestrator.removeQuarantined(
                 call.value(set), olderThan: days, includingUserData: call.has(userData), wait: call.wait)
@@ -69,9 +69,7 @@ enum QuarantineVerb {
             try OutputFile.requireDirectory(of: file)
             try orchestrator.export(set, to: file)
             try call.reportUnfinished()
-            call.output.print(json: ["set": .string(set.id), "file": .string(file)]) {
-                $0.line("\(set.id) was copied to \(file)")
-            }
+            showExported(set.id, to: file, call)
         } else if call.has(remove) {
             try refuseAmbiguous(name, set, orchestrator)
             try orchestrator.remove([set], wait: call.wait)
@@ -90,19 +88,7 @@ enum QuarantineVerb {
     }
 
     private static func check(_ call: Call) throws {
-        let actions = [export, restore, remove].filter(call.has)
-        if actions.count > 1 {
-            throw call.wrongUsage(
-                "--\(actions[0].name) and --\(actions[1].name) cannot be used together", why: "choose one")
-        }
-        if call.has(table), !call.has(restore) { throw call.wrongUsage("--\(table.name) needs --\(restore.name)") }
-        if call.has(olderThan), !call.has(remove) {
-            throw call.wrongUsage("--\(olderThan.name) needs --\(remove.name)")
-        }
-        if call.has(userData), !call.has(olderThan) {
-            throw call.wrongUsage("--\(userData.name) needs --\(olderThan.name)")
-        }
-        if let action = actions.first, call.value(set) == nil, !call.has(olderThan) {
+        if let action = [export, restore, remove].first(where: call.has), call.value(set) == nil, !call.has(olderThan) {
             throw call.wrongUsage("--\(action.name) needs the NAME of a set or a database")
         }
     }
@@ -123,7 +109,7 @@ enum QuarantineVerb {
 // The output of each action.
 extension QuarantineVerb {
     private static func showAll(_ sets: [QuarantineShelf.Set], _ call: Call) {
-        call.output.print(json: ["quarantine": .array(sets.map(\.json))]) { page in
+        call.output.print(json: .record(["quarantine": sets.map(\.json)])) { page in
             guard !sets.isEmpty else { return page.line("nothing is in quarantine") }
             var table = Table(.left, .left, .left, .right, .right, .left)
             table.header("Set", "Database", "Reason", "Size", "Rows", "Kept since")
@@ -138,7 +124,7 @@ extension QuarantineVerb {
     }
 
     static func show(_ set: QuarantineShelf.Set, _ call: Call) {
-        call.output.print(json: ["quarantine": [set.json]]) { page in
+        call.output.print(json: .record(["quarantine": [set.json]])) { page in
             var table = Table(.left, .left)
             func row(_ name: String, _ value: String?) {
                 if let value, !value.isEmpty { table.row("\(name)", "\(value)") }
@@ -160,13 +146,16 @@ extension QuarantineVerb {
         }
     }
 
+    static func showExported(_ set: String, to file: String, _ call: Call) {
+        call.output.print(json: .record(["set": set, "file": file])) { $0.line("\(set) was copied to \(file)") }
+    }
+
     static func showRemoved(
         _ removed: [QuarantineShelf.Set], staying: [(set: QuarantineShelf.Set, why: String)] = [], _ call: Call
     ) {
-        let json: JSON = [
-            "removed": .array(removed.map { .string($0.id) }),
-            "staying": .array(staying.map { ["set": .string($0.set.id), "why": .string($0.why)] }),
-        ]
+        let json = JSON.record([
+            "removed": removed.map(\.id), "staying": staying.map { JSON.record(["set": $0.set.id, "why": $0.why]) },
+        ])
         call.output.print(json: json) { page in
             if removed.isEmpty { page.line("nothing was removed") }
             for set in removed { page.line("\("-", .removed) \(set.id) was removed") }
@@ -179,7 +168,7 @@ extension QuarantineVerb {
         call.output.print(json: fate.json.setting("set", to: .string(set.id))) { page in
             page.restored(fate)
             if fate.incomplete > 0 {
-                let export = ["moult", "quarantine", "--export", "FILE", set.id] + call.storeWords
+                let export = ["moult", "quarantine", "--export", "FILE", set.id]
                 page.wrapped(
                     "the values of \(counted(fate.incomplete, "row")) in columns that \(fate.table) no longer has were not "
                         + "restored. To export the old database: \(run: export)")
@@ -190,7 +179,7 @@ extension QuarantineVerb {
     private static func showRestored(
         _ result: Orchestrator.Result, of set: QuarantineShelf.Set, kept: [String], _ call: Call
     ) {
-        call.output.print(json: ["set": .string(set.id), "kept": .array(result.kept.map(\.json))]) { page in
+        call.output.print(json: .record(["set": set.id, "kept": result.kept.map(\.json)])) { page in
             page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
             let installed = result.generation.map { Generation.version(of: $0) } ?? ""
             // Files from before moult have no release with which the content could be compared.
@@ -200,7 +189,7 @@ extension QuarantineVerb {
                 page.wrapped(
                     "the restored content is from release \(release), but \(installed) is installed: an app for \(installed) may not "
                         + "be able to read it. To go back to \(release) completely: "
-                        + "\(run: ["moult"] + back + call.storeWords)")
+                        + "\(run: ["moult"] + back)")
             }
             for kept in result.kept { page.line("  the replaced database is in \(kept.directory)") }
         }
@@ -218,8 +207,7 @@ extension Page {
         }
         if fate.kept > fate.incomplete {
             let misfits = fate.kept - fate.incomplete
-            wrapped(
-                "\(counted(misfits, "row")) \(misfits == 1 ? "does" : "do") not fit into the current database")
+            wrapped("\(counted(misfits, "row")) \(misfits == 1 ? "does" : "do") not fit into the current database")
         }
     }
 }

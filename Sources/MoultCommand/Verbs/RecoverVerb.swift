@@ -19,13 +19,13 @@ enum RecoverVerb {
         ],
         options: [undo, UpdateOptions.wait], changesStore: true,
         examples: [
-            .init("Finish an interrupted update:", "moult recover"),
-            .init("Undo it instead:", "moult recover --undo"),
+            "Finish an interrupted update:": "moult recover",
+            "Undo it instead:": "moult recover --undo",
         ],
         exits: [
-            .init(.done, "no update is unfinished"),
-            .init(.failure(.stuck), "the update can be neither finished nor undone; the message says why"),
-            .init(.failure(.busy), "another update is running; the message names the process"),
+            .done: "no update is unfinished",
+            .failure(.stuck): "the update can be neither finished nor undone; the message says why",
+            .failure(.busy): "another update is running; the message names the process",
         ],
         run: run)
 
@@ -40,12 +40,12 @@ enum RecoverVerb {
             }, shouldStop: { Interruption.isRequested })
         let recovered = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
         for result in recovered { call.output.warnOfRows(in: result.kept) }
-        call.output.print(json: ["recovered": .array(recovered.map(\.json))]) { page in
+        call.output.print(json: .record(["recovered": recovered.map(\.json)])) { page in
             // If a warning was shown, it has already reported the repair.
             if recovered.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
             for result in recovered {
                 page.wrapped(StyledText(result.text))
-                page.otherSets(result.kept, call.storeWords)
+                page.otherSets(result.kept)
             }
         }
         return .done
@@ -61,21 +61,5 @@ extension Call {
             sentences = unfinished.workers.isEmpty ? unfinished.sentences : []
         } catch { sentences = ["an update is unfinished (\((error as? MoultError)?.what ?? "\(error)"))"] }
         for sentence in sentences { output.remark("\(sentence); finish or undo it with: \(moult: "recover")") }
-    }
-
-    /// The watcher of short verbs that write, which reports only recovered updates and warnings.
-    var recoveryWatcher: Watcher {
-        Watcher(tell: { [output, storeWords] event in
-            switch event {
-            case .recovered(let result):
-                output.note(StyledText(result.text))
-                output.warnOfRows(in: result.kept)
-                for set in result.kept where !set.hasUncarriedRows {
-                    output.note(StyledText(set.keptText(storeWords)))
-                }
-            case .warning(let text): output.warn(text)
-            default: break
-            }
-        })
     }
 }

@@ -37,24 +37,18 @@ enum ReplaceVerb {
         options: [undo, list, preserve, check, dryRun, yes, UpdateOptions.checkTimeout, UpdateOptions.wait],
         usesStore: false, changesStore: true,
         examples: [
-            .init(
-                "Replace a database, and restore the old content:",
-                "moult replace app.db new.db; moult replace --undo app.db"),
-            .init(
-                "Keep rows that users wrote:", "moult replace app.db new.db --preserve notes --preserve 'item:mine = 1'"
-            ),
-            .init(
-                "Check the new database first:", "moult replace app.db new.db --check 'SELECT count(*) FROM food>=7000'"
-            ),
+            "Replace a database, and restore the old content:":
+                "moult replace app.db new.db; moult replace --undo app.db",
+            "Keep rows that users wrote:": "moult replace app.db new.db --preserve notes --preserve 'item:mine = 1'",
+            "Check the new database first:": "moult replace app.db new.db --check 'SELECT count(*) FROM food>=7000'",
         ],
         exits: [
-            .init(.done, "OLD.db was replaced or restored"),
-            .init(.changes, "with --dry-run: OLD.db can be replaced"),
-            .init(.failure(.refused), "NEW.db is damaged, a check failed, or OLD.db cannot be replaced"),
-            .init(.failure(.busy), "a process has OLD.db locked, or another replacement is running; try again"),
-            .init(
-                .failure(.stuck),
-                "the disk failed during the commit: OLD.db has its old or its new content; repeat the command"),
+            .done: "OLD.db was replaced or restored",
+            .changes: "with --dry-run: OLD.db can be replaced",
+            .failure(.refused): "NEW.db is damaged, a check failed, or OLD.db cannot be replaced",
+            .failure(.busy): "a process has OLD.db locked, or another replacement is running; try again",
+            .failure(.stuck):
+                "the disk failed during the commit: OLD.db has its old or its new content; repeat the command",
         ],
         run: run)
 
@@ -113,11 +107,7 @@ extension Call {
     }
 
     /// The given options --preserve and --check, as words of a command line.
-    fileprivate var contentWords: [String] {
-        [ReplaceVerb.preserve, ReplaceVerb.check].flatMap { option in
-            values(option).flatMap { ["--\(option.name)", $0] }
-        }
-    }
+    fileprivate var contentWords: [String] { words(of: [ReplaceVerb.preserve, ReplaceVerb.check]) }
 
     /// Splits `SQL=VALUE` at the last operator that an expectation may start with.
     private func query(_ text: String) throws -> (sql: String, expect: Expectation) {
@@ -137,30 +127,14 @@ extension Call {
         return (String(sql), expect)
     }
 
-    fileprivate func watcher(_ bar: ProgressBar) -> Watcher {
-        let output = output
-        return Watcher(
-            tell: { event in
-                switch event {
-                case .progress(let progress):
-                    bar.show(
-                        Progress(progress.what, done: progress.done, of: progress.total > 0 ? progress.total : nil))
-                case .warning(let text): output.warn(text)
-                default: break
-                }
-            }, shouldStop: { Interruption.isRequested })
-    }
-
     /// Asks whether to go on although the two files may have been swapped.
     fileprivate func confirm(_ doubt: String, _ file: ReplacedFile, _ content: NewContent) throws {
         if has(ReplaceVerb.yes) { return }
         let what = "the content of \(file.name) may be the new one, and \(content.file) the old one"
-        if StandardInput.isTerminal, output.format == .text, !output.isQuiet {
+        if output.isDialog {
             output.warn("\(what): \(doubt)")
-            if try StandardInput.isConfirmed("Replace \(file.name) with \(content.file)? [y/N] ") { return }
-            throw MoultError(
-                .interrupted, what: "\(file.name) was not replaced", why: "the answer was not yes",
-                now: "Nothing was changed.")
+            return try StandardInput.confirm(
+                "Replace \(file.name) with \(content.file)?", orElse: "\(file.name) was not replaced")
         }
         let words = ["moult", "replace", "--yes", file.name, content.file] + contentWords
         throw MoultError(
@@ -225,13 +199,11 @@ private struct ReplaceReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "file": .string(file.name), "content": .optional(new), "changed": .bool(result.isChanged),
-            "kept": result.kept.map(\.json), "restored": result.restored.map(\.json),
-            "undo": isUndoable ? .array(undo.map { .string($0) }) : nil, "copies": .size(copies),
-            "rows": result.fates.isEmpty ? nil : .array(result.fates.map(\.json)),
-            "size": result.size > 0 ? .size(result.size) : nil, "needs": .size(result.needs),
-            "free": .size(result.free), "command": command.map { .array($0.map { .string($0) }) },
+        .record([
+            "file": file.name, "content": new, "changed": result.isChanged, "kept": result.kept.map(\.json),
+            "restored": result.restored.map(\.json), "undo": isUndoable ? undo : nil, "copies": copies,
+            "rows": result.fates.map(\.json).unlessEmpty, "size": result.size > 0 ? result.size : nil,
+            "needs": result.needs, "free": result.free, "command": command,
         ])
     }
 }
@@ -258,9 +230,5 @@ struct KeptReport: Report {
         }
     }
 
-    var json: JSON {
-        .compact([
-            "file": .string(file.name), "quarantine": .array(sets.map(\.json)), "next": .optional(next?.id),
-        ])
-    }
+    var json: JSON { .record(["file": file.name, "quarantine": sets.map(\.json), "next": next?.id]) }
 }

@@ -8,8 +8,7 @@ enum ResetVerb {
     static let database = Argument(
         .ofStore("DATABASE", .databases),
         "A writable database of the installed release, or a file that `moult replace` has replaced")
-    static let userData = Option(
-        "set-user-data-aside", "Allow a database with user data to be set aside")
+    static let userData = Option("set-user-data-aside", "Allow a database with user data to be set aside")
     static let keep = Option(
         "keep-readable",
         "Set a database with user data aside, and put the rows that can be read into the new one, by the rules for rows that an "
@@ -17,7 +16,6 @@ enum ResetVerb {
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown in the quarantine and in the history")
     static let again = Option(
         "salvage-again", "Salvage rows again, from the newest files of this database in quarantine")
-    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
         "reset", .operators, "set a damaged database aside and create a new one",
@@ -35,24 +33,22 @@ enum ResetVerb {
             its report.
             """,
         ],
-        arguments: [database], options: [keep, userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,
+        arguments: [database], options: [keep, userData, reason, again, UpdateOptions.dryRun, UpdateOptions.wait],
+        changesStore: true,
         examples: [
-            .init("Start with an empty cache:", "moult reset thumbs"),
-            .init(
-                "Start with an empty user database, and keep the old one:",
-                "moult reset user --set-user-data-aside"),
-            .init("Create the database again with all rows that can be read:", "moult reset user --keep-readable"),
-            .init("Salvage again, after freeing disk space:", "moult reset user --salvage-again"),
+            "Start with an empty cache:": "moult reset thumbs",
+            "Start with an empty user database, and keep the old one:": "moult reset user --set-user-data-aside",
+            "Create the database again with all rows that can be read:": "moult reset user --keep-readable",
+            "Salvage again, after freeing disk space:": "moult reset user --salvage-again",
         ],
         exits: [
-            .init(.done, "done"), .init(.changes, "with --dry-run: the store would change"),
-            .init(
-                .failure(.refused),
-                "the database does not exist, or has user data and neither --keep-readable nor --set-user-data-aside is given"
-            ),
-            .init(.failure(.undone), "failed and undone"),
-            .init(.failure(.stuck), "neither finished nor undone"),
-            .init(.failure(.busy), "a process has the database open; the message names the process"),
+            .done: "done",
+            .changes: "with --dry-run: the store would change",
+            .failure(.refused):
+                "the database does not exist, or has user data and neither --keep-readable nor --set-user-data-aside is given",
+            .failure(.undone): "failed and undone",
+            .failure(.stuck): "neither finished nor undone",
+            .failure(.busy): "a process has the database open; the message names the process",
         ],
         run: run)
 
@@ -64,8 +60,7 @@ enum ResetVerb {
         let aside = keeps || call.has(userData)
         let store = try call.store()
         if call.has(again) {
-            if let other = [keep, userData, dryRun].first(where: call.has) ?? (call.value(reason) == nil ? nil : reason)
-            {
+            if let other = [keep, userData, UpdateOptions.dryRun, reason].first(where: call.has) {
                 throw call.wrongUsage(
                     "--\(again.name) and --\(other.name) cannot be used together",
                     why: "--\(again.name) resets nothing, and reads only files that were set aside before")
@@ -74,11 +69,9 @@ enum ResetVerb {
             show(reset, "\(reset.database) was salvaged again", call)
             return .done
         }
-        if call.has(dryRun) {
+        if call.has(UpdateOptions.dryRun) {
             let orchestrator = try call.orchestrator()
-            let options =
-                (keeps ? ["--\(keep.name)"] : aside ? ["--\(userData.name)"] : [])
-                + (call.value(reason).map { ["--\(reason.name)", $0] } ?? [])
+            let options = call.words(of: [keeps ? keep : userData, reason])
             return try call.show(
                 orchestrator.planReset(name, why: why, setsUserDataAside: aside), store: store,
                 command: ["moult", "reset", name] + options + call.storeWords, in: orchestrator)
@@ -107,7 +100,7 @@ enum ResetVerb {
                 let command = [
                     "moult", "quarantine", "--restore", Files.name(of: set), "--table", table.name,
                 ]
-                page.line("  To put rows back, table by table: \(shellLine(command + call.storeWords))")
+                page.line("  To put rows back, table by table: \(run: command)")
             }
         }
     }

@@ -8,7 +8,6 @@ enum RollbackVerb {
         "A kept version or generation (default: the newest older release that is not on hold)")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown with the hold and in the history")
     static let force = Option("force", "Allow --to to select a release that is on hold")
-    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
         "rollback", .operators, "go back to an older release, and put the current one on hold",
@@ -25,43 +24,35 @@ enum RollbackVerb {
             not rollbacks.
             """,
         ],
-        options: [target, force, reason, dryRun, UpdateOptions.takeOver, UpdateOptions.wait] + UpdateOptions.consumers,
+        options: [target, force, reason, UpdateOptions.dryRun, UpdateOptions.takeOver, UpdateOptions.wait]
+            + UpdateOptions.consumers,
+        rules: [
+            .needs(force, target, why: "--force overrides the hold on one release, so specify that release")
+        ],
         changesStore: true,
         examples: [
-            .init("Go back, with a reason:", "moult rollback --reason 'names are missing'"),
-            .init("Go back to a kept version:", "moult rollback --to 2.0.0"),
-            .init("Go back to a version that is on hold:", "moult rollback --to 2.0.0 --force"),
+            "Go back, with a reason:": "moult rollback --reason 'names are missing'",
+            "Go back to a kept version:": "moult rollback --to 2.0.0",
+            "Go back to a version that is on hold:": "moult rollback --to 2.0.0 --force",
         ],
         exits: [
-            .init(.done, "done"), .init(.changes, "with --dry-run: the store would change"),
-            .init(
-                .failure(.refused),
-                "no kept release can be used, or the release given with --to is on hold or not trusted"),
-            .init(.failure(.undone), "failed and undone"),
-            .init(.failure(.stuck), "neither finished nor undone"),
-            .init(
-                .failure(.busy),
-                "another update is running, or a process keeps a database open; the message names the process"),
+            .done: "done",
+            .changes: "with --dry-run: the store would change",
+            .failure(.refused): "no kept release can be used, or the release given with --to is on hold or not trusted",
+            .failure(.undone): "failed and undone",
+            .failure(.stuck): "neither finished nor undone",
+            .failure(.busy):
+                "another update is running, or a process keeps a database open; the message names the process",
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let wanted = call.value(target)
         let why = call.value(reason) ?? ""
-        if call.has(force), wanted == nil {
-            throw call.wrongUsage(
-                "--force needs --to RELEASE", why: "--force overrides the hold on one release, so specify that release")
-        }
         let store = try call.store()
-        if call.has(dryRun) {
+        if call.has(UpdateOptions.dryRun) {
             let orchestrator = try call.orchestrator()
-            // One expression would take the compiler twelve seconds.
-            var options: [String] = []
-            for option in [target, reason] {
-                if let value = call.value(option) { options += ["--\(option.name)", value] }
-            }
-            if call.has(force) { options.append("--\(force.name)") }
-            for name in call.values(UpdateOptions.takeOver) { options += ["--\(UpdateOptions.takeOver.name)", name] }
+            let options = call.words(of: [target, reason, force, UpdateOptions.takeOver])
             return try call.show(
                 orchestrator.planRollback(to: wanted, reason: why, force: call.has(force), consent: call.consent),
                 store: store,
@@ -72,7 +63,7 @@ enum RollbackVerb {
         let result = try call.orchestrator(display.watcher).rollback(
             to: wanted, reason: why, force: call.has(force), consent: call.consent, wait: call.wait,
             announce: display.announce)
-        display.finish(result, storeWords: call.storeWords)
+        display.finish(result)
         return .done
     }
 }

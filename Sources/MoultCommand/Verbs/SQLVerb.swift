@@ -4,8 +4,7 @@ internal import MoultSQLite
 
 /// `moult sql`: queries the databases on one connection, as the app sees them.
 enum SQLVerb {
-    static let sql = Argument(
-        .text("SQL"), presence: .optional, "One or more statements (default: from stdin)")
+    static let sql = Argument(.text("SQL"), presence: .optional, "One or more statements (default: from stdin)")
     static let noHeader = Option("no-header", "Omit the header")
     static let csv = Option(
         "csv", "Print rows as CSV: text byte for byte, a blob as X'00FF', and NULL as an empty field")
@@ -24,13 +23,13 @@ enum SQLVerb {
             printed.
             """
         ],
-        arguments: [sql], options: [noHeader, csv, write, group],
+        arguments: [sql], options: [noHeader, csv, write, group], rules: [.one([csv, .json])],
         examples: [
-            .init("Run a query:", "moult sql 'SELECT count(*) FROM food.food'"),
-            .init("Print rows as JSON:", "moult sql --json 'SELECT * FROM food.food LIMIT 3'"),
-            .init("Print one value for a script:", "moult sql -q 'SELECT max(id) FROM food.food'"),
-            .init("Print rows as CSV:", "moult sql --csv 'SELECT * FROM food.food'"),
-            .init("Run a script:", "moult sql --write < script.sql"),
+            "Run a query:": "moult sql 'SELECT count(*) FROM food.food'",
+            "Print rows as JSON:": "moult sql --json 'SELECT * FROM food.food LIMIT 3'",
+            "Print one value for a script:": "moult sql -q 'SELECT max(id) FROM food.food'",
+            "Print rows as CSV:": "moult sql --csv 'SELECT * FROM food.food'",
+            "Run a script:": "moult sql --write < script.sql",
         ],
         run: run)
 
@@ -38,9 +37,6 @@ enum SQLVerb {
         let text = try call.value(sql) ?? standardInput(call)
         let mayWrite = call.has(write)
         let showsHeader = !call.has(noHeader) && !call.output.isQuiet
-        if call.has(csv), call.output.format == .json {
-            throw call.wrongUsage("--csv and --json cannot be used together")
-        }
         let store = try Store(at: call.store()).openConnection(group: call.value(group), recovering: mayWrite)
         try call.reportUnfinished()
         let connection = store.connection
@@ -140,19 +136,15 @@ private struct RowsReport: Report {
             return
         }
         // Columns of numbers are right-aligned.
-        var table = Table(
-            columns.indices.map { column in rows.contains { $0[column].isNumber } ? .right : .left })
+        var table = Table(columns.indices.map { column in rows.contains { $0[column].isNumber } ? .right : .left })
         if showsHeader { table.row(columns.map { StyledText($0, .heading) }) }
         for row in rows { table.row(row.map(\.shown)) }
         for line in table.lines(width: nil) { page.line(line) }
     }
 
     var json: JSON {
-        if columns.isEmpty { return ["changes": .size(changes)] }
-        return [
-            "columns": .array(columns.map { .string($0) }),
-            "rows": .array(rows.map { .array($0.map(\.json)) }),
-        ]
+        if columns.isEmpty { return .record(["changes": changes]) }
+        return .record(["columns": columns, "rows": rows.map { $0.map(\.json) }])
     }
 }
 
@@ -214,7 +206,7 @@ extension Value {
         case .real(let number): .number(number)
         case .text(let text): .string(text)
         // JSON has no byte strings: blobs are written as hexadecimal, under a key that distinguishes them from text.
-        case .blob: ["blob": .string(String(description.dropFirst(2).dropLast()))]
+        case .blob: .record(["blob": String(description.dropFirst(2).dropLast())])
         }
     }
 }

@@ -19,11 +19,11 @@ enum SalvageVerb {
             """
         ],
         arguments: [file], options: [output], usesStore: false,
-        examples: [.init("Read what can be read:", "moult salvage damaged.db -o rows.db")],
+        examples: ["Read what can be read:": "moult salvage damaged.db -o rows.db"],
         exits: [
-            .init(.done, "everything was read"),
-            .init(.failure(.failed), "rows, tables or indexes are missing in the new file, or nothing could be read"),
-            .init(.failure(.refused), "the new file exists"),
+            .done: "everything was read",
+            .failure(.failed): "rows, tables or indexes are missing in the new file, or nothing could be read",
+            .failure(.refused): "the new file exists",
         ],
         run: run)
 
@@ -33,7 +33,7 @@ enum SalvageVerb {
         Interruption.watch()
         let report = try FileSalvage.run(file, to: target, stop: { try Interruption.check() })
         let written = try Files.facts(target) == nil ? nil : target
-        let json: JSON = .compact(["file": .string(file), "salvaged": .optional(written), "salvage": report.json])
+        let json = JSON.record(["file": file, "salvaged": written, "salvage": report.json])
         call.output.print(json: json, evenIfQuiet: !report.isWhole) { $0.salvage(report, to: written) }
         return report.isWhole ? .done : .failure(.failed)
     }

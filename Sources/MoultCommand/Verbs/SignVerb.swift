@@ -8,8 +8,7 @@ enum SignVerb {
     static let key = Option(
         "key", letter: "k", value: .file(), required: "signing requires a secret key",
         "The secret key, created by `moult keygen` or minisign")
-    static let comment = Option(
-        "comment", letter: "t", value: .text("TEXT"), "A comment to include in the signature")
+    static let comment = Option("comment", letter: "t", value: .text("TEXT"), "A comment to include in the signature")
 
     static let command = Command(
         "sign", .publishers, "sign manifests, in minisign's format",
@@ -22,8 +21,8 @@ enum SignVerb {
         ],
         arguments: [files], options: [key, SigningCommand.option, comment], usesStore: false,
         examples: [
-            .init("Sign a release:", "moult sign releases/dailyvalue-2.1.0.json --key release.key"),
-            .init("The same with minisign:", "minisign -S -s release.key -m releases/dailyvalue-2.1.0.json"),
+            "Sign a release:": "moult sign releases/dailyvalue-2.1.0.json --key release.key",
+            "The same with minisign:": "minisign -S -s release.key -m releases/dailyvalue-2.1.0.json",
         ],
         run: run)
 
@@ -41,7 +40,7 @@ enum SignVerb {
         let secret = try call.secretKey(call.required(key))
         let made = try paths.map { try SignatureFile(of: $0).sign(with: secret, comment: call.value(comment)) }
         let id = secret.publicKey.id.description
-        call.output.print(json: ["key": .string(id), "signatures": .array(made.map { .string($0) })]) { page in
+        call.output.print(json: .record(["key": id, "signatures": made])) { page in
             for path in made { page.line("\("+", .added) \(path)  signed by \(id)") }
         }
         return .done

@@ -47,26 +47,24 @@ enum StatusVerb {
             """,
         ],
         arguments: [file], options: [deep, processes, check, nagios, prometheus, output],
+        rules: [[.json, prometheus, nagios], [deep, processes, prometheus, nagios], [deep, processes, check]].map {
+            Command.Rule.one($0, why: "each selects what is printed")
+        } + [.needs(output, prometheus, why: "only metrics are written to a file")],
         examples: [
-            .init("Check the store in this directory:", "moult status"),
-            .init("Print the status as JSON:", "moult status --json --store /var/lib/app"),
-            .init("Look for problems in the store and around it:", "moult status --deep"),
-            .init("Show the processes that use the store:", "sudo moult status --processes"),
-            .init(
-                "Write metrics for Prometheus:",
-                "moult status --prometheus --output /var/lib/node-exporter/moult-app.prom"),
-            .init("Run the command as a Nagios check:", "moult status --nagios --store /var/lib/app"),
+            "Check the store in this directory:": "moult status",
+            "Print the status as JSON:": "moult status --json --store /var/lib/app",
+            "Look for problems in the store and around it:": "moult status --deep",
+            "Show the processes that use the store:": "sudo moult status --processes",
+            "Write metrics for Prometheus:": "moult status --prometheus --output /var/lib/node-exporter/moult-app.prom",
+            "Run the command as a Nagios check:": "moult status --nagios --store /var/lib/app",
         ],
         exits: [
-            .init(
-                .done,
-                "the store could be read; with --deep: no problem found, apart from advice; with --nagios or --check: ok"
-            ),
-            .init(
-                ExitCode(rawValue: 1),
-                "the store could not be read; with --deep: a problem was found; with --nagios or --check: warning"),
-            .init(ExitCode(rawValue: 2), "with --nagios or --check: critical"),
-            .init(ExitCode(rawValue: 3), "with --nagios: the store could not be read"),
+            .done:
+                "the store could be read; with --deep: no problem found, apart from advice; with --nagios or --check: ok",
+            ExitCode(rawValue: 1):
+                "the store could not be read; with --deep: a problem was found; with --nagios or --check: warning",
+            ExitCode(rawValue: 2): "with --nagios or --check: critical",
+            ExitCode(rawValue: 3): "with --nagios: the store could not be read",
         ],
         run: run)
 
@@ -77,14 +75,8 @@ enum StatusVerb {
             try show(file, call)
             return .done
         }
-        for forms in [[.json, prometheus, nagios], [deep, processes, prometheus, nagios], [deep, processes, check]] {
-            try refuseTogether(forms, call)
-        }
-        if call.has(output), !call.has(prometheus) {
-            throw call.wrongUsage("--output needs --prometheus", why: "only metrics are written to a file")
-        }
         if call.has(deep) {
-            let report = try DeepReport(of: StoreLayout(root: call.namedStore()), completing: call.output.completing)
+            let report = try DeepReport(of: StoreLayout(root: call.namedStore()), completing: call.output.completed)
             call.output.print(report, evenIfQuiet: !report.isSound)
             return report.isSound ? .done : .failure(.failed)
         }
@@ -103,15 +95,8 @@ enum StatusVerb {
             return .done
         }
         let status = try Status(of: store)
-        call.output.print(StatusReport(status: status, storeWords: call.storeWords, completing: call.output.completing))
+        call.output.print(StatusReport(status: status, completing: call.output.completed))
         return call.has(check) ? ExitCode(rawValue: NagiosLine.State(status.findings()).rawValue) : .done
-    }
-
-    private static func refuseTogether(_ forms: [Option], _ call: Call) throws {
-        let given = forms.filter { call.has($0) }
-        guard given.count > 1 else { return }
-        let names = given.map { "--\($0.name)" }.joined(separator: " and ")
-        throw call.wrongUsage("\(names) cannot be used together", why: "each selects what is printed")
     }
 
     private static func printMetrics(_ call: Call) throws -> ExitCode {

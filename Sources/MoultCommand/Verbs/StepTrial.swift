@@ -33,28 +33,23 @@ enum StepTrial {
             if let fault = PlainName.fault(stem) { throw call.wrongUsage("\"\(stem)\" \(fault)") }
             return (name: stem, path: try Files.absolute(path))
         }
-        switch (call.value(before), call.value(after)) {
-        case (let phase?, nil): (options.when, options.phase) = (.before, Phase(rawValue: phase) ?? .copy)
-        case (nil, let phase?): options.phase = Phase(rawValue: phase) ?? .copy
-        case (nil, nil): break
-        case (_?, _?): throw call.wrongUsage("--before and --after cannot be used together", why: "choose one")
+        if call.has(before) { options.when = .before }
+        if let phase = (call.value(before) ?? call.value(after)).flatMap({ Phase(rawValue: $0) }) {
+            options.phase = phase
         }
         let checks = try ConformanceKit(options) { check in
             call.output.event(
                 "check",
-                [
-                    "check": .string(check.name), "passed": .bool(check.finding == nil),
-                    "finding": .optional(check.finding), "note": .optional(check.note),
-                ])
+                ["check": check.name, "passed": check.finding == nil, "finding": check.finding, "note": check.note])
             call.output.lines { page in
-                let symbols = page.terminal.symbols
-                let sign: StyledText = check.finding == nil ? "\(symbols.tick, .good)" : "\(symbols.cross, .bad)"
-                page.wrapped(sign + " \(check.name)" + (check.note.map { " (\($0))" } ?? ""))
+                page.wrapped(
+                    "\(check.finding == nil ? page.tick : page.cross) \(check.name)\(check.note.map { " (\($0))" } ?? "")"
+                )
                 if let finding = check.finding { page.wrapped("\(finding)", indent: 4) }
             }
         }.run()
         let failed = checks.filter { $0.finding != nil }.count
-        call.output.event("result", ["checks": .size(checks.count), "failed": .size(failed)])
+        call.output.event("result", ["checks": checks.count, "failed": failed])
         call.output.lines { page in
             page.line()
             page.wrapped(

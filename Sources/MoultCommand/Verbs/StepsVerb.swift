@@ -27,17 +27,16 @@ enum StepsVerb {
         ],
         arguments: [action, subject],
         options: [StepTrial.with, StepTrial.database, StepTrial.before, StepTrial.after, UpdateOptions.wait],
-        changesStore: true,
+        rules: [.one([StepTrial.before, StepTrial.after], why: "choose one")], changesStore: true,
         examples: [
-            .init("List the steps and the state of their programs:", "moult steps"),
-            .init("Trust the current program of a step:", "moult steps trust acme.notify"),
-            .init(
-                "Test a program before trusting it:",
-                "moult steps test --with '{\"file\": \"{granted}/hook.jsonl\"}' ./notify"),
+            "List the steps and the state of their programs:": "moult steps",
+            "Trust the current program of a step:": "moult steps trust acme.notify",
+            "Test a program before trusting it:":
+                "moult steps test --with '{\"file\": \"{granted}/hook.jsonl\"}' ./notify",
         ],
         exits: [
-            .init(.done, "done; test: the program passed all checks"),
-            .init(.failure(.failed), "test: the program failed a check"),
+            .done: "done; test: the program passed all checks",
+            .failure(.failed): "test: the program failed a check",
         ],
         run: run)
 
@@ -49,7 +48,7 @@ enum StepsVerb {
         case ("test", let program?): return try StepTrial.run(call, program)
         case ("list", nil):
             let rows = try all(call).map(StepRow.init)
-            call.output.print(json: ["steps": .array(rows.map(\.json))]) { page in
+            call.output.print(json: .record(["steps": rows.map(\.json)])) { page in
                 var table = Table(.left, .left, .left, .left)
                 table.header("STEP", "PHASE", "FROM", "WHAT IT DOES")
                 for row in rows { table.row("\(row.name)", "\(row.phase)", "\(row.source)", "\(row.summary)") }
@@ -90,9 +89,7 @@ enum StepsVerb {
         }
         let (sha256, before) = (try StepExecutable(path).sha256, settings.sha256)
         try orchestrator.trustStep(name, sha256: sha256, wait: call.wait)
-        let json = JSON.compact([
-            "name": .string(name), "executable": .string(path), "sha256": .string(sha256), "before": .optional(before),
-        ])
+        let json = JSON.record(["name": name, "executable": path, "sha256": sha256, "before": before])
         call.output.print(json: json) { page in
             page.wrapped("\(name): \(path) \(before == sha256 ? "was already trusted" : "is now trusted")")
             page.wrapped("SHA-256 \(sha256)")
@@ -123,13 +120,11 @@ private struct StepRow {
         let rule = settings?.isForbidden == true ? ", forbidden" : settings?.isRequired == true ? ", required" : ""
         source = (state.map { "moult.json, \($0.state)" } ?? (listed.phase == nil ? "this command" : "built in")) + rule
         summary = state.map { $0.description?.summary ?? $0.why ?? "" } ?? listed.step.summary
-        json = .compact([
-            "name": .string(name), "phase": .optional(listed.phase?.rawValue ?? settings?.use?.phase.rawValue),
-            "builtIn": .bool(listed.phase != nil), "summary": .string(summary),
-            "state": .optional(state?.state), "executable": .optional(settings?.executable),
-            "sha256": .optional(settings?.sha256), "version": .optional(state?.description?.version),
-            "parameters": state?.description?.parameters,
-            "required": settings?.isRequired == true ? true : nil,
+        json = .record([
+            "name": name, "phase": listed.phase?.rawValue ?? settings?.use?.phase.rawValue,
+            "builtIn": listed.phase != nil, "summary": summary, "state": state?.state,
+            "executable": settings?.executable, "sha256": settings?.sha256, "version": state?.description?.version,
+            "parameters": state?.description?.parameters, "required": settings?.isRequired == true ? true : nil,
             "forbidden": settings?.isForbidden == true ? true : nil,
         ])
     }

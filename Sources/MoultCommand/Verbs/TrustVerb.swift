@@ -9,8 +9,7 @@ enum TrustVerb {
     static let product = Option("product", value: .text("NAME"), "The product, for the first list")
     static let root = Option("root", value: .text("KEY"), repeats: true, "A key that signs only key lists")
     static let release = Option("release", value: .text("KEY"), repeats: true, "A key that signs releases")
-    static let timestamp = Option(
-        "timestamp", value: .text("KEY"), repeats: true, "A key that signs only the feed")
+    static let timestamp = Option("timestamp", value: .text("KEY"), repeats: true, "A key that signs only the feed")
     static let threshold = Option(
         "threshold", value: .text("ROLE=N"), repeats: true,
         "How many keys of a role must sign, such as release=2 (default: unchanged, or 1)")
@@ -37,17 +36,15 @@ enum TrustVerb {
         options: [product, root, release, timestamp, threshold, days, key, SigningCommand.option],
         usesStore: false,
         examples: [
-            .init(
-                "Create the first list:", "moult trust keys --product APP --root root.pub --release rel.pub -k root.key"
-            ),
-            .init("Sign the feed with a separate key:", "moult trust keys --timestamp online.pub -k root.key"),
-            .init("Replace the release key:", "moult trust keys --release new.pub -k root.key"),
-            .init("Renew the list for a year:", "moult trust keys -k root.key"),
-            .init("Publish the list:", "moult publish public --trust keys/keys-2.json -k new.key -k online.key"),
+            "Create the first list:": "moult trust keys --product APP --root root.pub --release rel.pub -k root.key",
+            "Sign the feed with a separate key:": "moult trust keys --timestamp online.pub -k root.key",
+            "Replace the release key:": "moult trust keys --release new.pub -k root.key",
+            "Renew the list for a year:": "moult trust keys -k root.key",
+            "Publish the list:": "moult publish public --trust keys/keys-2.json -k new.key -k online.key",
         ],
         exits: [
-            .init(.failure(.refused), "stores could not use the list; the message says why"),
-            .init(.failure(.busy), "another command is creating a list in DIR or publishing there"),
+            .failure(.refused): "stores could not use the list; the message says why",
+            .failure(.busy): "another command is creating a list in DIR or publishing there",
         ],
         run: run)
 
@@ -89,8 +86,7 @@ private struct KeyListReport: Report {
 
     func write(to page: inout Page) {
         let until = made.list.roles.expires.map { ", valid until \($0.text(for: page.terminal))" } ?? ""
-        page.wrapped(
-            "\("+", .added) \(made.path)  key list \(made.list.serial) of \(made.list.product)\(until)")
+        page.wrapped("\("+", .added) \(made.path)  key list \(made.list.serial) of \(made.list.product)\(until)")
         var table = Table(.left, .left, indent: 2)
         for role in roles { table.row("\(role.name)", "\(role.keys.words)") }
         page.table(table)
@@ -106,11 +102,11 @@ private struct KeyListReport: Report {
     }
 
     var json: JSON {
-        .compact([
-            "file": .string(made.path), "product": .string(made.list.product), "list": .size(made.list.serial),
-            "expires": .optional(made.list.roles.expires?.description),
-            "roles": .object(roles.map { JSON.Member($0.name, $0.keys.json) }),
-            "signers": .array(made.signers.map { .string($0.description) }), "missing": .optional(made.missing),
+        .record([
+            "file": made.path, "product": made.list.product, "list": made.list.serial,
+            "expires": made.list.roles.expires?.description,
+            "roles": JSON.object(roles.map { JSON.Member($0.name, $0.keys.json) }),
+            "signers": made.signers.map(\.description), "missing": made.missing,
         ])
     }
 }

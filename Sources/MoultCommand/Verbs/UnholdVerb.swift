@@ -13,12 +13,12 @@ enum UnholdVerb {
         discussion: ["Without VERSION, the command removes the only hold, and refuses if the store has several."],
         arguments: [version], options: [all, UpdateOptions.wait], changesStore: true,
         examples: [
-            .init("Remove the hold on a release:", "moult unhold 2.1.0"),
-            .init("Remove all holds:", "moult unhold --all"),
+            "Remove the hold on a release:": "moult unhold 2.1.0",
+            "Remove all holds:": "moult unhold --all",
         ],
         exits: [
-            .init(.done, "the hold was removed, or there was none"),
-            .init(.failure(.refused), "another hold covers the release, or there are several holds"),
+            .done: "the hold was removed, or there was none",
+            .failure(.refused): "another hold covers the release, or there are several holds",
         ],
         run: run)
 
@@ -27,13 +27,12 @@ enum UnholdVerb {
         if call.has(all), let first = releases.first {
             throw call.wrongUsage("--all takes no VERSION", why: "--all already includes \(first)")
         }
-        let orchestrator = try call.orchestrator(call.recoveryWatcher)
+        let orchestrator = try call.orchestrator(call.watcher())
         let change =
             try call.has(all)
             ? orchestrator.unholdAll(wait: call.wait) : orchestrator.unhold(releases, wait: call.wait)
-        let json = JSON.compact([
-            "before": change.removed.first?.json, "removed": .array(change.removed.map(\.json)),
-            "holds": change.holds.json,
+        let json = JSON.record([
+            "before": change.removed.first?.json, "removed": change.removed.map(\.json), "holds": change.holds.json,
         ])
         call.output.print(json: json) { page in
             for hold in change.removed {
@@ -45,7 +44,7 @@ enum UnholdVerb {
                 page.line("nothing to do: \(release) is not on hold")
             }
             if releases.isEmpty, change.removed.isEmpty { page.line("nothing to do: nothing is on hold") }
-            page.holds(change.holds, storeWords: call.storeWords)
+            page.holds(change.holds)
         }
         return .done
     }

@@ -26,13 +26,14 @@ enum VerifyVerb {
         ],
         arguments: [names], options: [deep, UpdateOptions.checkTimeout],
         examples: [
-            .init("Check the installed databases:", "moult verify"), .init("Read every page:", "moult verify --deep"),
-            .init("Check one database:", "moult verify diary"),
+            "Check the installed databases:": "moult verify",
+            "Read every page:": "moult verify --deep",
+            "Check one database:": "moult verify diary",
         ],
         exits: [
-            .init(.done, "no problem found"),
-            .init(.failure(.failed), "a problem was found, or this user may not read a file"),
-            .init(.failure(.busy), "a database is locked, and no problem was found in the others"),
+            .done: "no problem found",
+            .failure(.failed): "a problem was found, or this user may not read a file",
+            .failure(.busy): "a database is locked, and no problem was found in the others",
         ],
         run: run)
 
@@ -45,7 +46,7 @@ enum VerifyVerb {
         let report = VerifyReport(
             checks: checks.map { check in
                 var check = check
-                check.finding = check.finding?.advising(call.output.completing)
+                check.finding = check.finding?.advising(call.output.completed)
                 return check
             })
         call.output.print(report, evenIfQuiet: !report.isSound)
@@ -68,7 +69,7 @@ private struct VerifyReport: Report {
                 check.isUnread
                     ? "\(page.terminal.symbols.dot, .dim)"
                     : check.finding == nil
-                        ? "\(page.terminal.symbols.tick, .good)" : "\(page.terminal.symbols.cross, .bad)",
+                        ? page.tick : page.cross,
                 "\(check.subject)", "\(check.method)", "\(words(check))")
             for why in check.isUnread ? [] : check.notChecked { table.row("\(" ")", "", "", "not checked: \(why)") }
         }
@@ -93,17 +94,15 @@ private struct VerifyReport: Report {
     }
 
     var json: JSON {
-        [
-            "sound": .bool(isSound),
-            "checks": .array(
-                checks.map { check in
-                    .compact([
-                        "subject": .string(check.subject), "method": .string(check.method),
-                        "sound": check.isUnread ? nil : .bool(check.finding == nil), "finding": check.finding?.json,
-                        "note": .optional(check.note),
-                        "notChecked": check.notChecked.isEmpty ? nil : .array(check.notChecked.map { .string($0) }),
-                    ])
-                }),
-        ]
+        .record([
+            "sound": isSound,
+            "checks": checks.map { check in
+                JSON.record([
+                    "subject": check.subject, "method": check.method,
+                    "sound": check.isUnread ? nil : check.finding == nil, "finding": check.finding?.json,
+                    "note": check.note, "notChecked": check.notChecked.unlessEmpty,
+                ])
+            },
+        ])
     }
 }

@@ -35,15 +35,16 @@ enum WatchVerb {
             """,
         ],
         arguments: [program], options: [exec, once, since, rows, limit],
+        rules: [.needs(limit, rows, why: "without --rows, no rows are reported")],
         examples: [
-            .init("Print releases as they are installed:", "moult watch"),
-            .init("Reload a server after each release:", "moult watch --exec -- systemctl reload api"),
-            .init("Print the keys of the changed rows:", "moult watch --rows --json"),
-            .init("Wait for the next release in a script:", "moult watch --once && ./rebuild-index"),
+            "Print releases as they are installed:": "moult watch",
+            "Reload a server after each release:": "moult watch --exec -- systemctl reload api",
+            "Print the keys of the changed rows:": "moult watch --rows --json",
+            "Wait for the next release in a script:": "moult watch --once && ./rebuild-index",
         ],
         exits: [
-            .init(.done, "with --once: a release was installed, and the program, if any, succeeded"),
-            .init(.failure(.failed), "no store was found, or with --once: the program failed"),
+            .done: "with --once: a release was installed, and the program, if any, succeeded",
+            .failure(.failed): "no store was found, or with --once: the program failed",
         ],
         run: run)
 
@@ -52,9 +53,6 @@ enum WatchVerb {
         guard call.has(exec) == !words.isEmpty else {
             throw call.wrongUsage(
                 "--exec and CMD must be given together", why: call.has(exec) ? "CMD is missing" : "--exec is missing")
-        }
-        if call.value(limit) != nil, !call.has(rows) {
-            throw call.wrongUsage("--limit needs --rows", why: "without --rows, no rows are reported")
         }
         let layout = try StoreLayout(root: call.store())
         if let name = call.value(since), !Generation.isName(name) {
@@ -82,14 +80,12 @@ enum WatchVerb {
 
     private static func report(_ change: Follower.Change, _ rows: [DatabaseChanges]?, _ output: Output) {
         if output.format == .json {
-            let keys: JSON? = rows.map { .array($0.map(\.json)) }
+            let keys = rows.map { $0.map(\.json) }
             output.event(
                 "generation",
                 [
-                    "generation": .string(change.generation), "version": .string(change.version),
-                    "previous": .optional(change.previous),
-                    "databases": .array(change.databases.map { .string($0) }),
-                    "changes": keys,
+                    "generation": change.generation, "version": change.version, "previous": change.previous,
+                    "databases": change.databases, "changes": keys,
                 ])
         } else {
             output.lines { page in

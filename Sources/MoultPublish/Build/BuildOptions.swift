@@ -36,7 +36,6 @@ package struct BuildWarning: Equatable, Sendable, CustomStringConvertible {
     package var description: String { place.map { "\($0): \(text)" } ?? text }
 }
 
-/// The progress of a build.
 package enum BuildProgress: Equatable, Sendable {
     /// A statement or command of the script starts.
     case running(Place)

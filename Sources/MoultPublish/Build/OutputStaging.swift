@@ -55,14 +55,10 @@ struct OutputStaging {
                 let another: Advice =
                     "Choose another file with -o, or move this one away: \(Files.commandToMoveAway(output))"
                 if header.isWAL {
-                    throw reject(
-                        "it exists and is in WAL mode, so another program has written to it",
-                        another)
+                    throw reject("it exists and is in WAL mode, so another program has written to it", another)
                 }
                 guard header.changeCounter == Self.changes else {
-                    throw reject(
-                        "it exists, and another program has created it or written to it",
-                        another)
+                    throw reject("it exists, and another program has created it or written to it", another)
                 }
             }
         }

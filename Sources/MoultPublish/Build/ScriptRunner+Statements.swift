@@ -2,7 +2,6 @@ internal import MoultBasics
 internal import MoultSQLite
 
 extension ScriptRunner {
-    /// Runs one statement of the script.
     func run(_ statement: ScriptStatement) throws {
         try options.progress(.running(statement.place))
         try observing(statement.place, statement.sql) {

@@ -3,66 +3,57 @@ internal import MoultSQLite
 
 extension ReleaseDiff {
     package var json: JSON {
-        .compact([
-            "differs": .bool(differs), "old": old.json, "new": new.json,
-            "databases": .array(databases.map(\.json)),
-            "notes": notes.isEmpty ? nil : .array(notes.map { .string($0) }),
+        .record([
+            "differs": differs, "old": old.json, "new": new.json, "databases": databases.map(\.json),
+            "notes": notes.unlessEmpty,
         ])
     }
 }
 
 extension ReleaseDiff.Side {
-    fileprivate var json: JSON {
-        .compact(["path": .string(path), "kind": .string(kind.rawValue), "version": .optional(version)])
-    }
+    fileprivate var json: JSON { .record(["path": path, "kind": kind.rawValue, "version": version]) }
 }
 
 extension ReleaseDiff.Entry {
     fileprivate var json: JSON {
         switch self {
         case .compared(let diff): diff.json
-        case .added(let name): ["name": .string(name), "change": "added"]
-        case .removed(let name): ["name": .string(name), "change": "removed"]
-        case .kept(let name): ["name": .string(name), "change": "kept"]
-        case .unknown(let name, let why): ["name": .string(name), "change": "unknown", "why": .string(why)]
+        case .added(let name): .record(["name": name, "change": "added"])
+        case .removed(let name): .record(["name": name, "change": "removed"])
+        case .kept(let name): .record(["name": name, "change": "kept"])
+        case .unknown(let name, let why): .record(["name": name, "change": "unknown", "why": why])
         }
     }
 }
 
 extension DatabaseDiff {
     package var json: JSON {
-        .compact([
-            "name": .string(name), "change": .string(differs ? "changed" : "none"), "sameFile": .bool(isSameFile),
-            "properties": .array(
-                properties.map { ["name": .string($0.name), "old": .string($0.old), "new": .string($0.new)] }),
-            "schema": .array(schema.map(\.json)),
-            "tables": .array(tables.map(\.json)),
-            "pages": pages?.json,
+        .record([
+            "name": name, "change": differs ? "changed" : "none", "sameFile": isSameFile,
+            "properties": properties.map { JSON.record(["name": $0.name, "old": $0.old, "new": $0.new]) },
+            "schema": schema.map(\.json), "tables": tables.map(\.json), "pages": pages?.json,
         ])
     }
 }
 
 extension SchemaChange {
     fileprivate var json: JSON {
-        .compact([
-            "change": .string(change.rawValue), "kind": .string(kind), "name": name.isEmpty ? nil : .string(name),
-            "table": .optional(table), "old": .optional(old), "new": .optional(new), "words": .string(words),
+        .record([
+            "change": change.rawValue, "kind": kind, "name": name.unlessEmpty, "table": table, "old": old, "new": new,
+            "words": words,
         ])
     }
 }
 
 extension TableDiff {
     fileprivate var json: JSON {
-        .compact([
-            "name": .string(name),
-            "change": .string(presence == .both ? differs ? "changed" : "none" : presence.rawValue),
-            "method": .string(method.name), "key": .array(columns.prefix(keyColumns).map { .string($0) }),
-            "why": .optional(method.why),
-            "rowsBefore": .size(rowsBefore), "rowsAfter": .size(rowsAfter),
-            "added": .size(added), "removed": .size(removed), "changed": .size(changed),
-            "changedColumns": .object(changedColumns.map { .init($0.name, .size($0.rows)) }),
-            "columns": .array(columns.map { .string($0) }),
-            "samples": samples.isEmpty ? nil : .array(samples.map(\.json)),
+        .record([
+            "name": name, "change": presence == .both ? differs ? "changed" : "none" : presence.rawValue,
+            "method": method.name, "key": Array(columns.prefix(keyColumns)), "why": method.why,
+            "rowsBefore": rowsBefore,
+            "rowsAfter": rowsAfter, "added": added, "removed": removed, "changed": changed,
+            "changedColumns": JSON.object(changedColumns.map { .init($0.name, .size($0.rows)) }), "columns": columns,
+            "samples": samples.map(\.json).unlessEmpty,
         ])
     }
 }
@@ -83,10 +74,7 @@ extension TableDiff.Method {
 
 extension RowSample {
     fileprivate var json: JSON {
-        .compact([
-            "change": .string(kind.rawValue), "old": old.map { .array($0.map(\.json)) },
-            "new": new.map { .array($0.map(\.json)) },
-        ])
+        .record(["change": kind.rawValue, "old": old.map { $0.map(\.json) }, "new": new.map { $0.map(\.json) }])
     }
 }
 
@@ -99,18 +87,18 @@ extension SampleValue {
         case .integer(let number): .integer(number)
         case .real(let number): .number(number)
         case .text(let text, let bytes):
-            text.utf8.count == bytes ? .string(text) : ["text": .string(text), "bytes": .size(bytes)]
-        case .blob(let start, let bytes): ["blob": .string(hexadecimal(start)), "bytes": .size(bytes)]
+            text.utf8.count == bytes ? .string(text) : .record(["text": text, "bytes": bytes])
+        case .blob(let start, let bytes): .record(["blob": hexadecimal(start), "bytes": bytes])
         }
     }
 }
 
 extension PageMap {
     fileprivate var json: JSON {
-        [
-            "pageSize": .size(pageSize), "old": .size(oldCount), "new": .size(newCount), "changed": .size(changed),
-            "added": .size(added), "removed": .size(removed),
-        ]
+        .record([
+            "pageSize": pageSize, "old": oldCount, "new": newCount, "changed": changed, "added": added,
+            "removed": removed,
+        ])
     }
 }
 

@@ -1,15 +1,9 @@
 import MoultBasics
-internal import MoultSQLite
+package import MoultSQLite
 
 /// One difference between two schemas.
 package struct SchemaChange: Sendable, Equatable {
-    package enum Change: String, Sendable {
-        case added
-        case removed
-        case changed
-    }
-
-    package var change: Change
+    package var change: RowDifference
     /// `table`, `column`, `order of columns`, `constraint`, `index`, `view`, `trigger` or `virtual table`.
     package var kind: String
     package var name: String
@@ -74,7 +68,7 @@ extension SchemaChange {
     {
         if let old, let new, old.hasBytes(of: new) { return [] }
         if old == nil, new == nil { return [] }
-        let change: Change = old == nil ? .added : new == nil ? .removed : .changed
+        let change: RowDifference = old == nil ? .added : new == nil ? .removed : .changed
         return [SchemaChange(change: change, kind: kind, name: name, table: table, old: old, new: new)]
     }
 

@@ -29,6 +29,11 @@ package struct FeedCheck {
         package var why: String
         /// The next step, if known.
         package var now: Advice?
+
+        /// Gives a temporary directory another name in the texts.
+        mutating func rename(_ path: String, to name: String) {
+            (why, now) = (why.replacing(path, with: name), now?.replacing(text: path, with: name))
+        }
     }
 
     private let directory: FeedDirectory
@@ -114,43 +119,37 @@ package struct FeedCheck {
         names.formUnion([own] + (try SignatureFiles.beside(directory.file(own)).map(\.0)))
         // Stores do not install a withdrawn release, so its files may have been removed.
         let isNeeded = release.withdrawn == nil
-        func check(_ name: String, _ size: Int, _ sha256: String) throws {
-            names.insert(name)
-            guard isNeeded, let found = try fault(name, size, sha256) else { return }
-            report.faults.append(found)
+        let manifest = try directory.manifest(of: release)
+        for file in [release.manifest] + (manifest?.files(listedFor: release) ?? []) {
+            names.insert(file.name)
+            if isNeeded, let found = try fault(file) { report.faults.append(found) }
         }
-        try check(own, release.manifest.size, release.manifest.sha256)
-        guard let manifest = try directory.manifest(of: release) else { return }
-        if let bundle = manifest.bundle { try check(bundle.file, bundle.size, bundle.sha256) }
-        for listed in release.patches {
-            guard let patch = manifest.patches.first(where: { $0.file == listed.file }) else {
-                report.faults.append(
-                    Fault(
-                        file: listed.file, why: "the manifest \(own) does not have this patch",
-                        now: "Restore the feed and its signatures from a copy."))
-                continue
-            }
-            try check(patch.file, patch.size, patch.sha256)
+        guard let patches = manifest?.patches.map(\.file) else { return }
+        report.faults += release.patches.filter { !patches.contains($0.file) }.map {
+            Fault(
+                file: $0.file, why: "the manifest \(own) does not have this patch",
+                now: "Restore the feed and its signatures from a copy.")
         }
     }
 
     /// Returns the problem with a file that the feed lists, if any.
-    private func fault(_ name: String, _ size: Int, _ sha256: String) throws -> Fault? {
-        guard let facts = try Files.factsThroughLinks(directory.file(name)) else {
+    private func fault(_ file: Feed.File) throws -> Fault? {
+        let path = directory.file(file.name)
+        guard let facts = try Files.factsThroughLinks(path) else {
             return Fault(
-                file: name, why: "it is missing", now: "Restore the file from a copy, or \(try publishAgain())")
+                file: file.name, why: "it is missing", now: "Restore the file from a copy, or \(try publishAgain())")
         }
         let why: String? =
             if facts.kind != .file {
                 "it is not a regular file"
-            } else if facts.size != size {
-                "it has \(facts.size) bytes instead of \(size)"
-            } else if try SHA256.digest(ofFileAt: directory.file(name)).hex != sha256 {
+            } else if facts.size != file.size {
+                "it has \(facts.size) bytes instead of \(file.size)"
+            } else if try !file.isContent(of: path) {
                 "its SHA-256 does not match the feed"
             } else { nil }
         // `publish` never replaces a published file.
         return try why.map {
-            Fault(file: name, why: $0, now: "Restore the file from a copy, or remove it and \(try publishAgain())")
+            Fault(file: file.name, why: $0, now: "Restore the file from a copy, or remove it and \(try publishAgain())")
         }
     }
 

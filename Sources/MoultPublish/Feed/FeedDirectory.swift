@@ -77,41 +77,28 @@ struct FeedDirectory {
     /// copied.
     ///
     /// A public file must not be replaced by different content: caches and partial downloads rely on that.
-    func stage(_ source: String, sha256: String, size: Int, in ready: String) throws -> Bool {
-        let name = Files.name(of: source)
-        if let facts = try Files.factsThroughLinks(file(name)) {
-            try Self.verify(file(name), sha256, size)
+    func stage(_ new: Feed.File, from source: String, in ready: String) throws -> Bool {
+        if let facts = try Files.factsThroughLinks(file(new.name)) {
+            guard try new.isContent(of: file(new.name)) else { throw Self.taken(file(new.name)) }
             // `moult pack` may have made it from a private file, and now it is published.
-            if facts.mode & 0o044 != 0o044 { try Files.seal(file(name), mode: 0o644) }
+            if facts.mode & 0o044 != 0o044 { try Files.seal(file(new.name), mode: 0o644) }
             return false
         }
-        let copy = "\(ready)/\(name)"
+        let copy = "\(ready)/\(new.name)"
         // Releases may share a patch.
         let isNew = try Files.facts(copy) == nil
-        if isNew { try Files.copy(source, to: copy, mode: 0o644) }
+        if isNew { try Files.copy("\(source)/\(new.name)", to: copy, mode: 0o644) }
         // The copy will be served, so the copy is verified.
-        try Self.verify(copy, sha256, size, named: source)
+        try new.verify(copy, named: "\(source)/\(new.name)")
         if isNew { try Files.seal(copy, mode: 0o644) }
         return isNew
     }
 
-    static func verify(_ file: String, _ sha256: String, _ size: Int, named name: String? = nil) throws {
-        let facts = try Files.factsThroughLinks(file)
-        guard let facts, facts.size == size, try SHA256.digest(ofFileAt: file).hex == sha256 else {
-            if name == nil { throw Self.taken(file) }
-            throw MoultError(
-                .publishing, .refused, what: "\(name ?? file) does not match the manifest",
-                why: facts == nil ? "no such file" : "its size or SHA-256 differs",
-                now: "Pack the release again.")
-        }
-    }
-
     static func taken(_ file: String) -> MoultError {
-        MoultError(
-            .publishing, .refused, what: "\(file) already exists with different content",
-            why: "published files must not change",
-            now:
-                "Choose another version for the release. If its file names do not contain the version, pack it without --name."
+        refusal(
+            "\(file) already exists with different content",
+            "published files must not change",
+            "Choose another version for the release. If its file names do not contain the version, pack it without --name."
         )
     }
 
@@ -152,11 +139,7 @@ struct FeedDirectory {
         var stale: Set<String> = []
         for release in feed.releases {
             for patch in try manifest(of: release)?.patches ?? [] where !kept.contains(patch.file) {
-                let path = file(patch.file)
-                guard try Files.facts(path)?.size == patch.size,
-                    try SHA256.digest(ofFileAt: path).hex == patch.sha256
-                else { continue }
-                stale.insert(patch.file)
+                if try patch.content.isContent(of: file(patch.file)) { stale.insert(patch.file) }
             }
         }
         return stale
@@ -181,6 +164,38 @@ struct FeedDirectory {
             try SHA256.digest(of: bytes).hex == release.manifest.sha256
         else { return nil }
         return try Manifest(parsing: bytes, as: .sealed, source: path)
+    }
+}
+
+extension Manifest {
+    /// The bundle, and the patches that the feed lists for a release.
+    func files(listedFor release: Feed.Release?) -> [Feed.File] {
+        let listed = Set(release?.patches.map(\.file) ?? [])
+        return (bundle.map { [$0.content] } ?? []) + patches.filter { listed.contains($0.file) }.map(\.content)
+    }
+}
+
+extension Manifest.Bundle {
+    var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) }
+}
+
+extension Manifest.Patch {
+    var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) }
+}
+
+extension Feed.File {
+    /// Returns whether a file has this size and digest.
+    func isContent(of path: String) throws -> Bool {
+        try Files.factsThroughLinks(path)?.size == size && SHA256.digest(ofFileAt: path).hex == sha256
+    }
+
+    /// Throws if a file, which errors name differently, is missing or has another size or digest.
+    func verify(_ path: String, named name: String) throws {
+        if try isContent(of: path) { return }
+        throw refusal(
+            "\(name) does not match the manifest",
+            try Files.factsThroughLinks(path) == nil ? "no such file" : "its size or SHA-256 differs",
+            "Pack the release again.")
     }
 }
 

@@ -21,30 +21,28 @@ struct FeedFaults {
         let names = try releases.filter { $0.withdrawn == nil }.flatMap(faults)
         guard let first = names.first else { return }
         let some = names.prefix(3).joined(separator: ", ") + (names.count > 3 ? " …" : "")
-        throw MoultError(
-            .publishing, .refused, what: "the feed in \(directory.path) cannot be renewed",
-            why: names.count == 1
+        throw refusal(
+            "the feed in \(directory.path) cannot be renewed",
+            names.count == 1
                 ? "it lists \(first), which is missing or has other content"
                 : "it lists \(names.count) files that are missing or have other content: \(some)",
-            now: "Restore them from a copy, or withdraw their releases with --withdraw. To find all problems: "
+            "Restore them from a copy, or withdraw their releases with --withdraw. To find all problems: "
                 + "\(moult: "publish", directory.path, "--check")")
     }
 
     private func faults(of release: Feed.Release) throws -> [String] {
         guard let manifest = try directory.manifest(of: release) else { return [release.manifest.name] }
         if isElsewhere(release) { return [] }
-        let listed = Set(release.patches.map(\.file))
-        let files =
-            (manifest.bundle.map { [($0.file, $0.size, $0.sha256)] } ?? [])
-            + manifest.patches.filter { listed.contains($0.file) }.map { ($0.file, $0.size, $0.sha256) }
-        return try files.filter { try !has($0.0, $0.1, $0.2) }.map(\.0)
+        return try manifest.files(listedFor: release).filter { try !has($0) }.map(\.name)
     }
 
     /// Only files that were changed after the feed are read in full: reading all would take too long for a large feed.
-    private func has(_ name: String, _ size: Int, _ sha256: String) throws -> Bool {
-        guard let facts = try Files.factsThroughLinks(directory.file(name)), facts.kind == .file, facts.size == size
-        else { return false }
+    private func has(_ file: Feed.File) throws -> Bool {
+        let path = directory.file(file.name)
+        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size == file.size else {
+            return false
+        }
         guard let published, facts.modified > published else { return true }
-        return try SHA256.digest(ofFileAt: directory.file(name)).hex == sha256
+        return try file.isContent(of: path)
     }
 }

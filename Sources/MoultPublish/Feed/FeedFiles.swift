@@ -58,27 +58,21 @@ extension FeedDirectory {
     /// Returns the bundle, patches and signatures of a release, then its manifest. The files of a withdrawn release may be
     /// missing.
     private func files(of release: Feed.Release, isElsewhere: Bool) throws -> [FeedFile] {
-        var found: [(name: String, size: Int, sha256: String)] = []
-        if let manifest = try manifest(of: release) {
-            if let bundle = manifest.bundle { found.append((bundle.file, bundle.size, bundle.sha256)) }
-            for patch in manifest.patches where release.patches.contains(where: { $0.file == patch.file }) {
-                found.append((patch.file, patch.size, patch.sha256))
-            }
-        }
+        let found = try manifest(of: release)?.files(listedFor: release) ?? []
         let own = release.manifest
-        func immutable(_ name: String, _ size: Int, _ sha256: String) throws -> FeedFile? {
-            guard let facts = try Files.factsThroughLinks(file(name)), facts.size == size else {
+        func immutable(_ listed: Feed.File) throws -> FeedFile? {
+            guard let facts = try Files.factsThroughLinks(file(listed.name)), facts.size == listed.size else {
                 if release.withdrawn != nil || isElsewhere { return nil }
                 throw MoultError(
-                    .publishing, what: "\(file(name)) is missing or has a different size",
+                    .publishing, what: "\(file(listed.name)) is missing or has a different size",
                     why: "the feed lists this file",
                     now: "To find all problems: \(moult: "publish", path, "--check")")
             }
-            return FeedFile(name: name, size: size, sha256: sha256, isImmutable: true)
+            return FeedFile(name: listed.name, size: listed.size, sha256: listed.sha256, isImmutable: true)
         }
-        return try found.compactMap { try immutable($0.name, $0.size, $0.sha256) }
+        return try found.compactMap(immutable)
             + small(SignatureFiles.published(file(own.name)).map(\.0), isImmutable: false)
-            + [immutable(own.name, own.size, own.sha256)].compactMap(\.self)
+            + [immutable(own)].compactMap(\.self)
     }
 
     private func small(_ names: [String], isImmutable: Bool) throws -> [FeedFile] {

@@ -188,9 +188,7 @@ extension FeedPublisher {
                 continue
             }
             if try Files.facts(directory.file(name)) != nil { throw FeedDirectory.taken(directory.file(name)) }
-            do {
-                try taken.download(name, sha256: release.manifest.sha256, size: release.manifest.size)
-            } catch  where release.withdrawn != nil { continue }
+            do { try taken.download(release.manifest) } catch  where release.withdrawn != nil { continue }
             try taken.addSignatures(of: name, by: keys)
         }
     }
@@ -215,7 +213,7 @@ extension FeedPublisher {
                 try Files.facts(directory.file(bundle.file)) == nil
             else { continue }
             // The publisher may have removed a bundle on purpose.
-            try? taken.download(bundle.file, sha256: bundle.sha256, size: bundle.size)
+            try? taken.download(bundle.content)
         }
     }
 

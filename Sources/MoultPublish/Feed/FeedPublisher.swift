@@ -360,8 +360,4 @@ package struct FeedPublisher {
             "its newest releases are \(feed.releases.suffix(5).map(\.version.description).joined(separator: ", "))",
             "Choose one of them.")
     }
-
-    func refusal(_ what: String, _ why: String, _ now: Advice) -> MoultError {
-        MoultError(.publishing, .refused, what: what, why: why, now: now)
-    }
 }

@@ -114,10 +114,7 @@ package struct UploadWay: Sendable {
     /// Runs a shell command for each file.
     package static func command(_ command: String) -> UploadWay {
         UploadWay(name: command) { file, environment in
-            // The shell runs the program that the command begins with.
-            try PathCustody.check(program: command.split(whereSeparator: \.isWhitespace).map { String($0) })
-            let ended = try Subprocess.run(
-                ["sh", "-c", command], environment: environment, limit: 1 << 26, isSupervised: true)
+            let ended = try Subprocess.shell(command, environment: environment)
             if file == Feed.fileName, ended.ending == .exited(conflict) { throw FeedUpload.raced }
             guard ended.succeeded else {
                 throw MoultError(

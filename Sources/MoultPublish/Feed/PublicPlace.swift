@@ -53,22 +53,23 @@ struct PublicPlace {
     }
 
     /// Gets a file with a known size and digest.
-    func download(_ name: String, sha256: String, size: Int, to path: String) throws {
+    func download(_ file: Feed.File, to path: String) throws {
         if isURL {
-            try transport.download(Location(source).beside(name), to: path, size: size) { _ in }
+            try transport.download(Location(source).beside(file.name), to: path, size: file.size) { _ in }
         } else {
-            let isThere = try run(name) { scratch -> Bool? in
+            let isThere = try run(file.name) { scratch -> Bool? in
                 guard try Files.facts("\(scratch)/file") != nil else { return nil }
                 try Files.copy("\(scratch)/file", to: path, mode: 0o644)
                 return true
             }
-            guard isThere == true else { throw missing(name) }
+            guard isThere == true else { throw missing(file.name) }
         }
-        guard try Files.facts(path)?.size == size, try SHA256.digest(ofFileAt: path).hex == sha256 else {
+        guard try file.isContent(of: path) else {
             try Files.remove(path)
-            throw MoultError(
-                .publishing, .refused, what: "the public \(name) does not match the public feed",
-                why: "its size or SHA-256 differs", now: "Restore it from a copy, or withdraw its release.")
+            throw refusal(
+                "the public \(file.name) does not match the public feed",
+                "its size or SHA-256 differs",
+                "Restore it from a copy, or withdraw its release.")
         }
     }
 
@@ -79,13 +80,10 @@ struct PublicPlace {
     }
 
     private func run<Result>(_ name: String, _ body: (_ scratch: String) throws -> Result?) throws -> Result? {
-        try PathCustody.check(program: source.split(whereSeparator: \.isWhitespace).map { String($0) })
-        return try Files.withScratchDirectory { scratch in
-            let ended = try Subprocess.run(
-                ["sh", "-c", source],
-                environment: [
-                    "MOULT_NAME": name, "MOULT_FILE": "\(scratch)/file", "MOULT_TAG_FILE": "\(scratch)/tag",
-                ], limit: 1 << 26, isSupervised: true)
+        try Files.withScratchDirectory { scratch in
+            let ended = try Subprocess.shell(
+                source,
+                environment: ["MOULT_NAME": name, "MOULT_FILE": "\(scratch)/file", "MOULT_TAG_FILE": "\(scratch)/tag"])
             guard ended.succeeded else {
                 throw MoultError(
                     .publishing, what: "cannot read the public \(name)", why: "the command failed: \(ended.complaint)",

@@ -180,12 +180,9 @@ extension RegistryFeed {
 extension MoultError {
     /// Returns the error with another name for a temporary directory.
     func renaming(_ path: String, to name: String) -> MoultError {
-        func renamed(_ text: String) -> String {
-            text.replacing("\(path)/", with: "\(name)/").replacing(path, with: name)
-        }
         var error = self
-        (error.what, error.why) = (renamed(what), why.map(renamed))
-        error.now = now?.replacing(text: "\(path)/", with: "\(name)/").replacing(text: path, with: name)
+        (error.what, error.why) = (what.replacing(path, with: name), why?.replacing(path, with: name))
+        error.now = now?.replacing(text: path, with: name)
         return error
     }
 }

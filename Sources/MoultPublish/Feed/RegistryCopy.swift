@@ -72,13 +72,19 @@ final class RegistryCopy {
     private func pullManifest(of release: Feed.Release) throws {
         let file = release.manifest
         if try Files.facts(directory.file(file.name)) != nil { return }
-        try pull(file.name, file.sha256, file.size, limit: Manifest.largest)
-        guard let artifact = try transport.artifact(repository, Self.tag(of: release))?.artifact,
+        try pull(file, limit: Manifest.largest)
+        try pullSignatures(of: release)
+    }
+
+    /// Pulls the signatures of a release, unless a failed attempt has left a different release of this version under the tag.
+    private func pullSignatures(of release: Feed.Release) throws {
+        let (file, tag) = (release.manifest, Self.tag(of: release))
+        guard let artifact = try transport.artifact(repository, tag)?.artifact,
             artifact.layer(file.name)?.sha256 == file.sha256
         else { return }
-        artifacts[Self.tag(of: release)] = artifact
+        artifacts[tag] = artifact
         for layer in artifact.layers where layer.name.hasPrefix("\(file.name).") && layer.name.hasSuffix(".minisig") {
-            try pull(layer, limit: 1 << 14)
+            try pull(layer.file, limit: 1 << 14)
         }
     }
 
@@ -86,7 +92,7 @@ final class RegistryCopy {
     /// feed.
     func pullFeed(provenBy signers: TrustedSigners?) throws -> String? {
         guard let (artifact, digest) = try transport.artifact(repository, RegistryFile.feedTag) else { return nil }
-        for layer in artifact.layers { try pull(layer, limit: Feed.largest) }
+        for layer in artifact.layers { try pull(layer.file, limit: Feed.largest) }
         let signatures = try SignatureFiles.published(directory.file(Feed.fileName))
         let bytes = try Files.read(directory.file(Feed.fileName), limit: Feed.largest) ?? []
         try signers?.verify(SignedFeed(bytes, signatures: signatures), at: "\(repository)")
@@ -96,19 +102,8 @@ final class RegistryCopy {
     /// Pulls the manifests of all releases, and the signatures of selected releases.
     func pullReleases(signaturesOf isWanted: (Feed.Release) -> Bool) throws {
         for release in try directory.feed()?.feed.releases ?? [] {
-            let file = release.manifest
-            try pull(file.name, file.sha256, file.size, limit: Manifest.largest)
-            guard isWanted(release), let artifact = try transport.artifact(repository, Self.tag(of: release))?.artifact
-            else {
-                continue
-            }
-            // A failed attempt may have left a different release of this version under the tag.
-            guard artifact.layer(file.name)?.sha256 == file.sha256 else { continue }
-            artifacts[Self.tag(of: release)] = artifact
-            for layer in artifact.layers where layer.name.hasPrefix("\(file.name).") && layer.name.hasSuffix(".minisig")
-            {
-                try pull(layer, limit: 1 << 14)
-            }
+            try pull(release.manifest, limit: Manifest.largest)
+            if isWanted(release) { try pullSignatures(of: release) }
         }
     }
 
@@ -120,12 +115,10 @@ final class RegistryCopy {
             let older = try Manifest(parsing: bytes, as: .sealed, source: path)
             guard let bundle = older.bundle, try Files.facts(directory.file(bundle.file)) == nil else { continue }
             let local = "\(Files.directory(of: release.path))/\(bundle.file)"
-            if try Files.factsThroughLinks(local)?.size == bundle.size,
-                try SHA256.digest(ofFileAt: local).hex == bundle.sha256
-            {
+            if try bundle.content.isContent(of: local) {
                 try Files.symlink(to: try Files.absolute(local), at: directory.file(bundle.file))
             } else {
-                try download(bundle.file, bundle.sha256, bundle.size)
+                try download(bundle.content)
             }
         }
     }
@@ -134,37 +127,29 @@ final class RegistryCopy {
     func pullFiles() throws {
         for release in try directory.feed()?.feed.releases ?? [] where release.withdrawn == nil {
             guard let manifest = try directory.manifest(of: release) else { continue }
-            let patches = manifest.patches.filter { patch in release.patches.contains { $0.file == patch.file } }
-            let files =
-                (manifest.bundle.map { [($0.file, $0.sha256, $0.size)] } ?? [])
-                + patches.map { ($0.file, $0.sha256, $0.size) }
-            for (name, sha256, size) in files where try Files.facts(directory.file(name)) == nil {
-                do { try download(name, sha256, size) } catch let error as MoultError where error.code == .notThere {
-                    try Files.remove(directory.file(name))
+            for file in manifest.files(listedFor: release) where try Files.facts(directory.file(file.name)) == nil {
+                do { try download(file) } catch let error as MoultError where error.code == .notThere {
+                    try Files.remove(directory.file(file.name))
                 }
             }
         }
     }
 
-    private func pull(_ layer: Artifact.Layer, limit: Int) throws {
-        try pull(layer.name, layer.sha256, layer.size, limit: limit)
-    }
-
-    private func pull(_ name: String, _ sha256: String, _ size: Int, limit: Int) throws {
+    private func pull(_ file: Feed.File, limit: Int) throws {
+        let (name, limit) = (file.name, min(limit, file.size))
         if let fault = PlainName.fault(name) {
             throw MoultError(
                 .distrusted, .refused, what: "\(repository) has a file named \"\(name)\"", why: "its name \(fault)")
         }
-        guard
-            let bytes = try transport.blob(repository, sha256, named: "\(repository)/\(name)", limit: min(limit, size))
+        guard let bytes = try transport.blob(repository, file.sha256, named: "\(repository)/\(name)", limit: limit)
         else { return }
         try Files.writeNew(bytes, to: directory.file(name))
     }
 
-    private func download(_ name: String, _ sha256: String, _ size: Int) throws {
+    private func download(_ file: Feed.File) throws {
         let place = Location.registry(
-            RegistryFile(repository: repository, tag: RegistryFile.feedTag, name: name, sha256: sha256))
-        try transport.download(place, to: directory.file(name), size: size) { _ in }
+            RegistryFile(repository: repository, tag: RegistryFile.feedTag, name: file.name, sha256: file.sha256))
+        try transport.download(place, to: directory.file(file.name), size: file.size) { _ in }
     }
 
     // MARK: artifacts
@@ -179,11 +164,9 @@ final class RegistryCopy {
             try [layer(name, .manifest)]
             + SignatureFiles.published(directory.file(name)).map { try layer($0.0, .signature) }
         if let manifest = try directory.manifest(of: release) {
-            if let bundle = manifest.bundle {
-                layers.append(.init(name: bundle.file, mediaType: .bundle, sha256: bundle.sha256, size: bundle.size))
-            }
-            for patch in manifest.patches where release.patches.contains(where: { $0.file == patch.file }) {
-                layers.append(.init(name: patch.file, mediaType: .patch, sha256: patch.sha256, size: patch.size))
+            layers += manifest.files(listedFor: release).map { file in
+                let type = file.name == manifest.bundle?.file ? Artifact.MediaType.bundle : .patch
+                return .init(name: file.name, mediaType: type, sha256: file.sha256, size: file.size)
             }
         }
         var artifact = Artifact(.release, layers: layers)
@@ -215,4 +198,8 @@ final class RegistryCopy {
         }
         return .init(name: name, mediaType: type, sha256: try SHA256.digest(ofFileAt: path).hex, size: facts.size)
     }
+}
+
+extension Artifact.Layer {
+    fileprivate var file: Feed.File { Feed.File(name: name, size: size, sha256: sha256) }
 }

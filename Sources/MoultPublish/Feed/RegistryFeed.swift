@@ -40,13 +40,10 @@ package struct RegistryFeed {
             })
             try requireFiles(copy, except: releases.map(\.manifest.version), withdrawing: options)
             if options.tryInstall != nil { for release in releases { try copy.pullBases(of: release) } }
-            var report = try FeedPublisher(
-                scratch.path, options, lacksBundles: true, lost: lost
-            ).publish(manifests)
+            var report = try FeedPublisher(scratch.path, options, lacksBundles: true, lost: lost).publish(manifests)
             report.feed = "\(repository)"
             report.removed = report.preview?.patchesRemoved ?? []
-            try push(
-                copy, releases, report, isCurrent: { try currentDigest() == before })
+            try push(copy, releases, report, isCurrent: { try currentDigest() == before })
             return try takingIn(report, copy, options)
         }
     }
@@ -69,9 +66,7 @@ package struct RegistryFeed {
     }
 
     /// Throws if the registry has lost a bundle or a patch that the feed lists: a new signature must not endorse such a feed.
-    private func requireFiles(
-        _ copy: RegistryCopy, except new: [Version], withdrawing options: PublishOptions
-    ) throws {
+    private func requireFiles(_ copy: RegistryCopy, except new: [Version], withdrawing options: PublishOptions) throws {
         let withdrawn = options.changes.compactMap {
             if case .withdraw(let version, _, _) = $0 { version } else { nil }
         }
@@ -79,25 +74,18 @@ package struct RegistryFeed {
         for release in try directory.feed()?.feed.releases ?? []
         where release.withdrawn == nil && !(new + withdrawn).contains(where: { $0.ranksWith(release.version) }) {
             guard let manifest = try directory.manifest(of: release) else { continue }
-            let listed = Set(release.patches.map(\.file))
-            let files =
-                (manifest.bundle.map { [($0.file, $0.sha256)] } ?? [])
-                + manifest.patches.filter { listed.contains($0.file) }.map { ($0.file, $0.sha256) }
-            for (name, sha256) in files where try !transport.has(sha256, in: repository, named: "\(repository)/\(name)")
-            {
-                throw MoultError(
-                    .publishing, .refused, what: "the feed at \(repository) cannot be renewed",
-                    why: "it lists \(name), which the registry does not have",
-                    now: "Publish release \(release.version) again from its manifest, or withdraw it with --withdraw.")
+            for file in manifest.files(listedFor: release)
+            where try !transport.has(file.sha256, in: repository, named: "\(repository)/\(file.name)") {
+                throw refusal(
+                    "the feed at \(repository) cannot be renewed",
+                    "it lists \(file.name), which the registry does not have",
+                    "Publish release \(release.version) again from its manifest, or withdraw it with --withdraw.")
             }
         }
     }
 
     /// Throws if the tag of the feed seems to have been deleted, or if `--new` would start a feed again.
     private func requireNew(_ options: PublishOptions, _ before: String?, _ tags: [String]) throws {
-        func refusal(_ what: String, _ why: String, _ now: Advice) -> MoultError {
-            MoultError(.publishing, .refused, what: what, why: why, now: now)
-        }
         if before != nil, options.isNew {
             throw refusal(
                 "\(repository) has a feed already",
@@ -119,9 +107,7 @@ package struct RegistryFeed {
     }
 
     /// Downloads the whole feed, and checks it as a store would.
-    package func check(
-        follow: (_ feed: String, _ product: String) throws -> [MoultError]
-    ) throws -> FeedCheck.Report {
+    package func check(follow: (_ feed: String, _ product: String) throws -> [MoultError]) throws -> FeedCheck.Report {
         let scratch = try ScratchDirectory()
         return try named(scratch) {
             let copy = RegistryCopy(repository, transport, in: scratch.path)
@@ -135,11 +121,7 @@ package struct RegistryFeed {
             try copy.pullFiles()
             var report = try FeedCheck(scratch.path).run(tidy: false, follow: follow)
             report.feed = "\(repository)"
-            report.faults = report.faults.map { fault in
-                var fault = fault
-                (fault.why, fault.now) = (named(fault.why, scratch), fault.now.map { named($0, scratch) })
-                return fault
-            }
+            for index in report.faults.indices { report.faults[index].rename(scratch.path, to: "\(repository)") }
             return report
         }
     }
@@ -206,15 +188,6 @@ package struct RegistryFeed {
         do { return try body() } catch let error as MoultError {
             throw error.renaming(scratch.path, to: "\(repository)")
         }
-    }
-
-    private func named(_ text: String, _ scratch: ScratchDirectory) -> String {
-        text.replacing("\(scratch.path)/", with: "\(repository)/").replacing(scratch.path, with: "\(repository)")
-    }
-
-    private func named(_ advice: Advice, _ scratch: ScratchDirectory) -> Advice {
-        advice.replacing(text: "\(scratch.path)/", with: "\(repository)/")
-            .replacing(text: scratch.path, with: "\(repository)")
     }
 }
 

@@ -24,25 +24,23 @@ struct SealedRelease {
         }
         let name = Files.name(of: path)
         if let fault = PlainName.fault(name) {
-            throw MoultError(.publishing, .refused, what: "\(path) cannot be published", why: "its name \(fault)")
+            throw refusal("\(path) cannot be published", "its name \(fault)")
         }
         if let database = manifest.databases.first(where: { $0.place == .inPlace }) {
-            throw MoultError(
-                .publishing, .refused, what: "release \(manifest.version) cannot be published",
-                why: "its database \(database.name) has \"place\": \"in-place\", and a feed contains bundles only",
-                now: "Remove \"place\" from the draft, and pack the release again.")
+            throw refusal(
+                "release \(manifest.version) cannot be published",
+                "its database \(database.name) has \"place\": \"in-place\", and a feed contains bundles only",
+                "Remove \"place\" from the draft, and pack the release again.")
         }
     }
 
     /// Throws unless the bundle next to the manifest has the size and digest in the manifest.
     func verifyBundle() throws {
         guard let bundle = manifest.bundle else { return }
-        try FeedDirectory.verify(
-            "\(Files.directory(of: path))/\(bundle.file)", bundle.sha256, bundle.size,
-            named: "\(Files.directory(of: path))/\(bundle.file)")
+        let file = "\(Files.directory(of: path))/\(bundle.file)"
+        try bundle.content.verify(file, named: file)
     }
 
-    /// The release's entry in the feed.
     var entry: Feed.Release {
         get throws {
             var entry = Feed.Release(
@@ -78,22 +76,14 @@ struct SealedRelease {
         for directory: FeedDirectory, in feed: Feed, _ signatures: [(String, [UInt8])], by work: WorkDirectory,
         to set: inout FileSet
     ) throws -> [String] {
-        let source = Files.directory(of: path)
-        var new: [String] = []
-        func stage(_ name: String, _ sha256: String, _ size: Int) throws {
-            guard try directory.stage("\(source)/\(name)", sha256: sha256, size: size, in: work.ready) else { return }
-            new.append(name)
-            set.first.append(name)
+        func staged(_ files: [Feed.File]) throws -> [String] {
+            try files.filter { try directory.stage($0, from: Files.directory(of: path), in: work.ready) }.map(\.name)
         }
-        if let bundle = manifest.bundle { try stage(bundle.file, bundle.sha256, bundle.size) }
-        let kept = Set(feed.release(manifest.version)?.patches.map(\.file) ?? [])
-        for patch in manifest.patches where kept.contains(patch.file) {
-            try stage(patch.file, patch.sha256, patch.size)
-        }
+        let files = try staged(manifest.files(listedFor: feed.release(manifest.version)))
         for (place, file) in signatures { try work.add(place, file) }
-        set.first += signatures.map(\.0)
-        try stage(Files.name(of: path), entry.manifest.sha256, bytes.count)
-        return new
+        let own = try staged([entry.manifest])
+        set.first += files + signatures.map(\.0) + own
+        return files + own
     }
 
     /// Returns the manifest's signatures that are not in the directory yet: those next to the packed manifest, and new ones by

@@ -34,14 +34,14 @@ struct SigningKeys {
             let signsReleases = roles.contains { holds($0.release, key) }
             guard signsFeed || signsReleases || takesPinned else {
                 if repeats { continue }
-                throw MoultError(
-                    .publishing, .refused, what: "key \(key.publicKey.id) is not allowed to publish",
-                    why: roles.contains { holds($0.root, key) }
+                throw refusal(
+                    "key \(key.publicKey.id) is not allowed to publish",
+                    roles.contains { holds($0.root, key) }
                         ? "it is a root key, which signs key lists only"
                         : list.isPlain
                             ? "\(KeyList.fileName(list.serial)) does not have this key, and stores trust only the keys of that list"
                             : "\(KeyList.fileName(list.serial)) has this key neither as a release key nor as a timestamp key",
-                    now: list.isPlain
+                    list.isPlain
                         ? "Use a key of the list with --key FILE: \(list.roles.feed.ids)"
                         : "Use a key of the list with --key FILE, or create a list with this key: \(moult: "trust", "keys", "--release", "KEY.pub", "--key", "ROOT.key")"
                 )
@@ -59,11 +59,10 @@ struct SigningKeys {
     func verify(feed bytes: [UInt8], _ signatures: [(String, [UInt8])], named name: String, at now: Timestamp) throws {
         guard let list else { return }
         if let expires = list.roles.expires, expires < now {
-            throw MoultError(
-                .publishing, .refused, what: "the key list \(KeyList.fileName(list.serial)) has expired",
-                why: "it was valid until \(expires), and stores refuse all files signed under it",
-                now:
-                    "Publish the next list with --trust keys/\(KeyList.fileName(list.serial + 1)). To create it: \(moult: "trust", "keys", "--key", "ROOT.key")"
+            throw refusal(
+                "the key list \(KeyList.fileName(list.serial)) has expired",
+                "it was valid until \(expires), and stores refuse all files signed under it",
+                "Publish the next list with --trust keys/\(KeyList.fileName(list.serial + 1)). To create it: \(moult: "trust", "keys", "--key", "ROOT.key")"
             )
         }
         let role = list.roles.isSplit ? "timestamp" : "release"

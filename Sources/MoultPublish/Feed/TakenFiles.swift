@@ -1,5 +1,6 @@
 internal import MoultFiles
 internal import MoultTrust
+internal import StepKit
 
 /// Takes public files into the directory. Each gets its name when it is complete, so a killed command leaves no part of one.
 struct TakenFiles {
@@ -15,11 +16,11 @@ struct TakenFiles {
     }
 
     /// Gets a file with a known size and digest.
-    func download(_ name: String, sha256: String, size: Int) throws {
-        let path = "\(work.path)/\(name)"
-        try place.download(name, sha256: sha256, size: size, to: path)
+    func download(_ file: Feed.File) throws {
+        let path = "\(work.path)/\(file.name)"
+        try place.download(file, to: path)
         try Files.syncFile(path)
-        try Files.rename(path, to: directory.file(name))
+        try Files.rename(path, to: directory.file(file.name))
     }
 
     /// Adds the signatures of a file, as far as they are public.

@@ -4,14 +4,10 @@ internal import StepKit
 
 extension Inspection {
     package var json: JSON {
-        .compact([
-            "kind": .string(kind.rawValue), "path": .string(path),
-            "product": .optional(manifest?.product), "version": .optional(manifest?.version.description),
-            "sequence": manifest.map { .size($0.sequence) },
-            "manifestSHA256": .optional(manifestDigest),
-            "manifest": manifest?.sealedJSON(),
-            "databases": .array(databases.map { $0.json(hasFile: hasFile(of: $0)) }),
-            "notes": notes.isEmpty ? nil : .array(notes.map { .string($0) }),
+        .record([
+            "kind": kind.rawValue, "path": path, "product": manifest?.product, "version": manifest?.version.description,
+            "sequence": manifest.map(\.sequence), "manifestSHA256": manifestDigest, "manifest": manifest?.sealedJSON(),
+            "databases": databases.map { $0.json(hasFile: hasFile(of: $0)) }, "notes": notes.unlessEmpty,
         ])
     }
 }
@@ -19,30 +15,24 @@ extension Inspection {
 extension Inspection.Entry {
     fileprivate func json(hasFile: Bool) -> JSON {
         guard let found else {
-            return .compact(["name": .string(name), "kind": .optional(declared?.kind.rawValue), "here": false])
+            return .record(["name": name, "kind": declared?.kind.rawValue, "here": false])
         }
-        return .compact([
-            "name": .string(name), "kind": .optional(declared?.kind.rawValue), "here": true,
-            "path": hasFile ? .string(found.path) : nil, "size": .size(found.size), "sha256": .string(found.sha256),
-            "applicationID": .integer(Int64(found.identity.applicationID)),
-            "userVersion": .integer(Int64(found.identity.userVersion)), "schema": .string(found.schemaDigest),
-            "encoding": .string(found.identity.encoding), "pageSize": .size(found.identity.pageSize),
-            "pages": .size(found.identity.pageCount), "freePages": .size(found.freePages), "wal": .bool(found.isWAL),
-            "sidecars": .array(found.sidecars.map { ["name": .string($0.name), "size": .size($0.size)] }),
-            "tables": .array(found.tables.map(\.json)),
-            "schemaText": .array(
-                found.identity.shape.canonicalText.split(separator: "\n").map { .string(String($0)) }),
-            "findings": .array(found.findings.map { .string($0) }),
-            "notChecked": found.notChecked.isEmpty ? nil : .array(found.notChecked.map { .string($0) }),
+        return .record([
+            "name": name, "kind": declared?.kind.rawValue, "here": true, "path": hasFile ? found.path : nil,
+            "size": found.size, "sha256": found.sha256, "applicationID": found.identity.applicationID,
+            "userVersion": found.identity.userVersion, "schema": found.schemaDigest,
+            "encoding": found.identity.encoding, "pageSize": found.identity.pageSize, "pages": found.identity.pageCount,
+            "freePages": found.freePages, "wal": found.isWAL,
+            "sidecars": found.sidecars.map { JSON.record(["name": $0.name, "size": $0.size]) },
+            "tables": found.tables.map(\.json),
+            "schemaText": found.identity.shape.canonicalText.split(separator: "\n").map { String($0) },
+            "findings": found.findings, "notChecked": found.notChecked.unlessEmpty,
         ])
     }
 }
 
 extension DatabaseInspection.Table {
     fileprivate var json: JSON {
-        .compact([
-            "name": .string(name), "virtual": .bool(isVirtual), "columns": .array(columns.map { .string($0) }),
-            "rows": rows.map { .size($0) }, "why": .optional(obstacle),
-        ])
+        .record(["name": name, "virtual": isVirtual, "columns": columns, "rows": rows, "why": obstacle])
     }
 }

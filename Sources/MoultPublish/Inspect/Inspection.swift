@@ -39,8 +39,7 @@ package struct Inspection: Sendable {
             let isWritableCopy = subject.kind == .store && part.declared?.kind.isSealed == false
             var found = try DatabaseInspection(part, isWritableCopy: isWritableCopy) { try counting(part.name, $0) }
             found?.findings += part.fault.map { [$0] } ?? []
-            return Entry(
-                name: part.name, declared: part.declared, found: found, fault: found == nil ? part.fault : nil)
+            return Entry(name: part.name, declared: part.declared, found: found, fault: found == nil ? part.fault : nil)
         }
     }
 

@@ -55,7 +55,6 @@ package struct Subject: Sendable {
             ?? parts.first { $0.path.map(Files.name) == name }
     }
 
-    /// Returns the error for an unknown database name.
     package func unknown(_ name: String) -> MoultError {
         MoultError(
             .subject, .usage, what: "\(path) has no database \"\(name)\"",
@@ -129,8 +128,7 @@ extension Subject {
             let inPlace = database.place == .inPlace ? "\(directory)/\(database.member)" : nil
             return Part(name: database.name, path: inPlace ?? unpacked?.path(database.member), declared: database)
         }
-        return Subject(
-            .release, path, manifest: manifest, bytes: bytes, parts: parts, notes: notes, keeping: unpacked)
+        return Subject(.release, path, manifest: manifest, bytes: bytes, parts: parts, notes: notes, keeping: unpacked)
     }
 
     /// Opens a bundle with its manifest, if that is in the same directory. Without a manifest, only a bundle made by moult can

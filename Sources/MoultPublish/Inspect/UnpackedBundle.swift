@@ -19,8 +19,7 @@ struct Member {
     static func all(of manifest: Manifest) -> [Member] {
         manifest.databases.filter { $0.place == .generation }.flatMap { database in
             [
-                Member(
-                    name: database.bundlePath, file: database.member, size: database.size, sha256: database.sha256)
+                Member(name: database.bundlePath, file: database.member, size: database.size, sha256: database.sha256)
             ]
                 + database.migrations.map { Member(name: $0.member, file: nil, size: $0.size, sha256: $0.sha256) }
         }

@@ -38,9 +38,7 @@ struct KeyDirectory {
         }
         let serial = (before?.serial ?? 0) + 1
         if list.serial != serial, Files.name(of: path) == KeyList.fileName(serial) {
-            throw MoultError(
-                .publishing, .refused, what: "\(path) is not key list \(serial)", why: "its serial is \(list.serial)",
-                now: restore(path))
+            throw refusal("\(path) is not key list \(serial)", "its serial is \(list.serial)", restore(path))
         }
         do { return (list, try verify(&list, bytes, path, after: before, at: now)) } catch let error as MoultError {
             throw error.code == .unsigned ? try explain(error, list, bytes, path, after: before) : error
@@ -77,13 +75,12 @@ struct KeyDirectory {
         guard Files.name(of: path) == KeyList.fileName(serial) else {
             let first = "\(Files.directory(of: path))/\(KeyList.fileName(serial))"
             let isThere = try list.serial > serial && Files.facts(first) != nil
-            throw MoultError(
-                .publishing, .refused, what: "\(path) is not the next key list",
-                why: "its serial is \(list.serial), and the next key list is \(KeyList.fileName(serial))",
-                now: isThere
+            throw refusal(
+                "\(path) is not the next key list",
+                "its serial is \(list.serial), and the next key list is \(KeyList.fileName(serial))",
+                isThere
                     ? "Publish the lists in order, starting with: \(moult: "publish", "DIRECTORY", "--trust", first, "--key", "FILE")"
-                    : "Create the next list with: \(moult: "trust", Files.directory(of: path), "--key", "ROOT.key")"
-            )
+                    : "Create the next list with: \(moult: "trust", Files.directory(of: path), "--key", "ROOT.key")")
         }
         let find = { (name: String) in try Files.read(name, limit: 1 << 14) }
         if let before {
@@ -100,14 +97,7 @@ struct KeyDirectory {
         } else {
             try list.requireOwnSignatures(bytes, named: path, at: now, find: find)
         }
-        let name = Files.name(of: path)
-        let signatures = try Files.list(Files.directory(of: path)).filter {
-            $0.hasPrefix("\(name).") && $0.hasSuffix(".minisig")
-        }
-        let files = try signatures.compactMap { signature in
-            try Files.read("\(Files.directory(of: path))/\(signature)", limit: 1 << 14).map { (signature, $0) }
-        }
         // Signatures first: stores would ignore a list without them.
-        return files + [(name, bytes)]
+        return try SignatureFiles.beside(path) + [(Files.name(of: path), bytes)]
     }
 }

@@ -128,8 +128,4 @@ package struct KeyListMaker {
             return nil
         } catch let error as MoultError where error.code == .unsigned { return error.why ?? error.what }
     }
-
-    private func refusal(_ what: String, _ why: String, _ now: Advice) -> MoultError {
-        MoultError(.publishing, .refused, what: what, why: why, now: now)
-    }
 }

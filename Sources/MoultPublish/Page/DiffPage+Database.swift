@@ -1,3 +1,5 @@
+internal import MoultSQLite
+
 extension DiffPage {
     func section(_ database: DatabaseDiff) -> Markup {
         let (style, words) =

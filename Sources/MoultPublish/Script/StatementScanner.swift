@@ -39,7 +39,6 @@ struct StatementScanner {
 
     /// Whether every statement so far has ended, followed only by white space and comments.
     var isComplete: Bool { inside == .code && progress == .start && isBlank && word.isEmpty && pending == 0 }
-    /// Whether a `;` would end a statement here.
     var semicolonWouldEndStatement: Bool {
         var copy = self
         copy.feed(UInt8(ascii: "\n"))

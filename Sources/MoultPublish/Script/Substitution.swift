@@ -13,9 +13,7 @@ package final class Substitution {
     package private(set) var revision: Revision?
 
     /// `directory` is any directory in the repository.
-    package init(
-        defines: [String: String], environment: [String: String] = ProcessEnvironment.all, directory: String
-    ) {
+    package init(defines: [String: String], environment: [String: String] = ProcessEnvironment.all, directory: String) {
         (self.defines, self.environment, self.directory) = (defines, environment, directory)
     }
 

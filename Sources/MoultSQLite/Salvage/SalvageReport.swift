@@ -36,20 +36,12 @@ extension Salvage {
         package var isWhole: Bool { note == nil && missing.isEmpty && tables.allSatisfy(\.isWhole) }
 
         package var json: JSON {
-            .compact([
-                "rows": .size(rows), "whole": .bool(isWhole), "note": .optional(note),
-                "repeat": mayBeRepeated ? .bool(true) : nil,
-                "tables": .array(
-                    tables.map {
-                        .compact([
-                            "name": .string($0.name), "rows": .size($0.rows), "whole": .bool($0.isWhole),
-                            "why": .optional($0.why),
-                        ])
-                    }),
-                "missing": missing.isEmpty
-                    ? nil
-                    : .array(
-                        missing.map { ["kind": .string($0.kind), "name": .string($0.name), "why": .string($0.why)] }),
+            .record([
+                "rows": rows, "whole": isWhole, "note": note, "repeat": mayBeRepeated ? true : nil,
+                "tables": tables.map {
+                    JSON.record(["name": $0.name, "rows": $0.rows, "whole": $0.isWhole, "why": $0.why])
+                },
+                "missing": missing.map { JSON.record(["kind": $0.kind, "name": $0.name, "why": $0.why]) }.unlessEmpty,
             ])
         }
 

@@ -52,17 +52,17 @@ struct ArchiveRequest: Sendable {
 
 extension ArchiveRequest {
     var json: JSON {
-        let task: KeyValuePairs<String, JSON?> =
+        let task: JSON =
             switch task {
             case .members(let sizes, let archive):
-                [
-                    "archive": .string(archive),
-                    "members": .object(sizes.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) }),
-                ]
-            case .list: [:]
-            case .patch(let size): ["result": .size(size)]
+                .record([
+                    "archive": archive,
+                    "members": JSON.object(sizes.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) }),
+                ])
+            case .list: .record([:])
+            case .patch(let size): .record(["result": size])
             }
-        return .compact(task).setting("memory", to: .size(memory)).setting("base", to: .size(baseSize))
+        return task.setting("memory", to: .size(memory)).setting("base", to: .size(baseSize))
     }
 
     init(_ fields: Fields) throws {

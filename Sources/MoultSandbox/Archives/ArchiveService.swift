@@ -15,12 +15,12 @@ enum ArchiveService {
         try ParentChannel.send(["ready": true])
         do { try answer(request, archive, memory, &input) } catch let error as MoultError {
             let why = error.code == .system ? "\(error.what): \(error.why ?? "")" : error.why
-            try ParentChannel.send([
-                "refused": .compact([
-                    "code": .size(error.code.rawValue), "why": .string(why ?? error.what),
-                    "now": .optional(error.now?.description),
-                ])
-            ])
+            try ParentChannel.send(
+                .record([
+                    "refused": JSON.record([
+                        "code": error.code.rawValue, "why": why ?? error.what, "now": error.now?.description,
+                    ])
+                ]))
         }
     }
 
@@ -34,9 +34,9 @@ enum ArchiveService {
         case .list:
             var members: [JSON] = []
             try BundleReader(archive).read { member, part in
-                if case .begin = part { members.append(["name": .string(member.name), "size": .size(member.size)]) }
+                if case .begin = part { members.append(.record(["name": member.name, "size": member.size])) }
             }
-            try ParentChannel.send(["members": .array(members)])
+            try ParentChannel.send(.record(["members": members]))
         case .patch(let size):
             let reader = try PatchReader(
                 archive, base: request.baseSize > 0 ? .inherited(2, "the old file") : nil, resultSize: size)
@@ -52,12 +52,12 @@ enum ArchiveService {
         var (sent, taken, filled) = (0, 0, 0)
         func flush() throws {
             guard filled > 0 else { return }
-            try ParentChannel.send(["bytes": .size(filled)])
+            try ParentChannel.send(.record(["bytes": filled]))
             (sent, filled) = (sent + 1, 0)
         }
         try reader.read(members: sizes) { name, part in
             switch part {
-            case .begin: try ParentChannel.send(["member": .string(name)])
+            case .begin: try ParentChannel.send(.record(["member": name]))
             case .end:
                 try flush()
                 try ParentChannel.send(["end": true])
@@ -91,7 +91,7 @@ enum ArchiveService {
         while let request = try input.next() {
             let index = try request.count("frame")
             guard index < frames.contentSizes.count else { throw input.failed("is for frame \(index)") }
-            try ParentChannel.send(["bytes": .size(decode(index).count)])
+            try ParentChannel.send(.record(["bytes": decode(index).count]))
         }
     }
 }

@@ -23,7 +23,7 @@ final class ConfinedFrames: FrameSource {
         let process = try idle.withLock { $0.popLast() } ?? start()
         let buffer = memory.map { OwnBuffer(borrowing: $0) } ?? OwnBuffer(size: contentSizes.max() ?? 0)
         return { [contentSizes] index in
-            process.send(["frame": .size(index)])
+            process.send(.record(["frame": index]))
             guard try process.next().count("bytes") == contentSizes[index] else {
                 throw process.invalid("frame \(index) has the wrong size")
             }

@@ -88,25 +88,22 @@ extension MigrationRun: WorkerRequest {
         guard let depth = try fields.word("depth", Validation.Depth.self) else {
             throw fields.fail("depth", "is missing")
         }
-        let copy = try fields.string("copy")
         self.init(
-            name: try fields.string("name"), place: try fields.optionalString("place") ?? copy, copy: copy,
+            name: try fields.string("name"), place: try fields.string("place"), copy: try fields.string("copy"),
             template: try fields.string("template"),
             scripts: try fields.objects("scripts").map { fields in
                 try Script(
                     name: fields.string("name"), number: fields.integer("number"), file: fields.string("file"))
             }, depth: depth)
-        // Older libraries call this field a deadline.
-        processor = try fields.optionalCount("processor") ?? fields.count("deadline")
+        processor = try fields.count("processor")
     }
 
     var json: JSON {
-        [
-            "name": .string(name), "place": .string(place), "copy": .string(copy), "template": .string(template),
-            "scripts": .array(
-                scripts.map { ["name": .string($0.name), "number": .size($0.number), "file": .string($0.file)] }),
-            "depth": .string(depth.rawValue), "processor": .size(processor),
-        ]
+        .record([
+            "name": name, "place": place, "copy": copy, "template": template,
+            "scripts": scripts.map { JSON.record(["name": $0.name, "number": $0.number, "file": $0.file]) },
+            "depth": depth.rawValue, "processor": processor,
+        ])
     }
 
     var timeoutAdvice: Advice { advice }
@@ -127,13 +124,12 @@ extension MigrationRun: WorkerRequest {
 
     static func json(of answer: TrialReport) -> JSON {
         func counts(_ counts: [SQLName: Int]) -> JSON {
-            .array(counts.map { ["table": .string($0.key.text), "rows": .size($0.value)] })
+            .array(counts.map { JSON.record(["table": $0.key.text, "rows": $0.value]) })
         }
-        return .compact([
-            "before": counts(answer.before), "after": counts(answer.after),
-            "applicationID": .size(answer.applicationID), "userVersion": .size(answer.userVersion),
-            "lack": .optional(answer.lack), "finding": .optional(answer.finding),
-            "notChecked": .array(answer.notChecked.map { .string($0) }), "failure": answer.failure?.report,
+        return .record([
+            "before": counts(answer.before), "after": counts(answer.after), "applicationID": answer.applicationID,
+            "userVersion": answer.userVersion, "lack": answer.lack, "finding": answer.finding,
+            "notChecked": answer.notChecked, "failure": answer.failure?.report,
         ])
     }
 

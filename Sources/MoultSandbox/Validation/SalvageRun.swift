@@ -35,11 +35,7 @@ extension SalvageRun: WorkerRequest {
             processor: try fields.count("processor"))
     }
 
-    var json: JSON {
-        [
-            "name": .string(name), "copy": .string(copy), "target": .string(target), "processor": .size(processor),
-        ]
-    }
+    var json: JSON { .record(["name": name, "copy": copy, "target": target, "processor": processor]) }
 
     func protection(scratch: String) throws -> Guard {
         let size = try Files.factsThroughLinks(copy)?.size ?? 0
@@ -61,10 +57,9 @@ extension SalvageRun: WorkerRequest {
     }
 
     static func json(of answer: Answer) -> JSON {
-        .compact([
-            "report": .optional(answer.reading?.report.json.line),
-            "isDamaged": answer.reading.map { .bool($0.isDamaged) },
-            "failure": answer.failure?.report, "isExternal": .bool(answer.isExternal),
+        .record([
+            "report": answer.reading?.report.json.line, "isDamaged": answer.reading.map(\.isDamaged),
+            "failure": answer.failure?.report, "isExternal": answer.isExternal,
         ])
     }
 

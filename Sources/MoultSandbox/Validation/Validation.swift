@@ -40,12 +40,10 @@ package struct Validation: Sendable, Equatable {
 extension Validation {
     /// The request to a separate process.
     var json: JSON {
-        .compact([
-            "name": .string(name), "path": .string(path), "depth": .string(depth.rawValue),
-            "isWritable": .bool(isWritable), "wantsIdentity": .bool(wantsIdentity),
-            "wantsForeignKeys": .bool(wantsForeignKeys), "isOfApp": .bool(isOfApp), "mostFindings": .size(maxFindings),
-            "queries": .array(queries.map { .string($0) }), "tables": .array(tables.map { .string($0) }),
-            "old": .optional(old), "processor": .size(processor),
+        .record([
+            "name": name, "path": path, "depth": depth.rawValue, "isWritable": isWritable,
+            "wantsIdentity": wantsIdentity, "wantsForeignKeys": wantsForeignKeys, "isOfApp": isOfApp,
+            "mostFindings": maxFindings, "queries": queries, "tables": tables, "old": old, "processor": processor,
         ])
     }
 
@@ -53,8 +51,7 @@ extension Validation {
         guard let depth = try fields.word("depth", Depth.self) else { throw fields.fail("depth", "is missing") }
         self.init(
             name: try fields.string("name"), path: try fields.string("path"), depth: depth,
-            // Older libraries call this field a deadline.
-            processor: try fields.optionalCount("processor") ?? fields.count("deadline"))
+            processor: try fields.count("processor"))
         isWritable = try fields.optionalBool("isWritable") ?? false
         isOfApp = try fields.optionalBool("isOfApp") ?? false
         wantsIdentity = try fields.optionalBool("wantsIdentity") ?? false

@@ -48,12 +48,10 @@ package struct ValidationReport: Sendable, Equatable {
 extension ValidationReport {
     /// The reply of a separate process.
     var json: JSON {
-        .compact([
-            "isOpen": .bool(isOpen), "isWAL": .bool(isWAL), "identity": identity?.json,
-            "findings": findings.map { .array($0.map { .string($0) }) },
-            "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
-            "answers": .array(answers.map(\.json)),
-            "rows": .array(rows.map(\.json)), "failure": failure?.report,
+        .record([
+            "isOpen": isOpen, "isWAL": isWAL, "identity": identity?.json, "findings": findings,
+            "notChecked": notChecked.unlessEmpty, "answers": answers.map(\.json), "rows": rows.map(\.json),
+            "failure": failure?.report,
         ])
     }
 
@@ -82,25 +80,21 @@ extension ValidationReport {
 
 extension ValidationReport.Identity {
     fileprivate var json: JSON {
-        ["applicationID": .size(applicationID), "userVersion": .size(userVersion), "schema": .string(schema)]
+        .record(["applicationID": applicationID, "userVersion": userVersion, "schema": schema])
     }
 }
 
 extension ValidationReport.Answer {
     fileprivate var json: JSON {
         switch self {
-        case .text(let text): ["text": .string(text)]
-        case .none(let why): ["why": .string(why)]
+        case .text(let text): .record(["text": text])
+        case .none(let why): .record(["why": why])
         }
     }
 }
 
 extension ValidationReport.Rows {
-    fileprivate var json: JSON {
-        .compact([
-            "table": .string(table), "before": before.map { .size($0) }, "after": after.map { .size($0) },
-        ])
-    }
+    fileprivate var json: JSON { .record(["table": table, "before": before, "after": after]) }
 }
 
 /// Converts errors for transfer between processes.
@@ -111,10 +105,7 @@ extension MoultError {
     }
 
     var report: JSON {
-        .compact([
-            "code": .size(code.rawValue), "outcome": .size(Int(outcome.rawValue)), "what": .string(what),
-            "why": .optional(why), "now": now?.json,
-        ])
+        .record(["code": code.rawValue, "outcome": outcome.rawValue, "what": what, "why": why, "now": now?.json])
     }
 
     init(report fields: Fields) throws {

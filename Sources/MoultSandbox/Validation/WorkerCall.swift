@@ -77,8 +77,6 @@ struct WorkerCall<Asked: WorkerRequest> {
                 lines.add(block)
                 while let message = try lines.next(), messages.count < 2 { messages.append(message) }
             }
-            // Older versions do not end their reply with a line feed.
-            messages.append(lines.rest())
         } catch is MessageLines.TooLong {
             child.kill()
             throw refused("the result of \(request.work) is too long")
@@ -92,9 +90,9 @@ struct WorkerCall<Asked: WorkerRequest> {
     private func answer(
         _ messages: [[UInt8]], _ end: Subprocess.Result, _ stop: () throws -> Void
     ) throws -> Asked.Answer {
-        let isReady = messages.count > 1 && messages[0] == WorkerService.ready
+        let isReady = messages.first == WorkerService.ready
         switch end.ending {
-        case .exited(0) where isReady:
+        case .exited(0) where isReady && messages.count > 1:
             return try Asked.answer(
                 Fields(JSON(parsing: messages[1], source: "the result of \(request.work)")) { place, why, _ in
                     refused("\(place) in the result of \(request.work) \(why)")

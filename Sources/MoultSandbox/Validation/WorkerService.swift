@@ -21,9 +21,6 @@ package enum WorkerService {
             case [Validation.verb]: try serve(Validation.self)
             case [MigrationRun.verb]: try serve(MigrationRun.self)
             case [SalvageRun.verb]: try serve(SalvageRun.self)
-            // Sent by older libraries, which expect only the reply.
-            case ["examine-1"]: try serve(Validation.self, sendsReady: false)
-            case ["try-1"]: try serve(MigrationRun.self, sendsReady: false)
             case [ArchiveRequest.verb]: try ArchiveService.serve()
             default: return offered.store(true, ordering: .relaxed)
             }
@@ -39,7 +36,7 @@ package enum WorkerService {
     /// The line sent before the reply, and before the database is opened.
     static let ready = Array("ready".utf8)
 
-    private static func serve<Asked: WorkerRequest>(_: Asked.Type, sendsReady: Bool = true) throws {
+    private static func serve<Asked: WorkerRequest>(_: Asked.Type) throws {
         var parent = ParentChannel(longest: largest)
         guard let json = try parent.next() else { throw MoultError(.validation, what: "the request is missing") }
         let fields = try Fields(json) { place, why, _ in
@@ -51,7 +48,7 @@ package enum WorkerService {
         try request.protection(scratch: scratch).confineThisProcess()
         // Deadlines count processor time, because on a busy machine this process gets only part of a processor.
         DeadlineClock.countProcessorTime()
-        if sendsReady { try (ready + [UInt8(ascii: "\n")]).withUnsafeBytes { try ParentChannel.send($0) } }
+        try (ready + [UInt8(ascii: "\n")]).withUnsafeBytes { try ParentChannel.send($0) }
         try ParentChannel.send(Asked.json(of: request.perform()))
     }
 }

@@ -102,23 +102,20 @@ package struct Artifact: Sendable, Equatable {
     /// The JSON of the manifest, as it is pushed.
     package var bytes: [UInt8] {
         get throws {
-            let empty: JSON = [
-                "mediaType": .string(Self.emptyType),
-                "digest": .string(try Self.digest(of: Array(Self.emptyConfig.utf8))),
-                "size": .size(Self.emptyConfig.utf8.count),
-            ]
-            let json: JSON = .compact([
-                "schemaVersion": 2, "mediaType": .string(Self.manifestType), "artifactType": .string(kind.rawValue),
-                "config": empty,
-                "layers": .array(
-                    layers.map { layer in
-                        [
-                            "mediaType": .string(layer.mediaType), "digest": .string("sha256:\(layer.sha256)"),
-                            "size": .size(layer.size), "annotations": .object([.init(Self.title, .string(layer.name))]),
-                        ]
-                    }),
+            let empty: JSON = .record([
+                "mediaType": Self.emptyType, "digest": try Self.digest(of: Array(Self.emptyConfig.utf8)),
+                "size": Self.emptyConfig.utf8.count,
+            ])
+            let json = JSON.record([
+                "schemaVersion": 2, "mediaType": Self.manifestType, "artifactType": kind.rawValue, "config": empty,
+                "layers": layers.map { layer in
+                    JSON.record([
+                        "mediaType": layer.mediaType, "digest": "sha256:\(layer.sha256)", "size": layer.size,
+                        "annotations": JSON.object([.init(Self.title, .string(layer.name))]),
+                    ])
+                },
                 "annotations": annotations.isEmpty
-                    ? nil : .object(annotations.map { .init($0.name, .string($0.value)) }),
+                    ? nil : JSON.object(annotations.map { .init($0.name, .string($0.value)) }),
             ])
             return Array(json.pretty.utf8)
         }

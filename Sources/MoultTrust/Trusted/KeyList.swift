@@ -37,7 +37,6 @@ package struct KeyList: Sendable, Equatable {
         (self.product, self.serial, roles, isPlain) = (product, serial, KeyRoles(all: keys), true)
     }
 
-    /// Returns the file name of the list with this serial.
     package static func fileName(_ serial: Int) -> String { "keys-\(serial).json" }
 
     /// Returns whether this is the file name of a key list.
@@ -93,9 +92,8 @@ extension KeyRoles {
     }
 
     fileprivate var json: JSON {
-        .compact([
-            "expires": .optional(expires?.description), "root": root.json, "release": release.json,
-            "timestamp": timestamp?.json,
+        .record([
+            "expires": expires?.description, "root": root.json, "release": release.json, "timestamp": timestamp?.json,
         ])
     }
 }

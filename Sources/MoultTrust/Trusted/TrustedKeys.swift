@@ -77,15 +77,11 @@ package struct TrustedKeys: Sendable, Equatable {
     }
 
     package var json: JSON {
-        [
-            "threshold": .size(threshold),
-            "trusted": .array(
-                entries.map {
-                    .compact([
-                        "id": .string($0.key.id.description), "key": .string($0.key.base64),
-                        "notAfter": .optional($0.notAfter?.description),
-                    ])
-                }),
-        ]
+        .record([
+            "threshold": threshold,
+            "trusted": entries.map {
+                JSON.record(["id": $0.key.id.description, "key": $0.key.base64, "notAfter": $0.notAfter?.description])
+            },
+        ])
     }
 }

@@ -3,12 +3,9 @@ package import MoultBasics
 extension Feed {
     /// The feed as JSON, with its fields in a fixed order; parsing this JSON gives an equal feed.
     package var json: JSON {
-        .compact([
-            "feed": .size(Self.format), "product": .string(product), "serial": .size(serial),
-            "keys": keyList.map { .size($0) }, "created": .optional(created?.description),
-            "expires": .string(expires.description),
-            "previous": previous.isEmpty ? nil : .array(previous.map { .string($0) }),
-            "releases": .array(releases.map(\.json)),
+        .record([
+            "feed": Self.format, "product": product, "serial": serial, "keys": keyList, "created": created?.description,
+            "expires": expires.description, "previous": previous.unlessEmpty, "releases": releases.map(\.json),
         ])
     }
 }
@@ -24,24 +21,14 @@ extension Feed.Release {
     }
 
     package var json: JSON {
-        let ranges = JSON.compact([
-            "app": .optional(requires.app?.description), "moult": .optional(requires.moult?.description),
-            "from": .optional(requires.from?.description),
-        ])
-        return .compact([
-            "version": .string(version.description), "sequence": .size(sequence),
-            "channel": channel == Self.defaultChannel ? nil : .string(channel),
-            "manifest": [
-                "file": .string(manifest.name), "size": .size(manifest.size), "sha256": .string(manifest.sha256),
-            ],
-            "requires": ranges.members?.isEmpty == true ? nil : ranges,
-            "rollout": rollout == 100 ? nil : .size(rollout),
-            "groups": groups.isEmpty ? nil : .array(groups.map { .string($0) }), "withdrawn": .optional(withdrawn),
-            "onWithdrawn": .optional(onWithdrawn?.rawValue),
-            "recommendedBy": recommendedBy.isEmpty ? nil : .array(recommendedBy.map { .string($0) }),
-            "patches": patches.isEmpty
-                ? nil
-                : .array(patches.map { ["from": .string($0.from.description), "file": .string($0.file)] }),
+        .record([
+            "version": version.description, "sequence": sequence,
+            "channel": channel == Self.defaultChannel ? nil : channel,
+            "manifest": JSON.record(["file": manifest.name, "size": manifest.size, "sha256": manifest.sha256]),
+            "requires": requires.json.unlessEmpty, "rollout": rollout == 100 ? nil : rollout,
+            "groups": groups.unlessEmpty, "withdrawn": withdrawn, "onWithdrawn": onWithdrawn?.rawValue,
+            "recommendedBy": recommendedBy.unlessEmpty,
+            "patches": patches.map { JSON.record(["from": $0.from.description, "file": $0.file]) }.unlessEmpty,
         ])
     }
 }

@@ -5,86 +5,54 @@ extension Manifest {
     ///
     /// Default values are left out, and so are fields that only drafts have.
     package func sealedJSON() -> JSON {
-        .compact([
-            "manifest": .size(Self.format),
-            "product": .string(product),
-            "version": .string(version.description),
-            "sequence": .size(sequence),
-            "created": .optional(created?.description),
-            "expires": .optional(expires?.description),
-            "notes": .optional(notes),
-            "sqlite": .optional(sqlite),
-            "critical": .unlessEmpty(critical.map { .string($0) }),
-            "requires": .unlessEmpty([
-                "app": .optional(requires.app?.description), "moult": .optional(requires.moult?.description),
-                "from": .optional(requires.from?.description),
-            ]),
-            "bundle": bundle?.json,
-            "patches": .unlessEmpty(patches.map(\.json)),
-            "databases": .object(databases.map { JSON.Member($0.name, $0.json) }),
-            "checks": .unlessEmpty(checks.map(\.json)),
-            "budget": budget.isEmpty ? nil : .object(budget.map(\.member)),
-            "steps": .unlessEmpty(steps.map(\.json)),
+        .record([
+            "manifest": Self.format, "product": product, "version": version.description, "sequence": sequence,
+            "created": created?.description, "expires": expires?.description, "notes": notes, "sqlite": sqlite,
+            "critical": critical.unlessEmpty,
+            "requires": requires.json.unlessEmpty, "bundle": bundle?.json, "patches": patches.map(\.json).unlessEmpty,
+            "databases": JSON.object(databases.map { JSON.Member($0.name, $0.json) }),
+            "checks": checks.map(\.json).unlessEmpty, "budget": JSON.object(budget.map(\.member)).unlessEmpty,
+            "steps": steps.map(\.json).unlessEmpty,
         ])
     }
 }
 
-extension JSON {
-    /// Returns a list; nil if it is empty.
-    static func unlessEmpty(_ values: [JSON]) -> JSON? { values.isEmpty ? nil : .array(values) }
-
-    /// Returns an object with the members that have a value; nil if none has.
-    static func unlessEmpty(_ members: KeyValuePairs<String, JSON?>) -> JSON? {
-        let object = JSON.compact(members)
-        return object.members?.isEmpty == true ? nil : object
-    }
-
-    /// Returns an object with the texts, ordered by name.
-    static func unlessEmpty(_ texts: [String: String]) -> JSON? {
-        texts.isEmpty ? nil : .object(texts.sorted { $0.key < $1.key }.map { Member($0.key, .string($0.value)) })
-    }
-
-    static func optional(_ value: Int?) -> JSON? { value.map { .size($0) } }
+extension Manifest.Requires {
+    var json: JSON { .record(["app": app?.description, "moult": moult?.description, "from": from?.description]) }
 }
 
 extension Manifest.Bundle {
-    fileprivate var json: JSON {
-        ["file": .string(file), "size": .size(size), "sha256": .string(sha256)]
-    }
+    fileprivate var json: JSON { .record(["file": file, "size": size, "sha256": sha256]) }
 }
 
 extension Manifest.Patch {
     fileprivate var json: JSON {
-        .compact([
-            "member": .string(member), "from": .string(from.description), "base": base?.json, "result": result?.json,
-            "file": .string(file), "size": .size(size), "sha256": .string(sha256),
+        .record([
+            "member": member, "from": from.description, "base": base?.json, "result": result?.json, "file": file,
+            "size": size, "sha256": sha256,
         ])
     }
 }
 
 extension Manifest.Content {
-    package var json: JSON { ["size": .size(size), "sha256": .string(sha256)] }
+    package var json: JSON { .record(["size": size, "sha256": sha256]) }
 }
 
 extension Manifest.GoldenQuery {
-    fileprivate var json: JSON {
-        ["on": .string(on), "sql": .string(sql), "expect": .string(expect.description)]
-    }
+    fileprivate var json: JSON { .record(["on": on, "sql": sql, "expect": expect.description]) }
 }
 
 extension Manifest.Budget {
     fileprivate var member: JSON.Member {
         JSON.Member(
             "\(database).\(table)",
-            .compact(["shrink": .optional(shrink?.written), "grow": .optional(grow?.written)]))
+            .record(["shrink": shrink?.written, "grow": grow?.written]))
     }
 }
 
 extension Manifest.StepUse {
     fileprivate var json: JSON {
-        .compact([
-            "step": .string(step), when.rawValue: .string(phase.rawValue), "with": with == .object([]) ? nil : with,
-        ])
+        .record(["step": step, when.rawValue: phase.rawValue, "with": with == .object([]) ? nil : with])
     }
 }
 

@@ -1,4 +1,4 @@
-import MoultCommand
+@testable import MoultCommand
 
 /// Verbs with every feature that a verb can have.
 enum SampleCommands {
@@ -24,6 +24,6 @@ enum SampleCommands {
     ) -> Command {
         Command(
             name, .operators, "do \(name)", arguments: arguments, options: options, usesStore: usesStore,
-            examples: [.init("Do it:", "moult \(name)")], run: { _ in .done })
+            examples: ["Do it:": "moult \(name)"], run: { _ in .done })
     }
 }

@@ -1,7 +1,8 @@
 import MoultBasics
-import MoultCommand
 import TestSupport
 import Testing
+
+@testable import MoultCommand
 
 /// The times of the phases of updates in JSON, in text and on a page.
 @Suite struct HistoryVerbTests {

@@ -1,9 +1,10 @@
 import Moult
 import MoultBasics
-import MoultCommand
 import StepKit
 import TestSupport
 import Testing
+
+@testable import MoultCommand
 
 @Suite struct PlanVerbTests {
     private let world: VerbWorld

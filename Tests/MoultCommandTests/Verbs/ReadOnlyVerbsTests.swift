@@ -1,10 +1,11 @@
 import Moult
 import MoultBasics
-import MoultCommand
 import MoultFiles
 import MoultLibc
 import TestSupport
 import Testing
+
+@testable import MoultCommand
 
 /// The read-only verbs: status, history, verify, attach, steps.
 @Suite struct ReadOnlyVerbsTests {

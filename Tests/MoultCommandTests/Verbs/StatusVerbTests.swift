@@ -1,9 +1,10 @@
 import Moult
 import MoultBasics
-import MoultCommand
 import MoultLibc
 import TestSupport
 import Testing
+
+@testable import MoultCommand
 
 /// `moult status` reports the feed, failures and users of the store.
 @Suite struct StatusVerbTests {

@@ -192,5 +192,5 @@ extension Advice {
     }
 
     /// Whether the advice is a command and nothing else.
-    package var isCommand: Bool { pieces.count == 1 && pieces[0].isCommand }
+    package var isCommand: Bool { pieces.count == 1 && pieces[0].command != nil }
 }
