@@ -37,11 +37,13 @@ enum VerifyVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
+        let checks: [Verifier.Check]
         if call.values(names).count == 1, let file = try call.replacedFile(call.values(names).first) {
-            return try verify(file, call)
+            checks = try file.verify(deep: call.has(deep))
+        } else {
+            checks = try Verifier(call.snapshot(), checkTimeout: call.number(UpdateOptions.checkTimeout)).verify(
+                call.values(names), deep: call.has(deep))
         }
-        let checks = try Verifier(call.snapshot(), checkTimeout: call.number(UpdateOptions.checkTimeout)).verify(
-            call.values(names), deep: call.has(deep))
         let report = VerifyReport(
             checks: checks.map { check in
                 var check = check
@@ -95,15 +97,17 @@ private struct VerifyReport: Report {
     var json: JSON {
         [
             "sound": .bool(isSound),
-            "checks": .array(
-                checks.map { check in
-                    .compact([
-                        "subject": .string(check.subject), "method": .string(check.method),
-                        "sound": check.isUnread ? nil : .bool(check.finding == nil), "finding": check.finding?.json,
-                        "note": .optional(check.note),
-                        "notChecked": check.notChecked.isEmpty ? nil : .array(check.notChecked.map { .string($0) }),
-                    ])
-                }),
+            "checks": .array(checks.map(\.json)),
         ]
+    }
+}
+
+extension Verifier.Check {
+    var json: JSON {
+        .compact([
+            "subject": .string(subject), "method": .string(method),
+            "sound": isUnread ? nil : .bool(finding == nil), "finding": finding?.json, "note": .optional(note),
+            "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
+        ])
     }
 }
