@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
@@ -115,5 +116,49 @@ package struct Verifier {
         var check = Check(state.database.name, deep ? "integrity_check" : "quick_check", state.content)
         check.notChecked = state.notChecked
         return [place, check]
+    }
+}
+
+extension ReplacedFile {
+    /// Checks the file and its kept copies, which may be as damaged as the file was.
+    package func verify(deep: Bool) throws -> [Verifier.Check] {
+        let depth: Assessment.Depth = deep ? .deep : .check
+        let copies = try sets.all().compactMap { set in set.file.map { (set.id, $0) } }
+        return try [check(depth)] + copies.map { try check($0, $1, depth) { _ in nil } }
+    }
+
+    /// Checks the file alone.
+    package func check(_ depth: Assessment.Depth) throws -> Verifier.Check {
+        try check(name, path, depth) { kind in
+            if kind == .missing { return try missing().now }
+            guard kind == .damaged, try sets.undoable().last != nil else { return nil }
+            let reset = ["moult", "reset", "--set-user-data-aside", name]
+            return "To set it aside, and restore the content from before the last replacement: \(run: reset)"
+        }
+    }
+
+    private func check(
+        _ subject: String, _ path: String, _ depth: Assessment.Depth, _ advice: (Finding.Kind) throws -> Advice?
+    ) throws -> Verifier.Check {
+        var check = Verifier.Check(subject, depth == .deep ? "integrity_check" : "quick_check")
+        // The copy of an empty file is empty.
+        if path != self.path, try Files.facts(path)?.size == 0 { return check }
+        let fitness = try Fitness.of(path, pages: depth.pages) {
+            _ = try $0.int("SELECT count(*) FROM sqlite_schema")
+            return nil
+        }
+        let fault: (kind: Finding.Kind, what: String, now: Advice?)
+        switch fitness {
+        case .fits(let parts):
+            check.notChecked = parts
+            return check
+        case .missing: fault = (.missing, "it is missing", nil)
+        case .unfit(let what, _): fault = (.damaged, what, nil)
+        case .unknown(let error): fault = (Finding.Kind(of: error), error.why ?? error.what, error.now)
+        }
+        check.finding = Finding(
+            fault.kind, fault.kind == .locked ? .note : .critical, path: path, database: subject, fault.what,
+            advice: try advice(fault.kind) ?? fault.now)
+        return check
     }
 }

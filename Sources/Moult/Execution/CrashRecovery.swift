@@ -111,25 +111,25 @@ package struct CrashRecovery {
         let isForward = try state.undoing == nil && (!back || isRecorded(plan))
         var isAttempted = false
         do {
-            let applier = try applier(transaction, plan, decided, isForward: isForward)
+            let execution = try execution(transaction, plan, decided, isForward: isForward)
             // If an app has a writable file open, this throws a busy error, which does not count as a failed attempt.
             if isForward {
                 if !isForReader { try calls(transaction, plan, state).release() }
-                try holdAgain(transaction, applier)
+                try execution.holdAgain()
             }
-            if back, state.undoing == nil { try applier.performer.writable.requireRevocable() }
+            if back, state.undoing == nil { try execution.writable.requireRevocable() }
             try transaction.journal.attempt()
             isAttempted = true
             if !isForward {
                 if state.undoing == nil { try transaction.journal.undoing("requested by the operator") }
-                try applier.undoEffects(plan.effects)
-                for text in applier.clean(.undone) { tell(.warning(text)) }
+                try execution.undoEffects(plan.effects)
+                execution.clean(.undone)
                 return try complete(.undone)
             }
-            try applier.applyEffects()
-            try applier.finish()
-            left = applier.performer.writable.left
-            for text in applier.clean(.done) { tell(.warning(text)) }
+            try execution.applyEffects()
+            try execution.finish()
+            left = execution.writable.left
+            execution.clean(.done)
             return try complete(.finished)
         } catch let error as MoultError where error.outcome == .busy && !(isForward && isAttempted) {
             // Nothing was changed, or the undo is journaled: the next recovery continues once no process is using the file.
@@ -171,27 +171,9 @@ package struct CrashRecovery {
             // The crash may have come before this manifest was written, and so before any step prepared.
             guard let bytes = try Files.read(path, limit: Manifest.largest) else { return }
             let release = try Manifest(parsing: bytes, as: .sealed, source: path)
-            let applier = try applier(transaction, plan, nil, release, at: layout.generation(plan.to.generation))
-            for text in applier.clean(.failed) { tell(.warning(text)) }
+            try execution(transaction, plan, nil, release, bytes, at: layout.generation(plan.to.generation))
+                .clean(.failed)
         } catch { tell(.warning("\(error)")) }
-    }
-
-    /// Stages again, from the release's content, every replacement that is not yet in place, and holds the databases with their
-    /// current rows.
-    private func holdAgain(_ transaction: Transaction, _ applier: Applier) throws {
-        let context = PrepareContext(
-            plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
-            progress: { _ in }, warn: { _ in })
-        for effect in applier.plan.effects {
-            guard case .replace(let new) = effect.change, try !applier.performer.writable.isDone(effect) else {
-                continue
-            }
-            // The staged copy is removed with its sidecars: if a crash in the middle of a write left them, SQLite would apply
-            // them to the new copy.
-            for suffix in SidecarSuffixes.all + [""] { try Files.remove(transaction.waiting(new.path) + suffix) }
-            try steps.named(effect.step)?.prepare([effect], context)
-        }
-        try applier.performer.writable.hold()
     }
 
     private func calls(_ transaction: Transaction, _ plan: Plan, _ state: Journal.State) throws -> ConsumerCalls {
@@ -200,9 +182,9 @@ package struct CrashRecovery {
             watcher: Watcher(tell: tell))
     }
 
-    private func applier(
+    private func execution(
         _ transaction: Transaction, _ plan: Plan, _ decided: [String: String?], isForward: Bool
-    ) throws -> Applier {
+    ) throws -> Execution {
         // The path of the new generation depends on the progress of the update. If the update repairs a generation, the damaged
         // one may exist as well.
         let installedDirectory = layout.generation(plan.to.generation)
@@ -215,8 +197,8 @@ package struct CrashRecovery {
                 let release = try? Manifest(parsing: bytes, as: .sealed, source: path),
                 try directory == installedDirectory || Generation.name(of: release, bytes: bytes) == plan.to.generation
             else { continue }
-            return try applier(
-                transaction, plan, decided, release, at: directory, needsInstalled: isForward)
+            return try execution(
+                transaction, plan, decided, release, bytes, at: directory, needsInstalled: isForward)
         }
         throw MoultError(
             .stuck, .stuck, what: "\(installedDirectory)/\(Generation.manifestName) cannot be read",
@@ -226,10 +208,10 @@ package struct CrashRecovery {
         )
     }
 
-    private func applier(
-        _ transaction: Transaction, _ plan: Plan, _ decided: [String: String?]?, _ release: Manifest,
+    private func execution(
+        _ transaction: Transaction, _ plan: Plan, _ decided: [String: String?]?, _ release: Manifest, _ bytes: [UInt8],
         at directory: String, needsInstalled: Bool = true
-    ) throws -> Applier {
+    ) throws -> Execution {
         let installed = try plan.from.flatMap { from -> Manifest? in
             if from.generation == plan.to.generation { return release }
             do { return try Generation.load(from.generation, in: layout).manifest } catch {
@@ -252,11 +234,11 @@ package struct CrashRecovery {
         context.planned = plan.effects
         let restored = Staging.restored(in: transaction.directory)
         if plan.purpose == .reset, try Files.facts(restored) != nil { context.restoring = restored }
-        let performer = Performer(
-            transaction: transaction, plan: plan, decided: decided, installed: installed, release: release)
-        return Applier(
-            transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in },
-            report: tell)
+        let incoming = Planner.Incoming(
+            bytes: bytes, name: directory, path: nil, provenance: .kept, isSignedByReleaseKeys: false)
+        return Execution(
+            Planner.PreparedPlan(plan: plan, store: store, context: context, incoming: incoming), in: transaction,
+            steps: steps, watcher: Watcher(tell: tell), decided: decided)
     }
 
     /// Returns whether the process crashed after it had added the end of the update to the history.

@@ -3,32 +3,58 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// Carries out a plan. `run` is the whole sequence; `rehearse` is the same up to the decision, on private copies.
+/// Carries out a plan. `run` is the whole sequence; `rehearse` is the same up to the decision, on private copies. After a crash,
+/// recovery calls the second half: `holdAgain`, `applyEffects` and `finish`, or `undoEffects`.
 package struct Execution {
-    private let transaction: Transaction
+    let transaction: Transaction
+    let plan: Plan
+    /// The effects on databases that apps write to.
+    let writable: WritableEffects
+    private let prepared: Planner.PreparedPlan
     private let steps: StepSet
     private let watcher: Watcher
-    private let prepared: Planner.PreparedPlan
     private let stopwatch: Stopwatch
-    private let context: PrepareContext
 
+    /// `decided` has the markers of the databases at the decision, when an update is recovered.
     package init(
         _ prepared: Planner.PreparedPlan, in transaction: Transaction, steps: StepSet, watcher: Watcher,
-        stopwatch: Stopwatch = Stopwatch()
+        stopwatch: Stopwatch = Stopwatch(), decided: [String: String?]? = nil
     ) {
-        (self.prepared, self.transaction, self.steps) = (prepared, transaction, steps)
+        (self.prepared, self.transaction, plan, self.steps) = (prepared, transaction, prepared.plan, steps)
         (self.watcher, self.stopwatch) = (watcher, stopwatch)
-        context = PrepareContext(
+        writable = WritableEffects(
+            transaction: transaction, plan: plan, decided: decided, installed: prepared.context.installed,
+            release: prepared.context.release)
+    }
+
+    private var release: Manifest { prepared.context.release }
+    /// The previously installed release, whose links an undo must leave or restore.
+    var installed: Manifest? { prepared.context.installed }
+    var layout: StoreLayout { transaction.layout }
+
+    private var preparing: PrepareContext {
+        let (watcher, show) = (watcher, show)
+        return PrepareContext(
             plan: prepared.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { progress in
                 try watcher.stopIfAsked()
-                watcher.tell(.progress(progress))
+                show(.progress(progress))
             },
-            warn: { watcher.tell(.warning(Advice($0))) })
+            warn: { show(.warning(Advice($0))) })
     }
 
-    private var plan: Plan { prepared.plan }
-    private var release: Manifest { prepared.context.release }
+    private var applying: ApplyContext {
+        ApplyContext(
+            plan: prepared.context, staging: transaction.directory,
+            intents: JournaledIntents(journal: transaction.journal))
+    }
+
+    /// Reports an event. Recovery does not report the single effects.
+    private var show: @Sendable (Event) -> Void {
+        if writable.isRecovery { return { _ in } }
+        return watcher.tell
+    }
+    func warn(_ text: Advice) { watcher.tell(.warning(text)) }
 
     package struct Outcome {
         /// The fate of the rows of each database.
@@ -42,9 +68,6 @@ package struct Execution {
     /// Executes the plan. On an error the store is as it was before, or the error's outcome is `stuck`. The caller removes the
     /// staged files, because consumers are notified first, and must not encounter moult's locks.
     package func run(calling consumers: ConsumerCalls) throws -> Outcome {
-        let performer = Performer(
-            transaction: transaction, plan: plan, installed: prepared.context.installed, release: release)
-        let writable = performer.writable
         do {
             try watcher.stoppingStatements {
                 try transaction.create(plan)
@@ -56,7 +79,7 @@ package struct Execution {
                 // Consumers are called only after all checks of the release have passed, so that a bad release disturbs no app,
                 // and apps release their databases only briefly.
                 stopwatch.begin(.prepare, "consumers")
-                consumers.findChangedTables(from: prepared.context.installed, to: release)
+                consumers.findChangedTables(from: installed, to: release)
                 try consumers.release()
                 stopwatch.begin(.prepare, "decide")
                 // Examines and locks every writable database, carries rows over, keeps what would be lost, and copies all pages
@@ -68,7 +91,7 @@ package struct Execution {
                 }
                 try watcher.stopIfAsked()
             }
-            try decide(writable)
+            try decide()
         } catch {
             // Nothing was committed: releasing the databases rolls the copied pages back, and removing the staged files undoes the rest.
             do { try writable.releaseAll() } catch let second { throw NotReleased(reason: error, second: second) }
@@ -78,11 +101,7 @@ package struct Execution {
         defer { OpenDecision.end() }
         watcher.tell(.decided)
         // Recovery after a crash continues here.
-        try Applier(
-            transaction: transaction, plan: plan, steps: steps, context: prepared.context, performer: performer,
-            tell: watcher.tell, stopwatch: stopwatch
-        )
-        .applyOrUndo()
+        try applyOrUndo()
         return Outcome(rows: try writable.fates(), postponed: writable.postponed)
     }
 
@@ -96,10 +115,7 @@ package struct Execution {
         try watcher.stoppingStatements {
             try transaction.create(trial.plan)
             try execution.stage()
-            let effects = WritableEffects(
-                transaction: transaction, plan: trial.plan, decided: nil, installed: prepared.context.installed,
-                release: release)
-            try effects.rehearse(&plan)
+            try execution.writable.rehearse(&plan)
         }
         return plan
     }
@@ -119,7 +135,7 @@ package struct Execution {
         try unpack()
         try watcher.stopIfAsked()
         // Before any of the received files is copied, changed or attached.
-        for phase in Phase.allCases { try call(phase) { step, effects in try step.examine(effects, context) } }
+        for phase in Phase.allCases { try call(phase) { step, effects in try step.examine(effects, preparing) } }
         for phase in [Phase.delete, .copy, .attach, .verify] { try prepare(phase) }
     }
 
@@ -127,7 +143,7 @@ package struct Execution {
     private func prepare(_ phase: Phase) throws {
         try watcher.stopIfAsked()
         watcher.tell(.phase(.prepare, phase))
-        try call(phase) { step, effects in try step.prepare(effects, context) }
+        try call(phase) { step, effects in try step.prepare(effects, preparing) }
     }
 
     private func call(_ phase: Phase, _ body: (any Step, [Effect]) throws -> Void) throws {
@@ -142,7 +158,7 @@ package struct Execution {
         if plan.members.isEmpty { return }
         stopwatch.begin(.prepare, "unpack")
         try MemberStager(
-            transaction: transaction, store: prepared.store, plan: plan, release: release, progress: context.progress
+            transaction: transaction, store: prepared.store, plan: plan, release: release, progress: preparing.progress
         )
         .stage()
     }
@@ -157,7 +173,7 @@ package struct Execution {
         let isNew = plan.effects.contains { if case .installGeneration = $0.change { true } else { false } }
         guard isNew else { return }
         stopwatch.begin(.prepare, "seal")
-        try context.progress(.init("make the files read-only", done: 0, total: 0))
+        try preparing.progress(.init("make the files read-only", done: 0, total: 0))
         var signers = prepared.incoming.provenance.signers?.map(\.description)
         if prepared.incoming.provenance == .kept {
             // A damaged seal has no signers.
@@ -174,11 +190,165 @@ package struct Execution {
 
     // MARK: decide
 
-    private func decide(_ writable: WritableEffects) throws {
+    private func decide() throws {
         // Syncs the names of staged files, in case of a power failure after the decision; their content is synced already.
         for directory in Set(plan.stagedPaths.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
             try Files.syncDirectory(directory)
         }
         try transaction.journal.decide(plan, markers: writable.markers())
+    }
+
+    // MARK: apply, or undo
+
+    /// Holds the databases of an interrupted update with their present rows. Stages every replacement again that is not yet in place.
+    func holdAgain() throws {
+        for effect in plan.effects {
+            guard case .replace(let new) = effect.change, try !writable.isDone(effect) else { continue }
+            // The staged copy is removed with its sidecars: if a crash in the middle of a write left them, SQLite would apply
+            // them to the new copy.
+            for suffix in SidecarSuffixes.all + [""] { try Files.remove(transaction.waiting(new.path) + suffix) }
+            try steps.named(effect.step)?.prepare([effect], preparing)
+        }
+        try writable.hold()
+    }
+
+    /// Applies the effects; throws at the first one that fails.
+    func applyEffects(begun: (Effect) -> Void = { _ in }) throws {
+        // The hold comes before the first effect, so that the release that a rollback replaces is always on hold.
+        try plan.placeHold(transaction.layout)
+        var phase: Phase?
+        for effect in plan.effects {
+            if effect.phase != phase {
+                phase = effect.phase
+                show(.phase(.apply, effect.phase))
+            }
+            begun(effect)
+            stopwatch.begin(.apply, effect.step)
+            if let own = try ownStep(of: effect) { try own.apply(effect, applying) } else { try perform(effect) }
+            if !writable.isSkipped(effect.database) {
+                do { try step(of: effect).check(effect, applying) } catch let error as MoultError {
+                    try writable.leaveIfRecovered(effect, error)
+                }
+            }
+            show(.done(.apply, effect))
+        }
+    }
+
+    /// Undoes the effects, last one first.
+    func undoEffects(_ effects: [Effect]) throws {
+        for effect in effects.reversed() {
+            if let own = try ownStep(of: effect) { try own.undo(effect, applying) } else { try revert(effect) }
+            if effect.changesStore { show(.done(.undo, effect)) }
+        }
+        try plan.withdrawHold(transaction.layout)
+        try withdrawAnnouncement()
+    }
+
+    /// Announces the old release again, if readers may have seen the new one already.
+    private func withdrawAnnouncement() throws {
+        let layout = transaction.layout
+        guard try Announcement.read(layout)?.transaction == plan.id else { return }
+        guard let from = plan.from?.generation else { return try Files.remove(layout.announced) }
+        try Announcement(generation: from, transaction: Planner.newID()).write(layout)
+    }
+
+    /// Asks the steps that are not built in to clean up. Their errors are only warnings.
+    func clean(_ ending: Ending) {
+        for step in steps.others(of: plan) { do { try step.clean(ending, applying) } catch { warn("\(error)") } }
+    }
+
+    /// Applies the effects. If one fails, undoes those that were begun; the undo is exact, because no other process can have
+    /// changed the store meanwhile.
+    private func applyOrUndo() throws {
+        var begun: [Effect] = []
+        do {
+            try applyEffects { begun.append($0) }
+            stopwatch.begin(.apply, "finish")
+            try finish()
+        } catch {
+            if writable.isIrrevocable { throw irrevocable(error) }
+            try undo(begun, because: error)
+            throw undone(error)
+        }
+    }
+
+    /// Makes SQLite's own commits, and announces the release to readers once all its content is there.
+    func finish() throws {
+        try writable.finish()
+        recordChanges()
+        try Announcement(generation: plan.to.generation, transaction: plan.id).write(transaction.layout)
+    }
+
+    /// Records the changed rows for readers. Without a record, they read everything again.
+    private func recordChanges() {
+        do {
+            let changes = try writable.changedRows()
+            guard let from = plan.from?.generation, !changes.isEmpty else { return }
+            try ChangeRecord(from: from, to: plan.to.generation, transaction: plan.id, databases: changes)
+                .write(ofUpdateIn: transaction.layout)
+        } catch { warn("The changed rows were not recorded, so apps read everything again: \("\(error)")") }
+    }
+
+    private func undo(_ begun: [Effect], because reason: any Error) throws {
+        stopwatch.begin(.undo, "undo")
+        do {
+            try transaction.journal.undoing("\(reason)")
+            try undoEffects(begun)
+            try writable.releaseAll()
+        } catch { throw stuck(undoing: reason, failed: error) }
+    }
+
+    /// Returns the step that applies the effect itself; nil if the core does.
+    private func ownStep(of effect: Effect) throws -> (any CustomStep)? {
+        guard effect.isCustom else { return nil }
+        guard let step = try step(of: effect) as? any CustomStep else { throw missing(effect) }
+        return step
+    }
+
+    private func step(of effect: Effect) throws -> any Step {
+        guard let step = steps.named(effect.step) else { throw missing(effect) }
+        return step
+    }
+
+    private func missing(_ effect: Effect) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the step \(effect.step) is missing", why: "the unfinished update needs this step",
+            now: "With a version of moult that has this step, run: \(moult: "recover")")
+    }
+
+    // MARK: errors
+
+    private func undone(_ reason: any Error) -> MoultError {
+        let parts = reason as? MoultError
+        return MoultError(
+            // Exit status 75 tells a script to try again later.
+            .undone, parts?.outcome == .busy ? .busy : .undone,
+            what: "the \(plan.title) failed and was undone: \(plan.stateAfterUndo)",
+            why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)",
+            now: parts?.now,
+            cause: reason)
+    }
+
+    /// Returns the error for an update that is partly committed: the next command does the rest, and nothing is undone.
+    private func irrevocable(_ reason: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",
+            why: "\(reason)", now: "Fix the cause, then run: \(moult: "recover")", cause: reason)
+    }
+
+    private func stuck(undoing reason: any Error, failed: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the \(plan.title) failed and could not be undone", why: "\(failed)",
+            now: "Fix the cause, then run: \(moult: "recover")", cause: reason)
+    }
+}
+
+/// Records the intents of steps in the update's journal.
+private struct JournaledIntents: Intents {
+    let journal: Journal
+
+    func add(_ intent: JSON, for effect: Effect) throws { try journal.intend(intent, for: effect) }
+    func all(for effect: Effect) throws -> [JSON] {
+        try journal.read().intents.filter { $0.effect == effect }.map(\.intent)
     }
 }

@@ -92,16 +92,13 @@ extension Orchestrator {
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(prepared.store), forceAfter: consumers.forceAfter,
             watcher: watcher)
+        let execution = Execution(
+            prepared, in: transaction, steps: try steps(prepared.store), watcher: watcher, stopwatch: stopwatch)
         let outcome: Execution.Outcome
-        do {
-            outcome = try Execution(
-                prepared, in: transaction, steps: try steps(prepared.store), watcher: watcher, stopwatch: stopwatch
-            )
-            .run(calling: calls)
-        } catch {
+        do { outcome = try execution.run(calling: calls) } catch {
             let reason = (error as? Execution.NotReleased)?.reason ?? error
             if (reason as? MoultError)?.outcome != .stuck {
-                cleanSteps(Self.wasUndone(reason) ? .undone : .failed, prepared, transaction)
+                execution.clean(Self.wasUndone(reason) ? .undone : .failed)
             }
             let reported = abandon(transaction, calls, error, because: reason)
             // An update with consumers is not retried, because they are called only once.
@@ -123,7 +120,7 @@ extension Orchestrator {
         } catch { unrecorded = error }
         // The update is complete without this record, which only saves a check later.
         warning { try remember(plan) }
-        cleanSteps(.done, prepared, transaction)
+        execution.clean(.done)
         if !plan.calls.isEmpty { stopwatch.begin(.apply, "reload") }
         let failures = calls.reload(.installed, all: true)
         result.notReloaded = failures.map(\.consumer.name)
@@ -169,20 +166,6 @@ extension Orchestrator {
         guard let generation = try store.installed else { return }
         let checked = plan.effects.filter(\.change.traits.isStaged)
         try Assessment(of: generation, in: store).remember(checked: Set(checked.compactMap(\.database)))
-    }
-
-    /// Lets external steps clean up; a failure is only a warning.
-    func cleanSteps(_ ending: Ending, _ prepared: Planner.PreparedPlan, _ transaction: Transaction) {
-        warning {
-            let performer = Performer(
-                transaction: transaction, plan: prepared.plan, installed: prepared.context.installed,
-                release: prepared.context.release)
-            let applier = Applier(
-                transaction: transaction, plan: prepared.plan, steps: try steps(prepared.store),
-                context: prepared.context,
-                performer: performer, tell: watcher.tell)
-            for text in applier.clean(ending) { watcher.tell(.warning(text)) }
-        }
     }
 
     /// Notifies consumers of a failure and removes staged files unless they are still needed; returns the error to report.

@@ -83,8 +83,9 @@ package struct Orchestrator: Sendable {
         if !prepared.plan.changesStore { return prepared.plan }
         return try Files.withScratchDirectory { scratch in
             let transaction = Transaction(rehearsing: prepared.plan.id, in: scratch, layout)
-            defer { cleanSteps(.failed, prepared, transaction) }
-            return try Execution(prepared, in: transaction, steps: steps(prepared.store), watcher: watcher).rehearse()
+            let execution = Execution(prepared, in: transaction, steps: try steps(prepared.store), watcher: watcher)
+            defer { execution.clean(.failed) }
+            return try execution.rehearse()
         }
     }
 

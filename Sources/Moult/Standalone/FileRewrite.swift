@@ -95,10 +95,7 @@ final class FileRewrite {
     }
 
     private func openSource() throws -> Connection {
-        let source = try Connection(path: new, access: isStaged ? .readWrite : .immutable)
-        // A crash removes the staged file.
-        if isStaged { try source.execute("PRAGMA synchronous = OFF") }
-        return source
+        try isStaged ? Connection(unsynced: new) : Connection(path: new, access: .immutable)
     }
 
     /// An empty database has one page, which is cut off after the commit.
@@ -137,8 +134,7 @@ final class FileRewrite {
         guard let size = try requiredPageSize, try size != Connection.header(ofFileAt: new).pageSize else { return }
         let paged = "\(work)/paged.db"
         let connection = try Connection(path: new, access: .readOnly)
-        try connection.run("PRAGMA page_size = \(size)")
-        _ = try connection.query("VACUUM INTO ?1", [.text(paged)])
+        try connection.write(to: paged, pageSize: size)
         try connection.close()
         if isStaged { try Files.remove(new) }
         (new, isStaged) = (paged, true)
@@ -215,7 +211,7 @@ final class FileRewrite {
             }
         }
         // An app has set WAL mode in the meantime, and the next attempt changes the page size.
-        guard let size = try live.requiredPageSize, try size != source.header().pageSize else { return }
+        if try live.accepts(source) { return }
         try live.unlock()
         throw inUse()
     }
@@ -224,7 +220,12 @@ final class FileRewrite {
     private func update(_ live: LockedDatabase, _ source: Connection) throws {
         if !transfer.rules.isEmpty {
             let (before, first) = (try openCopy(copy), try openCopy(pristine))
-            if try !update(from: before, to: live.lockedReader, source, first) {
+            let update = RowUpdate(transfer, after: outcomes)
+            if let updated = try source.changing({
+                try update.run(from: before, to: live.lockedReader, in: source, pristine: first)
+            }) {
+                outcomes = updated
+            } else {
                 try first.backup(to: source)
                 try carry(from: live.lockedReader)
             }
@@ -236,22 +237,6 @@ final class FileRewrite {
         try Files.remove(copy)
         try live.copyLockedContent(to: copy)
         try finishCopy()
-    }
-
-    /// Carries only the difference over; returns false if that is impossible, and then changes nothing.
-    private func update(
-        from before: Connection, to now: Connection, _ source: Connection, _ first: Connection
-    ) throws -> Bool {
-        struct Impossible: Error {}
-        do {
-            outcomes = try source.transaction(.immediate) {
-                let updated = try RowUpdate(transfer, after: outcomes)
-                    .run(from: before, to: now, in: source, pristine: first)
-                guard let updated else { throw Impossible() }
-                return updated
-            }
-            return true
-        } catch is Impossible { return false }
     }
 
     private func end(_ live: LockedDatabase, _ source: Connection) {

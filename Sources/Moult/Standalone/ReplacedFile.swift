@@ -92,7 +92,7 @@ package struct ReplacedFile {
         }
     }
 
-    private func missing() throws -> MoultError {
+    func missing() throws -> MoultError {
         // SQLite would use a sidecar that is still there with the copied file.
         let left = try Sidecars.of(path).paths
         let aside = left.isEmpty ? [] : Files.movesAway(name)

@@ -39,81 +39,22 @@ extension Call {
 
 extension StatusVerb {
     static func show(_ file: ReplacedFile, _ call: Call) throws {
-        let fitness = try Fitness.of(file.path, pages: .none) {
-            _ = try $0.int("SELECT count(*) FROM sqlite_schema")
-            return nil
-        }
         call.output.print(
             FileStatus(
-                check: FileCheck(file.path, fitness),
+                check: try file.check(.glance),
                 kept: KeptReport(file: file, sets: try file.sets.all(), next: try file.sets.undoable().last)))
     }
 }
 
-extension VerifyVerb {
-    /// Checks a file and its kept copies. Returns whether a fault was found.
-    static func verify(_ file: ReplacedFile, _ call: Call) throws -> ExitCode {
-        let pages: Fitness.Pages = call.has(deep) ? .full : .quick
-        var checks: [FileCheck] = []
-        // A copy may be as damaged as the file was.
-        for path in try [file.path] + file.sets.all().compactMap(\.file) {
-            let isEmpty = try path != file.path && Files.facts(path)?.size == 0
-            checks.append(
-                FileCheck(path, try isEmpty ? .fits(notChecked: []) : Fitness.of(path, pages: pages) { _ in nil }))
-        }
-        let report = FileChecks(checks: checks)
-        call.output.print(report, evenIfQuiet: !report.isSound)
-        if report.isSound { return .done }
-        return .failure(checks.contains { $0.fault != nil } ? .failed : .busy)
-    }
-}
-
-struct FileCheck {
-    let path: String
-    let fault: String?
-    let notChecked: [String]
-    var isSound: Bool { fault == nil && !isUnknown }
-    private let isUnknown: Bool
-
-    init(_ path: String, _ fitness: Fitness) {
-        self.path = path
-        switch fitness {
-        case .fits(let parts): (fault, notChecked, isUnknown) = (nil, parts, false)
-        case .missing: (fault, notChecked, isUnknown) = ("no such file", [], false)
-        case .unfit(let why, _): (fault, notChecked, isUnknown) = (why, [], false)
-        case .unknown(let error): (fault, notChecked, isUnknown) = (nil, [error.why ?? error.what], true)
-        }
-    }
-
-    var words: String { fault ?? (isUnknown ? "not checked: \(notChecked.joined(separator: "; "))" : "opens") }
-    var json: JSON { .record(["path": path, "fault": fault, "sound": isSound, "notChecked": notChecked.unlessEmpty]) }
-}
-
-private struct FileChecks: Report {
-    let checks: [FileCheck]
-    var isSound: Bool { checks.allSatisfy(\.isSound) }
-
-    func write(to page: inout Page) {
-        for check in checks {
-            page.wrapped(
-                "\(check.isSound ? page.tick : page.cross) \(check.path): \(check.isSound ? "sound" : check.words)")
-            for part in check.isSound ? check.notChecked : [] { page.wrapped("  not checked: \(part)") }
-        }
-    }
-
-    var json: JSON { .record(["sound": isSound, "files": checks.map(\.json)]) }
-}
-
 private struct FileStatus: Report {
-    let check: FileCheck
+    let check: Verifier.Check
     let kept: KeptReport
 
     func write(to page: inout Page) {
-        page.wrapped("\(kept.file.name): \(check.words, check.isSound ? nil : .bad)")
-        if check.fault != nil {
-            let words = ["moult", "reset", "--set-user-data-aside", kept.file.name]
-            page.line("set it aside, and restore the content from before the last replacement: \(run: words)")
-        }
+        let finding = check.finding
+        page.wrapped(
+            "\(check.subject): \(finding?.what ?? "opens", finding == nil ? nil : .bad)")
+        page.advice(of: [finding].compactMap(\.self))
         kept.write(to: &page)
     }
 

@@ -38,11 +38,13 @@ enum VerifyVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
+        let checks: [Verifier.Check]
         if call.values(names).count == 1, let file = try call.replacedFile(call.values(names).first) {
-            return try verify(file, call)
+            checks = try file.verify(deep: call.has(deep))
+        } else {
+            checks = try Verifier(call.snapshot(), checkTimeout: call.number(UpdateOptions.checkTimeout)).verify(
+                call.values(names), deep: call.has(deep))
         }
-        let checks = try Verifier(call.snapshot(), checkTimeout: call.number(UpdateOptions.checkTimeout)).verify(
-            call.values(names), deep: call.has(deep))
         let report = VerifyReport(
             checks: checks.map { check in
                 var check = check
@@ -94,15 +96,15 @@ private struct VerifyReport: Report {
     }
 
     var json: JSON {
+        .record(["sound": isSound, "checks": checks.map(\.json)])
+    }
+}
+
+extension Verifier.Check {
+    var json: JSON {
         .record([
-            "sound": isSound,
-            "checks": checks.map { check in
-                JSON.record([
-                    "subject": check.subject, "method": check.method,
-                    "sound": check.isUnread ? nil : check.finding == nil, "finding": check.finding?.json,
-                    "note": check.note, "notChecked": check.notChecked.unlessEmpty,
-                ])
-            },
+            "subject": subject, "method": method, "sound": isUnread ? nil : finding == nil, "finding": finding?.json,
+            "note": note, "notChecked": notChecked.unlessEmpty,
         ])
     }
 }

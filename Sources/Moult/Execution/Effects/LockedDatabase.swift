@@ -49,6 +49,12 @@ final class LockedDatabase {
     /// The page size that the new content must have; nil if SQLite can change it, which is so in rollback mode.
     var requiredPageSize: Int? { get throws { try isWAL ? writer.header().pageSize : nil } }
 
+    /// Whether SQLite can copy the pages of a file here.
+    func accepts(_ source: Connection) throws -> Bool {
+        guard let size = try requiredPageSize else { return true }
+        return try size == source.header().pageSize
+    }
+
     /// Whether the header says WAL mode; under the lock, the mode of the database.
     private var isWAL: Bool { get throws { try writer.fileSize() > 0 && writer.header().isWAL } }
 
@@ -58,8 +64,7 @@ final class LockedDatabase {
     /// so often that SQLite begins again and again, the rest is copied in one piece.
     func copyContent(to copy: String, patience: Duration) throws {
         versions = (try writer.int("PRAGMA data_version"), try reader.int("PRAGMA data_version"))
-        let target = try Connection(path: copy, access: .readWriteCreate)
-        try target.execute("PRAGMA synchronous = OFF")
+        let target = try Connection(unsynced: copy, access: .readWriteCreate)
         let backup = try Backup(from: reader, to: target)
         let begin = ContinuousClock.now
         var backoff = Backoff(patience, longest: 10)
@@ -193,8 +198,7 @@ final class LockedDatabase {
 
     /// Copies the locked content into a private file.
     func copyLockedContent(to copy: String) throws {
-        let target = try Connection(path: copy, access: .readWriteCreate)
-        try target.execute("PRAGMA synchronous = OFF")
+        let target = try Connection(unsynced: copy, access: .readWriteCreate)
         try lockedReader.backup(to: target)
         try target.close()
     }
@@ -289,3 +293,29 @@ final class LockedDatabase {
             path, advice: "Try again when that program has ended its transaction, or stop the program.", cause: cause)
     }
 }
+
+extension Connection {
+    /// Opens a private file. It needs no syncs: after a crash it is made again.
+    convenience init(unsynced path: String, access: Access = .readWrite, shownAs name: String? = nil) throws {
+        try self.init(path: path, access: access, shownAs: name)
+        try execute("PRAGMA synchronous = OFF")
+    }
+
+    /// Writes the content into a new file with pages of another size.
+    func write(to path: String, pageSize: Int) throws {
+        try run("PRAGMA page_size = \(pageSize)")
+        _ = try query("VACUUM INTO ?1", [.text(path)])
+    }
+
+    /// Runs the body in a transaction, which is rolled back if the result is nil.
+    func changing<R>(_ body: () throws -> R?) throws -> R? {
+        do {
+            return try transaction(.immediate) {
+                guard let result = try body() else { throw NothingChanged() }
+                return result
+            }
+        } catch is NothingChanged { return nil }
+    }
+}
+
+private struct NothingChanged: Error {}

@@ -52,8 +52,7 @@ final class Migration: WritableEffect {
                 // In WAL mode other connections can read. In rollback mode none can, and the file is complete.
                 guard try connection.header().isWAL else { return try connection.copyFile(to: copy) }
                 let reader = try Connection(path: place, access: .readWrite)
-                let before = try Connection(path: copy, access: .readWriteCreate)
-                try before.execute("PRAGMA synchronous = OFF")
+                let before = try Connection(unsynced: copy, access: .readWriteCreate)
                 try reader.backup(to: before)
                 try before.close()
                 try reader.close()
@@ -74,8 +73,7 @@ final class Migration: WritableEffect {
         try NonInvasiveReader.copy(place, to: copy)
         let migrated = "\(copy).migrated"
         try Files.copy(copy, to: migrated, mode: 0o600)
-        let connection = try Connection(path: migrated, access: .readWrite, shownAs: place)
-        try connection.execute("PRAGMA synchronous = OFF")
+        let connection = try Connection(unsynced: migrated, shownAs: place)
         try migrations.begin(on: connection)
         if let misfit = try misfit(connection) { throw misfit }
         try prove(connection)

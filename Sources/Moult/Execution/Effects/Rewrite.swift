@@ -109,15 +109,12 @@ final class Rewrite: WritableEffect {
         if let size = pageSize, try size != staged.header().pageSize {
             let paged = "\(stagedFile).paged"
             try Files.remove(paged)
-            try staged.run("PRAGMA page_size = \(size)")
-            _ = try staged.query("VACUUM INTO ?1", [.text(paged)])
-            try staged.close()
+            try staged.write(to: paged, pageSize: size)
             try Files.seal(paged, mode: 0o644)
-            try Files.rename(paged, to: stagedFile)
             isRepaged = true
-            return
         }
         try staged.close()
+        if isRepaged { try Files.rename("\(stagedFile).paged", to: stagedFile) }
     }
 
     /// Throws if the new content has another text encoding than a copy of the old: an open connection keeps the encoding of the
@@ -128,7 +125,7 @@ final class Rewrite: WritableEffect {
     }
 
     private func carry(from old: Connection) throws {
-        let staged = try self.staged ?? openStaged()
+        let staged = try self.staged ?? Connection(unsynced: stagedFile)
         self.staged = staged
         carried = nil
         do {
@@ -144,13 +141,6 @@ final class Rewrite: WritableEffect {
         }
     }
 
-    /// The staged file needs no syncs: recovery stages it again.
-    private func openStaged() throws -> Connection {
-        let staged = try Connection(path: stagedFile, access: .readWrite)
-        try staged.execute("PRAGMA synchronous = OFF")
-        return staged
-    }
-
     // MARK: under the lock
 
     /// Takes the write lock; throws `.inUse` if that takes longer than a turn.
@@ -158,7 +148,7 @@ final class Rewrite: WritableEffect {
         guard let live, let staged else { return }
         try live.lock(from: staged)
         // An app has set WAL mode since the staged file was prepared. The next attempt gives that file the right page size.
-        guard let size = try live.requiredPageSize, try size != staged.header().pageSize else { return }
+        if try live.accepts(staged) { return }
         try live.unlock()
         self.staged = nil
         try staged.close()
@@ -190,7 +180,14 @@ final class Rewrite: WritableEffect {
         try live.copyLockedContent(to: present)
         let (before, now, shipped) = (try openCopy(copy), try openCopy(present), try openCopy(shippedContent))
         try requireSameEncoding(now, staged)
-        if try !update(staged, from: before, to: now, shipped) {
+        let updated = try carried.flatMap { carried in
+            try staged.changing {
+                try ContentTransfer.update(carried, from: before, to: now, in: staged, pristine: shipped, displacement)
+            }
+        }
+        if let updated {
+            carried = updated
+        } else {
             try restore(staged, from: shipped)
             try carry(from: now)
         }
@@ -217,7 +214,7 @@ final class Rewrite: WritableEffect {
 
     /// Removes all carried rows from the staged file.
     private func restoreStagedFile() throws {
-        let staged = try self.staged ?? openStaged()
+        let staged = try self.staged ?? Connection(unsynced: stagedFile)
         let shipped = try openCopy(shippedContent)
         try restore(staged, from: shipped)
         try shipped.close()
@@ -232,23 +229,6 @@ final class Rewrite: WritableEffect {
             try staged.execute(ReleaseMarker.create)
             _ = try staged.query(ReleaseMarker.insert, releaseRow)
         }
-    }
-
-    /// Carries over only the difference; returns false if that is impossible, and then changes nothing.
-    private func update(
-        _ staged: Connection, from before: Connection, to now: Connection, _ shipped: Connection
-    ) throws -> Bool {
-        guard let carried else { return false }
-        struct Impossible: Error {}
-        do {
-            self.carried = try staged.transaction(.immediate) {
-                let updated = try ContentTransfer.update(
-                    carried, from: before, to: now, in: staged, pristine: shipped, displacement)
-                guard let updated else { throw Impossible() }
-                return updated
-            }
-            return true
-        } catch is Impossible { return false }
     }
 
     /// Opens a private copy. Errors name the database.

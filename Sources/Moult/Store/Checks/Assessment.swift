@@ -16,6 +16,8 @@ package struct Assessment {
         case check
         /// Also whether tables and indexes agree, with integrity_check.
         case deep
+
+        var pages: Fitness.Pages { self == .deep ? .full : self == .check ? .quick : .none }
     }
 
     private let store: StoreSnapshot
@@ -137,10 +139,9 @@ package struct Assessment {
                 .resetting(database, isMissing: true))
             return state
         }
-        let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
         var kind = Finding.Kind.damaged
         var unreadable: (any Error)?
-        let fitness = try Fitness.of(place, deadline: 600, pages: pages) {
+        let fitness = try Fitness.of(place, deadline: 600, pages: depth.pages) {
             (kind, unreadable) = (.damaged, nil)
             let connection = $0
             if let fault = try fault(
@@ -192,15 +193,13 @@ package struct Assessment {
         case .unknown(let error):
             // The state is unknown here: the process that has the database locked, or the file's owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
-            if Files.isDenied(error) {
-                state.isNotReadable(why, .write(place))
-            } else if error.outcome == .busy {
-                state.isNotRead(.locked, place, "another process has locked it", why, nil)
-            } else {
-                // Only SQLite's own errors concern the content, which a reset would set aside.
+            switch Finding.Kind(of: error) {
+            case .denied: state.isNotReadable(why, .write(place))
+            case .locked: state.isNotRead(.locked, place, "another process has locked it", why, nil)
+            case let kind:
                 state.content = unusable(
-                    database, error.sqlite == nil ? .unopened : .damaged, place, error.why ?? error.what,
-                    error.sqlite == nil ? error.now : .resetting(database))
+                    database, kind, place, error.why ?? error.what,
+                    kind == .unopened ? error.now : .resetting(database))
             }
         }
         return state

@@ -1,4 +1,6 @@
 public import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
 internal import StepKit
 
 /// A fault of a store or of one of its databases, or an advice: its severity, its cause, and what to do.
@@ -160,6 +162,15 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
             "database": .optional(database), "what": .string(what), "why": .optional(why),
             "advice": .optional(advice?.description),
         ])
+    }
+}
+
+extension Finding.Kind {
+    /// The kind of an error that ends the check of a database. Only SQLite's own errors concern the content.
+    init(of error: MoultError) {
+        self =
+            Files.isDenied(error)
+            ? .denied : error.outcome == .busy ? .locked : error.sqlite == nil ? .unopened : .damaged
     }
 }
 

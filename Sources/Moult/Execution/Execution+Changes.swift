@@ -3,27 +3,7 @@ internal import MoultFiles
 internal import StepKit
 
 /// Applies the built-in changes of a plan's effects, and undoes them. Each can be repeated after a crash.
-package final class Performer {
-    let transaction: Transaction
-    let plan: Plan
-    /// The previously installed release, whose links an undo must leave or restore.
-    let installed: Manifest?
-    /// The effects on databases that apps write to.
-    let writable: WritableEffects
-    /// The files that the update has created, and that an undo leaves.
-    private(set) var remaining: [String] = []
-
-    /// `decided` has the markers of the databases at the decision, when an update is recovered.
-    package init(
-        transaction: Transaction, plan: Plan, decided: [String: String?]? = nil, installed: Manifest?, release: Manifest
-    ) {
-        (self.transaction, self.plan, self.installed) = (transaction, plan, installed)
-        writable = WritableEffects(
-            transaction: transaction, plan: plan, decided: decided, installed: installed, release: release)
-    }
-
-    private var layout: StoreLayout { transaction.layout }
-
+extension Execution {
     /// Applies an effect of the plan. A `custom` change belongs to its step.
     func perform(_ effect: Effect) throws {
         switch effect.change {
@@ -55,7 +35,9 @@ package final class Performer {
             // An app may already use the file.
             let isCreated = try Files.facts(transaction.waiting(path)) == nil && Files.facts(layout.file(path)) != nil
             // After a reset, the old file gets its place back.
-            if isCreated, plan.effects.allSatisfy({ !$0.setsAside(path) }) { remaining.append(layout.file(path)) }
+            if isCreated, plan.effects.allSatisfy({ !$0.setsAside(path) }) {
+                warn("\(layout.file(path)) stays: the update created it, and an app may have written to it")
+            }
         case .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
         }
     }
