@@ -113,7 +113,7 @@ enum PackVerb {
         let trial = TrialInstall(
             checkTime: call.trialTime, hasProofs: true, steps: call.steps, programs: try call.defines(step)
         ) { Interruption.isRequested }
-        options.tryInstall = { try trial.run($0, over: $1) }
+        options.tryInstall = { try trial.run($0, over: $1, unpacked: $2) }
         options.whyNotRun = { name in
             switch trial.conduct(name) {
             case .run: nil
@@ -282,6 +282,11 @@ private struct PackedReport: Report {
                 "\("+", .added) \(patch.file)  \(ByteCount(patch.size).description) from \(patch.from.description)")
         }
         page.line("\("+", .added) \(packed.manifest)")
+        for database in packed.databases {
+            guard let reason = database.taken?.reason else { continue }
+            page.wrapped(
+                "\(database.name): not the bytes of the file, because \(reason): SQLite has copied the content")
+        }
         if let reason = packed.reasonForSequence { page.wrapped("sequence \("\(packed.sequence)"): \(reason)") }
         if let own = packed.databases.first(where: { $0.group == $0.name })?.name {
             page.wrapped(
@@ -315,7 +320,9 @@ private struct PackedReport: Report {
                 packed.databases.map {
                     .compact([
                         "name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256),
-                        "group": .optional($0.group),
+                        "group": .optional($0.group), "sameBytes": $0.taken.map { .bool($0.reason == nil) },
+                        "why": .optional($0.taken?.reason),
+                        "freeBytes": $0.taken.flatMap { $0.freeBytes > 0 ? .size($0.freeBytes) : nil },
                     ])
                 }),
             "trials": packed.trials.json,
