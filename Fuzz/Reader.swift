@@ -65,7 +65,7 @@ enum Reader {
             var piece = [UInt8](repeating: 0, count: 16)
             try bytes.withUnsafeBytes { columns in
                 try old.withUnsafeBytes { old in
-                    var reader = try DifferenceReader(columns, old: old, start: 0)
+                    var reader = try DifferenceReader(columns, old: OldBytes(old), start: 0)
                     try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
                 }
             }

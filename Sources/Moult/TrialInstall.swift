@@ -28,21 +28,36 @@ package struct TrialInstall {
     }
 
     /// Installs the release, given by its manifest, over another release or into an empty store. Returns nil, or the reason why
-    /// this update cannot be tried here; throws any error that a store would throw.
-    package func run(_ release: String, over previous: String? = nil) throws -> String? {
+    /// this update cannot be tried here; throws any error that a store would throw. If the files of its bundle are in the directory
+    /// `unpacked`, too, the bundle is only read once, while it is installed into the empty store.
+    package func run(_ release: String, over previous: String? = nil, unpacked: String? = nil) throws -> String? {
         let manifest = try read(release)
         if let range = manifest.requires.moult, !range.contains(moultVersion) {
             return "it requires moult \(range), but this is \(moultVersion)"
         }
         // Another user may be able to exchange the directory of the release during the trial, and the store has many paths.
         return try Files.withScratchDirectory { directory in
-            try install(release, manifest, over: previous, in: "\(directory)/store")
+            let bundle = try unpacked != nil && previous == nil ? reading(manifest, release) : nil
+            defer { bundle?.wait() }
+            let why = try install(release, manifest, over: previous, unpacked, in: "\(directory)/store")
+            try bundle?.value()
+            return why
         }
     }
 
-    private func install(_ release: String, _ manifest: Manifest, over previous: String?, in store: String) throws
-        -> String?
-    {
+    /// Reads and verifies the bundle of a release as stores do; nil if it has none.
+    private func reading(_ manifest: Manifest, _ release: String) throws -> BackgroundWork<Void>? {
+        guard let bundle = manifest.bundle else { return nil }
+        let path = "\(Files.directory(of: release))/\(bundle.file)"
+        return try BackgroundWork { [watcher] in
+            try Unpacker(place: { $0 }, release: manifest, bundle: path, members: []) { _ in try watcher.stopIfAsked() }
+                .unpack()
+        }
+    }
+
+    private func install(
+        _ release: String, _ manifest: Manifest, over previous: String?, _ unpacked: String?, in store: String
+    ) throws -> String? {
         try Orchestrator.create(at: store, Settings(product: manifest.product))
         if let previous {
             let older = try read(previous)
@@ -54,7 +69,7 @@ package struct TrialInstall {
                 return "that release cannot be installed here: \(without(store, error).what)"
             }
         }
-        do { try update(store, release, manifest) } catch { throw without(store, error) }
+        do { try update(store, release, manifest, unpacked) } catch { throw without(store, error) }
         return nil
     }
 
@@ -62,7 +77,7 @@ package struct TrialInstall {
         try Manifest(parsing: ReleaseFile(path).bytes, as: .sealed, source: path)
     }
 
-    private func update(_ store: String, _ path: String, _ manifest: Manifest) throws {
+    private func update(_ store: String, _ path: String, _ manifest: Manifest, _ unpacked: String? = nil) throws {
         let others = try Set(manifest.steps.map(\.step)).sorted().map { name -> any Step in
             if let own = harmless(name) { return own }
             guard let program = programs[name] else { return OtherStep(name: name) }
@@ -75,7 +90,7 @@ package struct TrialInstall {
             app: manifest.requires.app?.example,
             // An operator may consent to both, so a release that needs such consent is not invalid.
             consent: Consent(takeOver: Set(manifest.databases.map(\.name)), acceptsUnpreserved: true))
-        (request.checkTime, request.hasProofs) = (checkTime, hasProofs)
+        (request.checkTime, request.hasProofs, request.unpacked) = (checkTime, hasProofs, unpacked)
         _ = try orchestrator.update(ReleaseFile(path), request)
     }
 

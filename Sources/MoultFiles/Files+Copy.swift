@@ -9,11 +9,13 @@ extension Files {
         try copy(Descriptor(old, .read), to: new, mode: mode)
     }
 
-    /// Copies an open file in the same way.
-    package static func copy(_ source: borrowing Descriptor, to new: String, mode: UInt32) throws {
+    /// Copies an open file in the same way. `copied` gets the number of bytes that are copied, and may throw.
+    package static func copy(
+        _ source: borrowing Descriptor, to new: String, mode: UInt32, copied: (Int) throws -> Void = { _ in }
+    ) throws {
         let target = try Descriptor(new, .create, mode: mode)
         try target.setMode(mode)
-        if try !target.shareBlocks(of: source) { try target.copyData(of: source) }
+        if try !target.shareBlocks(of: source) { try target.copyData(of: source, copied) }
         try target.close()
     }
 
@@ -41,7 +43,7 @@ extension Files {
 
 extension Descriptor {
     /// Copies all bytes of another file. Holes stay holes: an attacker can make a file of terabytes that has one block.
-    fileprivate borrowing func copyData(of source: borrowing Descriptor) throws {
+    fileprivate borrowing func copyData(of source: borrowing Descriptor, _ copied: (Int) throws -> Void) throws {
         try withUnsafeTemporaryAllocation(byteCount: 1 << 20, alignment: 16) { buffer in
             var offset = 0
             while let data = try source.data(from: offset) {
@@ -54,6 +56,7 @@ extension Descriptor {
                     if count == 0 { return }
                     try write(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(part)[..<count]), at: offset)
                     offset += count
+                    try copied(offset)
                 }
             }
         }

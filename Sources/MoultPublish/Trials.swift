@@ -12,9 +12,9 @@ package struct Trials: Sendable {
         /// Why this update could not be tried; nil if the release was installed.
         package let skipped: String?
     }
-    /// Installs a release, given by its manifest, over another release or into an empty store. Returns nil, or the reason why
-    /// this update cannot be tried; throws the errors that a store would throw.
-    package typealias Install = (_ manifest: String, _ previous: String?) throws -> String?
+    /// Installs a release, given by its manifest, over another release or into an empty store. The files of its bundle may be
+    /// in a directory, too. Returns nil, or the reason why this update cannot be tried; throws the errors that a store would throw.
+    package typealias Install = (_ manifest: String, _ previous: String?, _ unpacked: String?) throws -> String?
 
     package private(set) var all: [Trial] = []
     /// The steps of the release that the trials did not run, and why.
@@ -30,7 +30,7 @@ package struct Trials: Sendable {
     /// others. Without `tryInstall`, nothing is tried.
     init(
         of manifest: String, _ release: Manifest, over files: [String], and directory: String,
-        listedIn feed: [Feed.Release]? = nil, by tryInstall: Install?
+        listedIn feed: [Feed.Release]? = nil, unpackedIn unpacked: String? = nil, by tryInstall: Install?
     ) throws {
         guard let tryInstall else { return }
         let begun = ContinuousClock.now
@@ -52,7 +52,7 @@ package struct Trials: Sendable {
         )
         .filter { one in !named.contains { $0.1 == one.1 } }
         for (path, version) in [(nil, nil)] + (named + there).map({ (Optional($0.0), Optional($0.1)) }) {
-            do { all.append(Trial(previous: version, skipped: try tryInstall(manifest, path))) } catch {
+            do { all.append(Trial(previous: version, skipped: try tryInstall(manifest, path, unpacked))) } catch {
                 throw Self.refusal(error, release.version, over: version)
             }
         }

@@ -83,6 +83,33 @@ extension Connection {
         try target.close()
     }
 
+    /// Copies a database in rollback mode into a new file, byte for byte, under SQLite's shared lock: nothing changes the file
+    /// meanwhile. Returns false if the file has other pages than its header says, or none, or has become another file.
+    package func copyLockedFile(to copy: String, copied: (_ bytes: Int, _ total: Int) throws -> Void) throws -> Bool {
+        try execute("BEGIN; SELECT count(*) FROM sqlite_schema")
+        let result = Result {
+            let (header, size) = (try header(), try fileSize())
+            guard !header.isWAL, !header.hasPageCount || size == Int64(header.pageCount) * Int64(header.pageSize) else {
+                return false
+            }
+            // The descriptor stays open for SQLite's next open of the file, as long as this connection has its lock.
+            let source = try Descriptor(path, .read)
+            guard try !hasMoved() else { return false }
+            try Files.copy(source, to: copy, mode: 0o600) { try copied($0, Int(size)) }
+            return true
+        }
+        try execute("COMMIT")
+        return try result.get()
+    }
+
+    /// Returns whether the path of the open file names another file, or none.
+    private func hasMoved() throws -> Bool {
+        var moved: Int32 = 0
+        let code = try sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
+        try check(code, doing: "examine \(path)")
+        return moved != 0
+    }
+
     /// Whether nothing is in the database: SQLite reads it as it reads a file of 0 bytes.
     package var hasNoContent: Bool {
         get throws {

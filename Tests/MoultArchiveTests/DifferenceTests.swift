@@ -50,11 +50,28 @@ import Testing
         var piece = [UInt8](repeating: 0, count: size)
         try columns.withUnsafeBytes { columns in
             try old.withUnsafeBytes { old in
-                var reader = try DifferenceReader(columns, old: old, start: start)
+                var reader = try DifferenceReader(columns, old: OldBytes(old), start: start)
                 try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
             }
         }
         return piece
+    }
+
+    /// Covers are read in parts that are at most as large as the window, wherever they begin.
+    @Test func `covers longer than the window are read in parts`() throws {
+        var dice = SeededRandom(9)
+        let old = (0..<300_000).map { _ in UInt8.random(in: 0...255, using: &dice) }
+        let new = Array(old[77_777...]) + Array(old[..<200_001]) + Array(old[65_530..<65_570])
+        #expect(try read(columns(new, old, start: 0), old, start: 0, size: new.count) == new)
+        try old.withUnsafeBytes { memory in
+            let bytes = OldBytes(memory)
+            for offset in [0, 1, 65_536, 16_383, 299_999, 150_000] {
+                let part = try bytes.bytes(at: offset, most: 200_000)
+                #expect(
+                    (1...(64 << 10)).contains(part.count) && Array(part) == Array(old[offset..<offset + part.count]))
+            }
+            #expect(throws: ArchiveRefusal.self) { _ = try bytes.bytes(at: 300_000, most: 1) }
+        }
     }
 
     /// The search finds a single cover for unmoved content, so moult can skip the search if the old file has the

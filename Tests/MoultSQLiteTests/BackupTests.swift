@@ -1,4 +1,5 @@
 import MoultBasics
+import MoultFiles
 import MoultLibc
 import MoultSQLite
 import TestSupport
@@ -38,6 +39,36 @@ import Testing
         #expect(backup.remaining == 0)
         try backup.finish()
         #expect(try destination.int("SELECT count(*) FROM t") == 1000)
+    }
+
+    /// The copy opens and closes the file, and the process keeps its locks on it.
+    @Test func `a copy of the bytes keeps all locks of the process`() throws {
+        let other = try Connection(path: new, access: .readOnly)
+        try other.execute("BEGIN; SELECT count(*) FROM t")
+        let source = try Connection(path: new, access: .readOnly)
+        let copy = scratch.path("copy.db")
+        let writer = try Writer(new)
+        var seen: [Int] = []
+        let isCopied = try source.copyLockedFile(to: copy) { done, total in
+            if seen.isEmpty { #expect(writer.execute("BEGIN EXCLUSIVE") == "database is locked") }
+            seen += [done, total]
+        }
+        #expect(isCopied)
+        #expect(seen.last.map { $0 > 500_000 && seen.suffix(2) == [$0, $0] } ?? false)
+        #expect(try Files.read(new, limit: 1 << 24) == Files.read(copy, limit: 1 << 24))
+        try source.close()
+        #expect(writer.execute("BEGIN EXCLUSIVE") == "database is locked")
+        try other.execute("COMMIT")
+        #expect(writer.execute("BEGIN EXCLUSIVE") == "ok")
+    }
+
+    @Test func `the bytes of a file that was replaced are not copied`() throws {
+        let source = try Connection(path: new, access: .readOnly)
+        _ = try source.int("SELECT count(*) FROM t")
+        try Files.rename(old, to: new)
+        let isCopied = try source.copyLockedFile(to: scratch.path("copy.db")) { _, _ in }
+        #expect(!isCopied)
+        #expect(try Files.facts(scratch.path("copy.db")) == nil)
     }
 
     @Test func `an unfinished backup has no effect`() throws {

@@ -87,10 +87,11 @@ package struct Status: Sendable {
         channel = settings.feed?.channel
         trustedKeys = settings.keys?.entries.map(\.key.base64) ?? []
         let installed = try store.installed
-        var (chain, revoked, lost): (KeyChain?, RevokedRelease?, String?)
+        var (saved, chain, revoked, lost): (Feed?, KeyChain?, RevokedRelease?, String?)
+        do { saved = try SavedFeed.read(layout) } catch { if !Files.isDenied(error) { throw error } }
         do {
             chain = try Self.chain(settings, layout)
-            revoked = try RevokedRelease.installed(in: store, keys: chain, feed: SavedFeed.read(layout))
+            revoked = try RevokedRelease.installed(in: store, keys: chain, feed: saved)
             if let mark = try installed.flatMap({ try store.sealIfSound(of: $0)?.keys }),
                 try mark.list > (chain?.serial ?? 0) && mark.pinned == settings.keys?.fingerprint
             {
@@ -117,8 +118,8 @@ package struct Status: Sendable {
         } else {
             canRollBack = false
         }
-        known = try KnownFeed.read(
-            layout, settings, holds, installed: installed?.manifest, revoked: revoked, keys: keys)
+        known = try KnownFeed(
+            saved, layout, settings, holds, installed: installed?.manifest, revoked: revoked, keys: keys)
         let isLocked = try known?.newest != nil && Files.facts(layout.downloadLock) != nil
         downloader = isLocked ? try LockHolders.of(layout.downloadLock, in: locks).first : nil
         databases =

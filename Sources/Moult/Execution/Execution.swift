@@ -195,7 +195,7 @@ package struct Execution {
         for directory in Set(plan.stagedPaths.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
             try Files.syncDirectory(directory)
         }
-        try transaction.journal.decide(plan, markers: writable.markers())
+        try transaction.journal.decide(plan, markers: writable.markers(), isSynced: writable.hasSyncedJournal)
     }
 
     // MARK: apply, or undo

@@ -6,6 +6,36 @@ internal import StepKit
 /// and is complete when it has its name; none is ever changed.
 ///
 ///     plan.json   released-N …   decided.json   intent-N …   attempt-N …   undoing.json   ended.json
+///
+/// What an update syncs, in order, and why; `SyncTests` compares this table with the calls of real updates. The letters are the updates
+/// that need it: r, a new `reference` database; s, a `shared` one; b, a rollback of that one. ID is the directory of the transaction.
+///
+///     generation/DB    rs   the content that the update installs after the decision
+///     manifest.json    rs
+///     seal.json        rs   by which recovery knows the generation
+///     generation       rs   their names
+///     plan.json        sb   recovery looks for SQLite's journals beside databases only if it finds the plan
+///     ID               sb
+///     transactions     sb
+///     DB-journal       sb   SQLite: the old pages, before any page of the database is overwritten
+///     store            sb   SQLite: the journal's name
+///     DB-journal       sb   SQLite: the number of its pages
+///     waiting          sb   names of staged files, to which the decision refers
+///     ID               rsb
+///     transactions     r    the directory's name; that earlier ones were removed (otherwise synced with the plan)
+///     decided.json     rsb  the decision
+///     ID               rsb
+///     holds.json       b    the hold on the release that was left
+///     .moult           b
+///     generations      rs   the generation's name, before the pointer has it as target
+///     .moult           rsb  the pointer: an app that has read the new release must not find the old one again
+///     DB-journal       sb   SQLite: the last pages
+///     DB-journal       sb
+///     DB               sb   SQLite: the new content
+///     DB-journal       sb   SQLite: the commit
+///     store            sb   the removal of the journal, which would otherwise be rolled back
+///     .moult           sb   names of the announcement and of the results of checks
+///     history.jsonl    b    from which a lost `holds.json` is noticed
 package struct Journal {
     let directory: String
 
@@ -36,7 +66,8 @@ package struct Journal {
         try file.close()
     }
 
-    /// Syncs the plan with the directories above it. Called before any change that recovery may have to repair.
+    /// Syncs the plan with the directories above it. Called before any change that recovery may have to repair. From then on, the
+    /// removal of earlier transactions is durable, too.
     func sync() throws {
         // After the decision, its record has the plan, too, and the removal of a complete update may have begun.
         if try Files.facts(decided) == nil { try Files.syncFile(plan) }
@@ -44,13 +75,12 @@ package struct Journal {
         try Files.syncDirectory(Files.directory(of: directory))
     }
 
-    /// Records the decision: from then on, recovery finishes the update after a crash. The removal of earlier transactions is durable
-    /// from then on, too.
-    func decide(_ plan: Plan, markers: [String: String?]) throws {
+    /// Records the decision: from then on, recovery finishes the update after a crash. `isSynced` says that `sync` was called.
+    func decide(_ plan: Plan, markers: [String: String?], isSynced: Bool) throws {
         let members = markers.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .optional($0.value) ?? .null) }
         // What the decision refers to is in this directory, and its name must be durable before that of the decision.
         try Files.syncDirectory(directory)
-        try Files.syncDirectory(Files.directory(of: directory))
+        if !isSynced { try Files.syncDirectory(Files.directory(of: directory)) }
         try write(["plan": plan.json, "markers": .object(members)], to: decided)
     }
 

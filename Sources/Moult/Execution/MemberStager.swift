@@ -17,11 +17,24 @@ struct MemberStager {
     func stage() throws {
         for reuse in plan.reuse { try stage(reuse) }
         guard let bundle = plan.bundle else { return }
+        if let unpacked = bundle.unpacked { return try take(from: unpacked) }
         try Unpacker(
             place: transaction.place(of:), release: release, bundle: bundle.path, members: plan.bundled,
             progress: progress
         )
         .unpack()
+    }
+
+    /// Takes the verified files of the bundle from a directory.
+    private func take(from directory: String) throws {
+        for member in plan.bundled {
+            let (file, target) = ("\(directory)/\(member)", try transaction.place(of: member))
+            if let content = release.content(of: member), content.size >= SourceSelection.minLinkedSize {
+                try LinkedFiles(transaction.layout).take(file, sha256: content.sha256, to: target)
+            } else {
+                try Files.copy(file, to: target, mode: 0o600)
+            }
+        }
     }
 
     private func stage(_ reuse: Plan.Reuse) throws {

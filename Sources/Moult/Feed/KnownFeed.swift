@@ -16,15 +16,16 @@ package struct KnownFeed: Sendable {
     package var newest: Version? { choice.way.last?.version }
     package func isExpired(at now: Timestamp = .now) -> Bool { expires < now }
 
-    /// Reads the saved feed. Nil if the feed was never requested, or the saved copy does not match the verified one.
-    static func read(
-        _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?, revoked: RevokedRelease?,
-        keys: KeyRoles?
-    ) throws -> KnownFeed? {
+    /// Nil without a saved feed, and for a user who may not look for its releases.
+    init?(
+        _ saved: Feed?, _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?,
+        revoked: RevokedRelease?, keys: KeyRoles?
+    ) throws {
+        guard let feed = saved else { return nil }
+        (serial, created, expires) = (feed.serial, feed.created, feed.expires)
         do {
-            guard let feed = try SavedFeed.read(layout) else { return nil }
             let places = try FeedFollower.configuredPlaces(settings, layout)
-            let choice = try FeedChoice(
+            choice = try FeedChoice(
                 feed: feed, installed: installed?.version, revoked: revoked,
                 onWithdrawn: settings.onWithdrawn(installed?.version, in: feed, keys: keys),
                 channel: settings.feed?.channel ?? Feed.Release.defaultChannel,
@@ -33,9 +34,7 @@ package struct KnownFeed: Sendable {
                 machine: .this(settings.rollout), isAvailable: { try FeedFollower.isAvailable($0, at: places) }
             )
             .choose()
-            return KnownFeed(serial: feed.serial, created: feed.created, expires: feed.expires, choice: choice)
         } catch {
-            // A user who may not read the saved feed still gets the remaining facts.
             if Files.isDenied(error) { return nil }
             throw error
         }

@@ -49,6 +49,8 @@ package struct Plan: Sendable, Equatable {
         package var size: Int
         /// How many bytes of the bundle must be downloaded first.
         package var missing = 0
+        /// A directory with its verified files; nil if the bundle must be unpacked.
+        var unpacked: String?
     }
 
     /// Where a release that is not on this machine was found.

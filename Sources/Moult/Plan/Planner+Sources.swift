@@ -29,7 +29,7 @@ extension Planner {
         let isChanged = plan.effects.contains { $0.isCustom && $0.database != nil }
         plan.reuse = try isChanged ? [] : selection.reuse(for: plan.members, bundle: cost(of: bundle, plan))
         for patch in plan.patches where directory != nil { view.note(try .read(patch.path, "size")) }
-        if !plan.bundled.isEmpty { try addBundle(bundle, to: &plan, view) }
+        if !plan.bundled.isEmpty { try addBundle(bundle, of: incoming, to: &plan, view) }
     }
 
     /// Returns how many bytes of the bundle must be downloaded and read; nil if it is not available.
@@ -42,7 +42,9 @@ extension Planner {
     }
 
     /// Adds the bundle, and checks its size before any of it is read.
-    private func addBundle(_ bundle: Manifest.Bundle, to plan: inout Plan, _ view: RecordingView) throws {
+    private func addBundle(
+        _ bundle: Manifest.Bundle, of incoming: Incoming, to plan: inout Plan, _ view: RecordingView
+    ) throws {
         if plan.manifestPath == nil, plan.origin != nil {
             let place = Downloads(layout).place(of: bundle)
             plan.bundle = Plan.Bundle(path: place.path, size: bundle.size, missing: try place.missing())
@@ -68,7 +70,7 @@ extension Planner {
                 now: facts.size < bundle.size
                     ? "Copy or download it again: it may be truncated." : "Use the bundle of this release.")
         }
-        plan.bundle = Plan.Bundle(path: path, size: bundle.size)
+        plan.bundle = Plan.Bundle(path: path, size: bundle.size, unpacked: incoming.unpacked)
         view.note(try .read(path, "size"))
         view.note(try .read(path, "modified"))
     }

@@ -56,6 +56,8 @@ package struct Planner {
         var origin: Plan.Origin?
         /// The patches that the feed still offers.
         var patches: Set<String>
+        /// A directory with the verified files of the bundle.
+        var unpacked: String?
         /// Why a trusted feed offers the release to a store whatever its installed release is; nil if it does not.
         package var reasonToLeave: String?
 
@@ -75,10 +77,11 @@ package struct Planner {
         let provenance = try MistakenManifest.explaining(bytes, release.path) {
             try Provenance(of: bytes, at: path, keys: presentKeys(store.settings))
         }
-        return try update(
-            Incoming(
-                bytes: bytes, name: release.path, path: path, provenance: provenance,
-                isSignedByReleaseKeys: provenance.isSigned || request.hasProofs), request)
+        var incoming = Incoming(
+            bytes: bytes, name: release.path, path: path, provenance: provenance,
+            isSignedByReleaseKeys: provenance.isSigned || request.hasProofs)
+        incoming.unpacked = request.unpacked
+        return try update(incoming, request)
     }
 
     /// Returns the keys in effect, which differ from the pinned ones if the publisher has replaced those; nil if the store

@@ -9,6 +9,8 @@ package struct UpdateRequest: Sendable {
     package var checkTime = CheckTime()
     /// Whether the proofs in the manifest count without a signature, because the caller has made them.
     package var hasProofs = false
+    /// A directory with the verified files of the bundle, which then is not unpacked.
+    package var unpacked: String?
 
     package init(
         follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil,

@@ -9,13 +9,15 @@ package import MoultFiles
 package final class PatchReader: FrameSource {
     private let file: Descriptor
     private let base: Descriptor?
+    private let baseSize: Int
     package let layout: PatchLayout
     private let frames: [Frame]
     private let offsets: [Int]
 
     /// Creates a reader for a patch that turns `base` into a file of the given size. Refuses a patch with a different layout.
     package init(_ file: consuming Descriptor, base: consuming Descriptor?, resultSize: Int) throws {
-        let layout = PatchLayout(baseSize: try base?.facts().size ?? 0, resultSize: resultSize)
+        let baseSize = try base?.facts().size ?? 0
+        let layout = PatchLayout(baseSize: baseSize, resultSize: resultSize)
         let found = try SeekTable.read(file)
         frames = try reading(file.path) {
             guard let found, found.map(\.contentSize) == layout.contentSizes else {
@@ -32,6 +34,7 @@ package final class PatchReader: FrameSource {
         }
         offsets = frames.offsets
         self.layout = layout
+        self.baseSize = baseSize
         self.base = base
         self.file = file
     }
@@ -50,18 +53,29 @@ package final class PatchReader: FrameSource {
     package func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer {
         try reading(file.path) {
             let decoder = try FrameDecoder(for: frames, into: memory)
+            let old = OldBytes(count: baseSize) { try Self.read(self.base, into: $0, at: $1) }
             return { index in
                 try reading(self.file.path) {
                     let packed = try decoder.load(self.frames[index], from: self.file, at: self.offsets[index])
-                    return try self.decode(packed, self.layout.pieces[index], self.offsets[index], by: decoder)
+                    return try self.decode(packed, self.layout.pieces[index], self.offsets[index], old, by: decoder)
                 }
             }
         }
     }
 
+    private static func read(_ file: borrowing Descriptor?, into buffer: UnsafeMutableRawBufferPointer, at offset: Int)
+        throws -> Int
+    {
+        switch file {
+        case .some(let file): try file.read(into: buffer, at: offset)
+        case .none: 0
+        }
+    }
+
     /// Decodes one piece. The content belongs to the decoder, and is valid until the decoder's next call.
     private func decode(
-        _ frame: UnsafeRawBufferPointer, _ piece: PatchLayout.Piece, _ offset: Int, by decoder: FrameDecoder
+        _ frame: UnsafeRawBufferPointer, _ piece: PatchLayout.Piece, _ offset: Int, _ old: OldBytes,
+        by decoder: FrameDecoder
     ) throws -> UnsafeRawBufferPointer {
         guard let columns = try DifferenceFrame.decode(frame) else {
             return try piece.withBase(of: base) {
@@ -69,11 +83,9 @@ package final class PatchReader: FrameSource {
             }
         }
         let content = UnsafeMutableRawBufferPointer(rebasing: decoder.content[..<piece.count])
-        try PatchLayout.withWhole(of: base) { old in
-            try columns.withUnsafeBytes { columns in
-                var reader = try DifferenceReader(columns, old: old, start: piece.offset)
-                try reader.read(into: content)
-            }
+        try columns.withUnsafeBytes { columns in
+            var reader = try DifferenceReader(columns, old: old, start: piece.offset)
+            try reader.read(into: content)
         }
         return UnsafeRawBufferPointer(content)
     }

@@ -112,7 +112,7 @@ enum PackVerb {
         let trial = TrialInstall(
             checkTime: call.trialTime, hasProofs: true, steps: call.steps, programs: try call.defines(step)
         ) { Interruption.isRequested }
-        options.tryInstall = { try trial.run($0, over: $1) }
+        options.tryInstall = { try trial.run($0, over: $1, unpacked: $2) }
         options.whyNotRun = { name in
             switch trial.conduct(name) {
             case .run: nil
@@ -276,6 +276,11 @@ private struct PackedReport: Report {
                 "\("+", .added) \(patch.file)  \(ByteCount(patch.size).description) from \(patch.from.description)")
         }
         page.line("\("+", .added) \(packed.manifest)")
+        for database in packed.databases {
+            guard let reason = database.taken?.reason else { continue }
+            page.wrapped(
+                "\(database.name): not the bytes of the file, because \(reason): SQLite has copied the content")
+        }
         if let reason = packed.reasonForSequence { page.wrapped("sequence \("\(packed.sequence)"): \(reason)") }
         if let own = packed.databases.first(where: { $0.group == $0.name })?.name {
             page.wrapped(
@@ -298,7 +303,11 @@ private struct PackedReport: Report {
                 JSON.record(["file": $0.file, "member": $0.member, "from": $0.from.description, "size": $0.size])
             }.unlessEmpty,
             "databases": packed.databases.map {
-                JSON.record(["name": $0.name, "size": $0.size, "sha256": $0.sha256, "group": $0.group])
+                JSON.record([
+                    "name": $0.name, "size": $0.size, "sha256": $0.sha256, "group": $0.group,
+                    "sameBytes": $0.taken.map { $0.reason == nil }, "why": $0.taken?.reason,
+                    "freeBytes": $0.taken.flatMap { $0.freeBytes > 0 ? $0.freeBytes : nil },
+                ])
             },
             "trials": packed.trials.json,
             "stepsNotRun": packed.trials.stepsNotRun.map { JSON.record(["step": $0.step, "why": $0.why]) }.unlessEmpty,

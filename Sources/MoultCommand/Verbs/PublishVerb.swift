@@ -163,7 +163,7 @@ enum PublishVerb {
         (options.allowsUnsigned, options.ignoresClock) = (call.has(allowUnsigned), call.has(ignoreClock))
         options.wait = call.number(wait) ?? 0
         options.changes = try changes(call)
-        options.tryInstall = { try call.trial().run($0, over: $1) }
+        options.tryInstall = { release, previous, _ in try call.trial().run(release, over: previous) }
         if call.value(release) == nil { (options.rollout, options.groups) = (share(call), try groups(call)) }
         if call.has(dryRun) {
             call.output.print(PreviewReport(preview: try preview(call, options)))

@@ -3,20 +3,36 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
+/// How a database file became part of a release.
+package struct TakenFile: Sendable {
+    /// Why SQLite has copied its content; nil if the release has the bytes of the file.
+    package let reason: String?
+    /// The size of the free pages with old content.
+    package let freeBytes: Int
+}
+
 /// Copies a database of a draft to the staging directory as a single file in rollback mode; its source is never
 /// changed.
 struct DatabaseIntake {
     let options: PackOptions
     let directory: String
 
-    func take(_ database: Database, to file: String) throws {
+    /// Returns how a file was copied; nil for a database that a script builds.
+    func take(_ database: Database, to file: String) throws -> TakenFile? {
         switch database.source ?? .file(database.member) {
         case .file(let name):
             let source = name.isAbsolutePath ? name : "\(directory)/\(name)"
-            try take(source, to: file) { done, total in
+            let reason = try take(source, to: file) { done, total in
                 try options.progress(PackProgress(what: "copy \(database.name)", done: done, total: total))
             }
             try requireNoRejects(database.name, file, source: source)
+            let taken = TakenFile(reason: reason, freeBytes: try FreePages.bytesWithContent(in: file))
+            if taken.freeBytes > 0 {
+                options.warn(
+                    "\(source) has \(ByteCount(taken.freeBytes)) of free pages with old content, such as deleted rows, "
+                        + "and every store gets them. To remove them: \(shellLine(["sqlite3", source, "VACUUM"]))")
+            }
+            return taken
         case .script(let script, let define, let analyze, let from):
             var build = BuildOptions()
             build.defines = options.defines.merging(define) { $1 }
@@ -35,6 +51,7 @@ struct DatabaseIntake {
                     why: "the script \(script) uses the version of the repository",
                     now: "Commit or stash them, or use --allow-dirty.")
             }
+            return nil
         }
     }
 
@@ -60,13 +77,14 @@ struct DatabaseIntake {
             now: "Nothing was written. Remove them with: \(RejectTable.removal(from: source))")
     }
 
-    private func take(_ source: String, to file: String, copied: (Int, Int) throws -> Void) throws {
+    /// Returns why the copy has other bytes than the source; nil if it has the same.
+    private func take(_ source: String, to file: String, copied: (Int, Int) throws -> Void) throws -> String? {
         guard try Files.factsThroughLinks(source) != nil else {
             throw MoultError(
                 .packing, what: "no database at \(source)", why: "the draft refers to this file",
                 now: "Build it first, or add its script to the draft: \"build\": { \"script\": \"make.sql\" }.")
         }
-        try LockFreeReader.into(source) { connection, _ in
+        let reason = try LockFreeReader.into(source) { connection, way in
             let (header, size) = try (connection.header(), connection.fileSize())
             guard size % Int64(header.pageSize) == 0 else {
                 throw MoultError(
@@ -74,6 +92,7 @@ struct DatabaseIntake {
                     why: "its \(size) bytes are not a multiple of the page size \(header.pageSize)",
                     now: "Create it again, or use a complete copy.")
             }
+            if way == .locks, try connection.copyLockedFile(to: file, copied: copied) { return String?.none }
             // Copied page by page, so that the layout stays the same and patches between releases stay small. The copy includes
             // the content of a WAL.
             let copy = try Connection(path: file, access: .readWriteCreate)
@@ -81,7 +100,9 @@ struct DatabaseIntake {
             try copy.execute("PRAGMA synchronous = OFF")
             try connection.backup(to: copy, copied: copied)
             try copy.close()
+            return way == .locks ? "its size does not match its header" : "it is in WAL mode"
         }
-        try WALCheckpoint.checkpointAndSeal(file)
+        if reason != nil { try WALCheckpoint.checkpointAndSeal(file) }
+        return reason
     }
 }

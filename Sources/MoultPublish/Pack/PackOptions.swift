@@ -61,7 +61,7 @@ package struct PackReport: Sendable {
     package var reasonForSequence: String?
     /// The patches in the manifest.
     package let patches: [Manifest.Patch]
-    package let databases: [(name: String, size: Int, sha256: String, group: String?)]
+    package let databases: [(name: String, size: Int, sha256: String, group: String?, taken: TakenFile?)]
     package let trials: Trials
     /// The changes from the older release; nil without one.
     package let changes: PackChanges?

@@ -43,13 +43,13 @@ package struct Packer {
         defer { work.remove() }
         let outputStaging = work.path
         let mode = try Files.mode(ofFileFrom: Self.sources(of: manifest, in: directory))
-        try take(&manifest, draftPath, outputStaging)
+        let taken = try take(&manifest, draftPath, outputStaging)
         for warning in try NameClashes(manifest: manifest, directory: outputStaging).warnings() {
             options.warn(warning)
         }
         try RenameCheck(options: options, draft: draftPath).check(manifest)
         try refuseDirty(substitution)
-        var report = try write(manifest, work, mode: mode)
+        var report = try write(manifest, work, mode: mode, taken)
         report.reasonForSequence = reason
         return report
     }
@@ -132,12 +132,16 @@ package struct Packer {
         .map { $0.isAbsolutePath ? $0 : "\(directory)/\($0)" }
     }
 
-    private func take(_ manifest: inout Manifest, _ draft: String, _ outputStaging: String) throws {
+    /// Returns how each database file was copied.
+    private func take(_ manifest: inout Manifest, _ draft: String, _ outputStaging: String) throws -> [String:
+        TakenFile]
+    {
         let directory = Files.directory(of: draft)
+        var taken: [String: TakenFile] = [:]
         for index in manifest.databases.indices {
             let database = manifest.databases[index]
             let file = "\(outputStaging)/\(database.member)"
-            try DatabaseIntake(options: options, directory: directory).take(database, to: file)
+            taken[database.name] = try DatabaseIntake(options: options, directory: directory).take(database, to: file)
             let check = PreserveCheck(draft: draft)
             try check.check(database, in: file)
             try check.check(manifest.budget.filter { $0.database == database.name }, in: file)
@@ -147,6 +151,7 @@ package struct Packer {
                 try takeMigration(&manifest.databases[index].migrations[number], directory, outputStaging)
             }
         }
+        return taken
     }
 
     private func takeMigration(_ migration: inout Database.Migration, _ directory: String, _ outputStaging: String)
@@ -176,7 +181,9 @@ package struct Packer {
             now: "Commit or stash them, or use --allow-dirty.")
     }
 
-    private func write(_ sealed: Manifest, _ work: WorkDirectory, mode: UInt32) throws -> PackReport {
+    private func write(_ sealed: Manifest, _ work: WorkDirectory, mode: UInt32, _ taken: [String: TakenFile]) throws
+        -> PackReport
+    {
         let outputStaging = work.path
         var manifest = sealed
         manifest.sqlite = SQLiteVersion.linkedSource
@@ -186,8 +193,18 @@ package struct Packer {
         let members = Self.members(of: manifest)
         // This directory has the whole release under its final names before any file is public.
         let ready = try work.ready
-        let proof = try BackgroundCheck(
-            of: manifest.databases, in: outputStaging, within: options.checkTime, shouldStop: options.shouldStop)
+        let checked = manifest.databases
+        let (time, shouldStop) = (options.checkTime, options.shouldStop)
+        let proof = try BackgroundWork {
+            try checked.map { database in
+                var proven = database
+                try SealedDatabase(
+                    path: "\(outputStaging)/\(database.member)", name: database.name, time: time,
+                    scratch: "\(outputStaging)/exam", shouldStop: shouldStop
+                ).verify(&proven)
+                return proven
+            }
+        }
         // Even after an error, the files must stay until the check no longer reads them.
         defer { proof.wait() }
         if !members.isEmpty {
@@ -197,7 +214,7 @@ package struct Packer {
             ).pack(
                 members, to: "\(ready)/\(name)", named: name, modified: manifest.created?.seconds ?? 0)
         }
-        manifest.databases = try proof.databases()
+        manifest.databases = try proof.value()
         let patches = try ReleasePatches(options: options, outputStaging: outputStaging, stem: stem).make(for: manifest)
         manifest.patches = patches.map(\.patch)
         for made in patches {
@@ -217,7 +234,8 @@ package struct Packer {
         try refuseEqualRank(manifest, except: "\(stem).json")
         try requireMigrations(manifest, except: "\(stem).json")
         var trials = try Trials(
-            of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, by: options.tryInstall)
+            of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output,
+            unpackedIn: outputStaging, by: options.tryInstall)
         trials.stepsNotRun = Set(manifest.steps.map(\.step)).sorted().compactMap { step in
             options.whyNotRun(step).map { (step, $0) }
         }
@@ -232,7 +250,8 @@ package struct Packer {
             manifest: "\(options.output)/\(stem).json", bundle: manifest.bundle.map { "\(options.output)/\($0.file)" },
             bundleSize: manifest.bundle?.size ?? 0, contentSize: members.reduce(0) { $0 + $1.size },
             version: manifest.version.description, sequence: manifest.sequence, patches: manifest.patches,
-            databases: manifest.databases.map { ($0.name, $0.size, $0.sha256, $0.attach.group) }, trials: trials,
+            databases: manifest.databases.map { ($0.name, $0.size, $0.sha256, $0.attach.group, taken[$0.name]) },
+            trials: trials,
             changes: changes)
     }
 

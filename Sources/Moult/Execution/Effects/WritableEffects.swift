@@ -19,6 +19,8 @@ final class WritableEffects {
     private(set) var left: [LeftDatabase] = []
     /// Whether a commit was made that cannot be undone: from then on the update can only be finished.
     private(set) var isIrrevocable = false
+    /// Whether the plan and the names of its directories are durable.
+    private(set) var hasSyncedJournal = false
 
     init(transaction: Transaction, plan: Plan, decided: [String: String?]?, installed: Manifest?, release: Manifest) {
         (self.transaction, self.plan, self.decided) = (transaction, plan, decided)
@@ -41,7 +43,10 @@ final class WritableEffects {
         // A power failure may leave a SQLite journal next to a file, and recovery looks for it only if the transaction's
         // journal says that a change was started.
         let effects = try effects().filter { try !isDone($0) }
-        if !effects.isEmpty { try transaction.journal.sync() }
+        if !effects.isEmpty {
+            try transaction.journal.sync()
+            hasSyncedJournal = true
+        }
         isHeld = true
         for effect in effects { try ifPossible(effect) { try requireFile(effect) } }
         for effect in effects where !isSkipped(effect.effect.database) {

@@ -98,7 +98,10 @@ struct CheckRecord {
                     ]
                 }),
         ]
-        try Files.replace(path, with: Array(json.line.utf8))
+        // The content is not synced, because a record that a power failure tears is ignored. The directory also has the name of the
+        // announcement.
+        try Files.replace(path, with: Array(json.line.utf8), durable: false)
+        try Files.syncDirectory(Files.directory(of: path))
     }
 }
 

@@ -4,14 +4,14 @@ internal import MoultLibc
 /// Reconstructs a piece of the new file from its columns and the old file, without trusting either.
 struct DifferenceReader {
     private var columns: [ColumnReader] = []
-    private let old: UnsafeRawBufferPointer
+    private let old: OldBytes
     private var guesses: ShiftGuesses
     /// The remaining bytes of the current runs of equal and of differing bytes.
     private var (equal, unequal) = (0, 0)
     private var isEqualNext = true
 
     /// The columns must outlive this reader.
-    init(_ bytes: UnsafeRawBufferPointer, old: UnsafeRawBufferPointer, start: Int) throws {
+    init(_ bytes: UnsafeRawBufferPointer, old: OldBytes, start: Int) throws {
         self.old = old
         guesses = ShiftGuesses(start: start)
         var rest = ColumnReader(bytes)
@@ -31,7 +31,12 @@ struct DifferenceReader {
             let count = try number(.counts, most: piece.count - place)
             guard count > 0 else { throw ArchiveRefusal.difference }
             let from = try shift(at: place, count) + place
-            try read(UnsafeRawBufferPointer(rebasing: old[from..<from + count]), into: piece, place)
+            var done = 0
+            while done < count {
+                let part = try old.bytes(at: from + done, most: count - done)
+                try read(part, into: piece, place + done)
+                done += part.count
+            }
             place += count
         }
         // The writer always adds a last run of equal bytes, which is empty if the last cover ends with differing bytes.
