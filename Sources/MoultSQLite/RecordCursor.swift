@@ -104,16 +104,16 @@ package struct RecordCursor: ~Copyable {
     }
 
     /// If both cursors are at the first row of leaf pages with the same bytes, moves both to the last row of their page and
-    /// returns true; otherwise returns false. Pages with rows that continue on other pages do not qualify, because those pages
-    /// may differ.
-    package mutating func skipLeaf(ifSameAs other: inout RecordCursor) throws -> Bool {
+    /// returns the number of its rows; otherwise returns nil. Pages with rows that continue on other pages do not qualify, because
+    /// those pages may differ.
+    package mutating func skipLeaf(ifSameAs other: inout RecordCursor) throws -> Int? {
         guard let leaf = path.last, let otherLeaf = other.path.last, leaf.next == 1, otherLeaf.next == 1,
             leaf.header == otherLeaf.header, leaf.cells == otherLeaf.cells, pageSize == other.pageSize,
             usable == other.usable, memcmp(leaf.bytes, otherLeaf.bytes, pageSize) == 0, try isSelfContained(leaf)
-        else { return false }
+        else { return nil }
         try goToEnd(of: leaf)
         try other.goToEnd(of: otherLeaf)
-        return true
+        return leaf.cells
     }
 
     private func isSelfContained(_ leaf: Page) throws -> Bool {

@@ -3,54 +3,28 @@ import MoultLibc
 
 /// Compares the current rows of two statements in place, without copies, for scans of whole tables.
 extension Statement {
-    /// Returns the first of these columns in which the rows differ, in storage class or bytes; nil if they are equal. Affinity
-    /// and collation are ignored.
-    package func firstDifference(to other: borrowing Statement, in columns: Range<Int32>) throws -> Int32? {
-        for column in columns where try !stores(column, as: other) { return column }
-        return nil
+    /// Returns whether the rows have the same values: storage classes and bytes.
+    func hasValues(of other: borrowing Statement, _ encodings: TextEncodings) throws -> Bool {
+        for column in 0..<columnCount where try !stores(column, as: other, column, encodings) { return false }
+        return true
     }
 
-    /// Compares the rows by their first columns, in SQLite's order with the collation BINARY. Returns a negative number if this
-    /// row sorts first, a positive one if the other does, 0 if neither does.
-    package func order(against other: borrowing Statement, by columns: Int32) throws -> Int {
-        for column in 0..<columns {
-            let order = try order(column, other, column)
-            if order != 0 { return order }
-        }
-        return 0
-    }
-
-    /// Compares these columns of this row with those of the other row, in the same way.
-    func order(_ columns: [Int32], against other: borrowing Statement, _ otherColumns: [Int32]) throws -> Int {
+    /// Compares these columns of this row with those of the other row, in SQLite's order with the collation BINARY. Returns a negative
+    /// number if this row sorts first, a positive one if the other does, 0 if neither does.
+    func order(
+        _ columns: [Int32], against other: borrowing Statement, _ otherColumns: [Int32], _ encodings: TextEncodings
+    ) throws -> Int {
         for (column, otherColumn) in zip(columns, otherColumns) {
-            let order = try order(column, other, otherColumn)
+            let order = try order(column, other, otherColumn, encodings)
             if order != 0 { return order }
         }
         return 0
-    }
-
-    /// Feeds values with their storage classes to the hasher, so that equal stored rows have equal hashes.
-    package func hash(_ columns: Range<Int32>, into hasher: inout Hasher) throws {
-        for column in columns { try hash(column, into: &hasher) }
-    }
-
-    private func stores(_ column: Int32, as other: borrowing Statement) throws -> Bool {
-        let type = sqlite3_column_type(pointer, column)
-        guard type == sqlite3_column_type(other.pointer, column) else { return false }
-        switch type {
-        case SQLITE_INTEGER:
-            return sqlite3_column_int64(pointer, column) == sqlite3_column_int64(other.pointer, column)
-        case SQLITE_FLOAT:
-            return sqlite3_column_double(pointer, column) == sqlite3_column_double(other.pointer, column)
-        case SQLITE_NULL: return true
-        default:
-            let (one, two) = (try bytes(column, type), try other.bytes(column, type))
-            return one.count == two.count && Self.order(one, two, count: one.count) == 0
-        }
     }
 
     /// Compares two columns. NULL sorts before numbers, numbers before text, text before blobs.
-    private func order(_ column: Int32, _ other: borrowing Statement, _ otherColumn: Int32) throws -> Int {
+    private func order(
+        _ column: Int32, _ other: borrowing Statement, _ otherColumn: Int32, _ encodings: TextEncodings
+    ) throws -> Int {
         let type = sqlite3_column_type(pointer, column)
         let otherType = sqlite3_column_type(other.pointer, otherColumn)
         let rank = Self.rank(type) - Self.rank(otherType)
@@ -65,6 +39,13 @@ extension Statement {
         case (SQLITE_FLOAT, SQLITE_INTEGER):
             return -Self.order(sqlite3_column_int64(other.pointer, otherColumn), sqlite3_column_double(pointer, column))
         case (SQLITE_NULL, _): return 0
+        case (SQLITE_TEXT, _) where encodings.areUTF16:
+            // In these databases, BINARY compares the bytes as stored.
+            let (one, two) = (try text16(column), try other.text16(otherColumn))
+            for (a, b) in zip(one, two) where a != b {
+                return encodings == .utf16be ? Self.order(a, b) : Self.order(a.byteSwapped, b.byteSwapped)
+            }
+            return one.count - two.count
         default:
             let (one, two) = (try bytes(column, type), try other.bytes(otherColumn, otherType))
             let order = Self.order(one, two, count: min(one.count, two.count))
@@ -72,13 +53,15 @@ extension Statement {
         }
     }
 
-    private func hash(_ column: Int32, into hasher: inout Hasher) throws {
+    /// Feeds a value with its storage class to the hasher, so that equal stored values have equal hashes.
+    func hash(_ column: Int32, into hasher: inout Hasher, _ encodings: TextEncodings) throws {
         let type = sqlite3_column_type(pointer, column)
         hasher.combine(type)
         switch type {
         case SQLITE_INTEGER: hasher.combine(sqlite3_column_int64(pointer, column))
         case SQLITE_FLOAT: hasher.combine(sqlite3_column_double(pointer, column))
         case SQLITE_NULL: break
+        case SQLITE_TEXT where encodings.areUTF16: hasher.combine(try text16(column))
         default:
             let bytes = try bytes(column, type)
             // The length distinguishes ("ab", "c") from ("a", "bc").
@@ -88,7 +71,7 @@ extension Statement {
     }
 
     /// Returns the bytes of a text, as UTF-8 regardless of the database's encoding, or of a blob.
-    private func bytes(_ column: Int32, _ type: Int32) throws -> UnsafeRawBufferPointer {
+    func bytes(_ column: Int32, _ type: Int32) throws -> UnsafeRawBufferPointer {
         let start =
             type == SQLITE_TEXT
             ? UnsafeRawPointer(sqlite3_column_text(pointer, column)) : sqlite3_column_blob(pointer, column)
@@ -97,7 +80,7 @@ extension Statement {
         return UnsafeRawBufferPointer(start: start, count: count)
     }
 
-    private static func order(_ one: UnsafeRawBufferPointer, _ two: UnsafeRawBufferPointer, count: Int) -> Int {
+    static func order(_ one: UnsafeRawBufferPointer, _ two: UnsafeRawBufferPointer, count: Int) -> Int {
         guard let one = one.baseAddress, let two = two.baseAddress else { return 0 }
         return Int(memcmp(one, two, count))
     }

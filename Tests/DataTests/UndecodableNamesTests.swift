@@ -81,13 +81,14 @@ import Testing
         }
     }
 
-    @Test func `two such names that look the same are two tables`() throws {
+    @Test func `each of two such names is shown with its bytes`() throws {
         try begin()
         try run(
             "CREATE TABLE \"caf\\350\"(d); INSERT INTO \"caf\\350\" VALUES(\"more\"), (\"rows\");",
             on: shop.path("app.db"))
         let applied = try shop.apply("2.0.0")
-        #expect(applied.output.contains("3 rows"), "\(applied)")
+        #expect(
+            applied.output.contains("2 rows of caf\\xe8") && applied.output.contains("1 row of caf\\xe9"), "\(applied)")
     }
 
     @Test(arguments: [

@@ -70,20 +70,12 @@ package struct DatabaseComparison {
         )
         diff.properties = Self.properties(was, now)
         diff.schema = SchemaChange.all(from: was.shape, to: now.shape)
-        let shapes = Dictionary(was.shape.tables.map { (SQLName($0.name), $0) }) { first, _ in first }
-        let same = Set(now.shape.tables.filter { $0 == shapes[SQLName($0.name)] }.map { SQLName($0.name) })
-        let (oldTables, newTables) = (try TableFacts.all(of: sides.old), try TableFacts.all(of: sides.new))
-        for key in Set(oldTables.keys).union(newTables.keys).subtracting(ReleaseMarker.tables.map { SQLName($0) })
-            .sorted()
-        {
-            let table = TableComparison(old: oldTables[key], new: newTables[key]) { [name, options] in
+        let (before, after) = (try TableComparison.Side(sides.old), try TableComparison.Side(sides.new))
+        for key in Set(before.tables.keys).union(after.tables.keys).sorted() {
+            let table = TableComparison(key, old: before, new: after) { [name, options] in
                 try options.progress(name, $0, $1)
             }
-            diff.tables.append(
-                try table.diff(
-                    sides.old, sides.new, samples: options.samples,
-                    areUTF8: was.encoding == "UTF-8" && now.encoding == "UTF-8",
-                    canReadRecords: sides.areWhole && was.encoding == now.encoding && same.contains(key)))
+            diff.tables.append(try table.diff(samples: options.samples, mayReadFiles: sides.areWhole))
         }
     }
 

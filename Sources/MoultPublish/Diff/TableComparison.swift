@@ -1,93 +1,72 @@
 internal import MoultBasics
 internal import MoultSQLite
+internal import StepKit
 
 /// Compares the rows of a table that both sides or only one side may have.
 struct TableComparison {
-    let name: String
-    let old: TableFacts?
-    let new: TableFacts?
-    private let progress: (_ table: String, _ rows: Int) throws -> Void
+    /// A database and its tables.
+    struct Side {
+        let connection: Connection
+        let schema: Schema
+        let tables: [SQLName: ListedTable]
 
-    init(old: TableFacts?, new: TableFacts?, progress: @escaping (_ table: String, _ rows: Int) throws -> Void) {
-        (self.old, self.new, self.progress) = (old, new, progress)
-        name = new?.name ?? old?.name ?? ""
+        init(_ connection: Connection) throws {
+            self.connection = connection
+            schema = try Schema(of: connection, ignoring: ReleaseMarker.tables)
+            tables = schema.withRows
+        }
     }
 
-    /// Compares the rows. `canReadRecords` means that the files are complete, and that both tables have the same
-    /// columns.
-    func diff(
-        _ oldConnection: Connection, _ newConnection: Connection, samples: Int, areUTF8: Bool, canReadRecords: Bool
-    ) throws -> TableDiff {
+    private let key: SQLName
+    private let name: String
+    private let old: Side
+    private let new: Side
+    private let presence: TableDiff.Presence
+    private let progress: (_ table: String, _ rows: Int) throws -> Void
+
+    init(
+        _ key: SQLName, old: Side, new: Side, progress: @escaping (_ table: String, _ rows: Int) throws -> Void
+    ) {
+        (self.key, self.old, self.new, self.progress) = (key, old, new, progress)
+        let (one, two) = (old.schema.all[key] ?? old.tables[key], new.schema.all[key] ?? new.tables[key])
+        name = (two ?? one)?.shown ?? key.text
+        presence = one == nil ? .added : two == nil ? .removed : .both
+    }
+
+    /// Compares the rows. `mayReadFiles` means that the files are complete.
+    func diff(samples: Int, mayReadFiles: Bool) throws -> TableDiff {
         do {
-            return try compareRows(
-                oldConnection, newConnection, samples: samples, areUTF8: areUTF8, canReadRecords: canReadRecords)
+            guard let one = try old.schema.table(key), let two = try new.schema.table(key), one.obstacle == nil,
+                two.obstacle == nil
+            else { return try counted() }
+            let parts = (old: old.schema.parts(ofIndex: key), new: new.schema.parts(ofIndex: key))
+            guard parts.old.isEmpty == parts.new.isEmpty else {
+                return TableDiff(
+                    name: name, presence: .both, method: .unread("only one side stores the text of this index"))
+            }
+            if !parts.old.isEmpty { return try compareParts(Set(parts.old + parts.new), mayReadFiles: mayReadFiles) }
+            let tally = RowTally(limit: samples)
+            let comparison = try RowComparison(
+                .init(one, old.connection), .init(two, new.connection), mayReadFiles: mayReadFiles, areSound: true,
+                tick: { [name, progress] in try progress(name, $0) },
+                isWanted: { $0 == .changed || tally.wantsSample($0) })
+            let rows = try comparison.run { try tally.add($0, $1, $2, comparison) }
+            return tally.result(name, comparison, rows)
         } catch {
             // Other tables can still be compared.
             guard let need = AppNeed(error) else { throw error }
-            let presence: TableDiff.Presence = old == nil ? .added : new == nil ? .removed : .both
             return TableDiff(name: name, presence: presence, method: .unread("it needs the app's \(need)"))
         }
     }
 
-    private func compareRows(
-        _ oldConnection: Connection, _ newConnection: Connection, samples: Int, areUTF8: Bool, canReadRecords: Bool
-    ) throws -> TableDiff {
-        guard let old, let new, old.obstacle == nil, new.obstacle == nil else {
-            return try counted(oldConnection, newConnection)
-        }
-        guard old.parts.isEmpty == new.parts.isEmpty else {
-            return TableDiff(
-                name: name, presence: .both, method: .unread("only one side stores the text of this index"))
-        }
-        if !old.parts.isEmpty {
-            return try compareParts(old, new, oldConnection, newConnection, areUTF8: areUTF8)
-        }
-        var match = RowMatch(old: old, new: new, areUTF8: areUTF8)
-        if case .key = match.walk, try hasNullKeys(old, oldConnection) || hasNullKeys(new, newConnection) {
-            match = RowMatch(old: old, new: new, areUTF8: areUTF8, by: .content)
-        }
-        let roots = match.isByRowID && canReadRecords ? roots : nil
-        let walk = RowWalk(match: match, roots: roots) { try progress(name, $0) }
-        var tally = RowTally(columns: match.columns.count, limit: samples)
-        switch match.walk {
-        case .key, .rowIDKey: try compare(by: walk, oldConnection, newConnection, &tally)
-        case .position(let keyColumns):
-            let keyed = RowMatch(old: old, new: new, areUTF8: areUTF8, by: .key)
-            do {
-                let strays = try strays(walk, keyColumns, oldConnection, newConnection) {
-                    guard case .key = keyed.walk else { return false }
-                    return try !hasNullKeys(old, oldConnection) && !hasNullKeys(new, newConnection)
-                }
-                tally.rows = strays.rows
-                try strays.found.resolve(match, oldConnection, newConnection, &tally)
-            } catch is TooManyStrays {
-                let walk = RowWalk(match: keyed, roots: nil) { try progress(name, $0) }
-                try compare(by: walk, oldConnection, newConnection, &tally)
-                return tally.result(name, keyed)
-            }
-        case .none:
-            let strays = try StrayRows()
-            tally.rows.before = try read(oldConnection, match.oldSQL) {
-                try strays.add($0, .old, at: $1, key: 0..<0, content: match.content)
-            }
-            tally.rows.after = try read(newConnection, match.newSQL) {
-                try strays.add($0, .new, at: $1, key: 0..<0, content: match.content)
-            }
-            try strays.resolve(match, oldConnection, newConnection, &tally)
-        }
-        return tally.result(name, match)
-    }
-
     /// Compares the tables of an index that stores no text. Equal texts may have different indexes, but equal indexes have equal
     /// texts.
-    private func compareParts(
-        _ old: TableFacts, _ new: TableFacts, _ oldConnection: Connection, _ newConnection: Connection, areUTF8: Bool
-    ) throws -> TableDiff {
+    private func compareParts(_ parts: Set<SQLName>, mayReadFiles: Bool) throws -> TableDiff {
         var diff = TableDiff(name: name, presence: .both, method: .index)
-        for part in Set((old.parts + new.parts).map { SQLName($0.name) }).sorted() {
-            let (one, other) = (old.part(part), new.part(part))
-            let found = try TableComparison(old: one, new: other) { _, rows in try progress(name, rows) }
-                .diff(oldConnection, newConnection, samples: 0, areUTF8: areUTF8, canReadRecords: false)
+        for part in parts.sorted() {
+            let found = try TableComparison(part, old: old, new: new) { [name, progress] _, rows in
+                try progress(name, rows)
+            }.diff(samples: 0, mayReadFiles: mayReadFiles)
             diff.rowsBefore += found.rowsBefore
             diff.rowsAfter += found.rowsAfter
             diff.added += found.added
@@ -97,94 +76,34 @@ struct TableComparison {
         return diff
     }
 
-    private func compare(
-        by walk: RowWalk, _ oldConnection: Connection, _ newConnection: Connection, _ tally: inout RowTally
-    ) throws {
-        let empty = tally
-        try walk.walk(oldConnection, newConnection) { differences in
-            tally = empty
-            tally.rows = try differences { kind, old, new in try tally.record(kind, old, new, walk.match.shown) }
-        }
-    }
-
-    /// Thrown if so many rows have moved that matching by key is faster.
-    private struct TooManyStrays: Error {}
-    private static let strayLimit = 10_000
-
-    /// Returns the unmatched rows. Throws `TooManyStrays` if there are many, and `haveKeys` reports that each row can be found
-    /// by its key.
-    private func strays(
-        _ walk: RowWalk, _ keyColumns: Int32, _ oldConnection: Connection, _ newConnection: Connection,
-        haveKeys: @escaping () throws -> Bool
-    ) throws -> (found: StrayRows, rows: RowWalk.Counts) {
-        let content = walk.match.content
-        let key = content.lowerBound..<(content.lowerBound + keyColumns)
-        return try walk.walk(oldConnection, newConnection) { differences in
-            let strays = try StrayRows()
-            var count = 0
-            let rows = try differences { kind, old, new in
-                count += 1
-                if try count == Self.strayLimit && haveKeys() { throw TooManyStrays() }
-                if kind != .added { try strays.add(old, .old, at: old.int64(0), key: key, content: content) }
-                if kind != .removed { try strays.add(new, .new, at: new.int64(0), key: key, content: content) }
-            }
-            return (strays, rows)
-        }
-    }
-
-    /// Returns whether the primary key has NULLs: a table with a rowid may have several such rows.
-    private func hasNullKeys(_ table: TableFacts, _ connection: Connection) throws -> Bool {
-        guard table.rowIDName != nil, !table.primaryKey.isEmpty else { return false }
-        let isNull = table.primaryKey.map { "\(quoteIdentifier($0)) IS NULL" }.joined(separator: " OR ")
-        let name = "main.\(quoteIdentifier(table.name))"
-        return try connection.int("SELECT EXISTS (SELECT 1 FROM \(name) WHERE \(isNull))") == 1
-    }
-
-    private var roots: (old: Int64, new: Int64)? {
-        guard let old = old?.rootPage, let new = new?.rootPage else { return nil }
-        return (old, new)
-    }
-
-    private func read(
-        _ connection: Connection, _ sql: String, _ body: (borrowing Statement, Int64) throws -> Void
-    ) throws -> Int {
-        try connection.withStatement(sql) { row in
-            var rows = 0
-            while try row.step() {
-                try body(row, Int64(rows))
-                rows += 1
-                if rows % 4096 == 0 { try progress(name, 4096) }
-            }
-            try progress(name, rows % 4096)
-            return rows
-        }
-    }
-
     /// Returns the counts for a table that only one side has, so that all its rows were added or removed, or whose rows cannot
     /// be read.
-    private func counted(_ oldConnection: Connection, _ newConnection: Connection) throws -> TableDiff {
-        let presence: TableDiff.Presence = old == nil ? .added : new == nil ? .removed : .both
-        let isIndex = (old ?? new)?.parts.isEmpty == false
-        var diff = TableDiff(name: name, presence: presence, method: isIndex ? .index : .counted)
-        if let obstacle = old?.obstacle ?? new?.obstacle {
-            diff.method = .unread(obstacle)
-            return diff
-        }
-        func rows(_ table: TableFacts?, _ connection: Connection) throws -> Int {
-            guard let table else { return 0 }
-            return try (table.parts.isEmpty ? [table] : table.parts).reduce(0) {
-                $0 + (try connection.rowCount($1.name))
+    private func counted() throws -> TableDiff {
+        var (diff, isIndex) = (TableDiff(name: name, presence: presence, method: .counted), false)
+        func rows(_ side: Side) throws -> Int {
+            guard let listed = side.tables[key] else { return 0 }
+            guard listed.name != nil else { throw Unreadable(why: "its name is not valid UTF-8") }
+            if let obstacle = try side.schema.table(key)?.obstacle { throw Unreadable(why: obstacle) }
+            let parts = side.schema.parts(ofIndex: key)
+            isIndex = isIndex || !parts.isEmpty
+            return try (parts.isEmpty ? [key] : parts).reduce(0) {
+                $0 + (try side.connection.rowCount(side.schema.all[$1]?.name ?? $1.text))
             }
         }
         do {
-            diff.rowsBefore = try rows(old, oldConnection)
-            diff.rowsAfter = try rows(new, newConnection)
+            (diff.rowsBefore, diff.rowsAfter) = (try rows(old), try rows(new))
+        } catch let unreadable as Unreadable {
+            diff.method = .unread(unreadable.why)
+            return diff
         } catch {
             guard AppNeed(error) != nil, let sqlite = error.sqlite else { throw error }
             diff.method = .unread(sqlite.message)
             return diff
         }
+        if isIndex { diff.method = .index }
         (diff.removed, diff.added) = (diff.rowsBefore, diff.rowsAfter)
         return diff
     }
+
+    private struct Unreadable: Error { let why: String }
 }

@@ -90,7 +90,7 @@ package enum SampleValue: Sendable, Equatable {
         }
     }
 
-    static func all(_ columns: Range<Int32>, of row: borrowing Statement) throws -> [SampleValue] {
+    static func all(_ columns: [Int32], of row: borrowing Statement) throws -> [SampleValue] {
         var values: [SampleValue] = []
         for column in columns { values.append(try SampleValue(column, of: row)) }
         return values

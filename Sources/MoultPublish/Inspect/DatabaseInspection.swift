@@ -73,22 +73,23 @@ extension DatabaseInspection {
     }
 
     private static func tables(of connection: Connection, counting: (String) throws -> Void) throws -> [Table] {
-        try TableFacts.all(of: connection).sorted { $0.key < $1.key }.map { _, facts in
-            var table = Table(name: facts.name, isVirtual: facts.isVirtual, columns: facts.columns)
-            guard facts.obstacle == nil else {
-                table.obstacle = facts.obstacle
-                return table
-            }
-            try counting(facts.name)
+        let schema = try Schema(of: connection)
+        return try schema.withRows.sorted { $0.key < $1.key }.map { key, listed in
+            let layout = try schema.table(key)
+            var table = Table(
+                name: listed.shown, isVirtual: listed.type == "virtual", columns: layout?.columnNames ?? [])
+            table.obstacle = listed.name == nil ? "its name is not valid UTF-8" : layout?.obstacle
+            if table.obstacle != nil { return table }
+            try counting(table.name)
             do {
-                table.rows = try connection.rowCount(facts.name)
+                table.rows = try connection.rowCount(table.name)
             } catch {
                 // FTS4 cannot count the rows of an index that stores no text. The details of damage are in the findings.
                 guard let sqlite = error.sqlite else { throw error }
                 // A view with the text of an index may use a function that only the app has.
                 if sqlite.resultCode.primary == .corrupt || AppNeed(error) != nil {
                     table.obstacle = sqlite.message
-                } else if !facts.parts.isEmpty {
+                } else if !schema.parts(ofIndex: key).isEmpty {
                     table.obstacle = "it stores no text"
                 } else {
                     throw error

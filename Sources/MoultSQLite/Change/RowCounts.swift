@@ -9,8 +9,9 @@ package struct RowCounts: Equatable, Sendable {
     /// Counts the rows of ordinary tables, except tables of SQLite or of the modules of virtual tables.
     package init(of connection: Connection) throws {
         var tables: [SQLName: Int] = [:]
-        for table in try TableKinds(of: connection, ignoring: []).all.values where table.type == "table" {
-            tables[SQLName(table.name)] = try connection.rowCount(table.name)
+        let schema = try Schema(of: connection)
+        for table in schema.ordinary {
+            tables[SQLName(schema.name(table))] = try connection.rowCount(schema.name(table))
         }
         self.tables = tables
     }

@@ -28,7 +28,7 @@ package struct ChangedRows: Sendable, Equatable {
 
     /// Returns the tables that differ, sorted. A table with more than `limit` changed rows has no keys.
     ///
-    /// A row is known by its rowid, or by the key of a table WITHOUT ROWID. No file may have content in a WAL.
+    /// A row is known by its rowid, or by the key of a table WITHOUT ROWID.
     package static func between(_ old: Connection, _ new: Connection, limit: Int) throws -> [ChangedRows] {
         try old.reading {
             try new.reading {
@@ -62,42 +62,39 @@ package struct ChangedRows: Sendable, Equatable {
     private struct Sides {
         private let old: Connection
         private let new: Connection
-        private let oldTables: [SQLName: TableFacts]
-        private let newTables: [SQLName: TableFacts]
+        private let was: Schema
+        private let now: Schema
         /// The tables with equal definitions.
         private let same: Set<SQLName>
-        private let areUTF8: Bool
-        private let haveSameEncoding: Bool
         let names: [SQLName]
 
         init(_ old: Connection, _ new: Connection) throws {
             (self.old, self.new) = (old, new)
-            let (was, now) = (try Identity(of: old, ignoring: ownTables), try Identity(of: new, ignoring: ownTables))
-            let shapes = Dictionary(was.shape.tables.map { (SQLName($0.name), $0) }) { first, _ in first }
-            same = Set(now.shape.tables.filter { $0 == shapes[SQLName($0.name)] }.map { SQLName($0.name) })
-            haveSameEncoding = was.encoding == now.encoding
-            areUTF8 = haveSameEncoding && now.encoding == "UTF-8"
-            (oldTables, newTables) = (try TableFacts.all(of: old), try TableFacts.all(of: new))
-            names = Set(oldTables.keys).union(newTables.keys).subtracting(ownTables.map { SQLName($0) }).sorted()
+            (was, now) = (try Schema(of: old, ignoring: ownTables), try Schema(of: new, ignoring: ownTables))
+            let (before, after) = (try SchemaShape.ofContent(old), try SchemaShape.ofContent(new))
+            let shapes = Dictionary(before.tables.map { (SQLName($0.name), $0) }) { first, _ in first }
+            same = Set(after.tables.filter { $0 == shapes[SQLName($0.name)] }.map { SQLName($0.name) })
+            names = Set(was.withRows.keys).union(now.withRows.keys).sorted()
         }
 
         /// Returns nil for equal tables.
         func compare(_ name: SQLName, _ limit: Int, _ space: inout Int) throws -> ChangedRows? {
-            func reload(_ why: String) -> ChangedRows { ChangedRows(newTables[name]?.name ?? name.text, reload: why) }
-            guard let before = oldTables[name] else { return reload("it is new") }
-            guard let after = newTables[name] else { return reload("it was removed") }
+            func reload(_ why: String) -> ChangedRows { ChangedRows(now.name(name), reload: why) }
+            guard was.withRows[name] != nil else { return reload("it is new") }
+            guard now.withRows[name] != nil else { return reload("it was removed") }
+            guard let before = try was.table(name), let after = try now.table(name) else {
+                return reload("its name is not valid UTF-8")
+            }
             // Only the module of a virtual table could compare its content.
             if before.isVirtual || after.isVirtual { return reload("it is a virtual table") }
             if let obstacle = before.obstacle ?? after.obstacle { return reload(obstacle) }
             guard same.contains(name) else { return reload("its definition changed") }
-            let match = RowMatch(old: before, new: after, areUTF8: areUTF8)
-            guard match.isByRowID || after.isWithoutRowID && match.walk != .none else {
-                return reload(areUTF8 ? "its rows cannot be read by rowid" : "its keys are not in UTF-8")
-            }
-            let roots = before.rootPage.flatMap { old in after.rootPage.map { (old: old, new: $0) } }
-            let walk = RowWalk(match: match, roots: match.isByRowID && haveSameEncoding ? roots : nil)
             do {
-                let rows = try keys(walk, name: after.name, rowID: after.rowIDColumn ?? "rowid", limit, space)
+                let comparison = try RowComparison(.init(before, old), .init(after, new), rowsMayMove: false)
+                guard comparison.isByRowID || after.isWithoutRowID && comparison.key != .content else {
+                    return reload("its rows cannot be read by rowid")
+                }
+                let rows = try keys(comparison, after, limit, space)
                 space -= rows.size
                 return rows.rows.count == 0 ? nil : rows.rows
             } catch let stop as Stop {
@@ -111,26 +108,27 @@ package struct ChangedRows: Sendable, Equatable {
         private struct Stop: Error { let why: String }
 
         private func keys(
-            _ walk: RowWalk, name: String, rowID: String, _ limit: Int, _ space: Int
+            _ comparison: RowComparison, _ table: TableLayout, _ limit: Int, _ space: Int
         ) throws -> (rows: ChangedRows, size: Int) {
-            let columns = walk.match.orderColumns
-            let names = walk.match.isByRowID ? [rowID] : Array(walk.match.columns.prefix(Int(columns)))
-            return try walk.walk(old, new) { differences in
-                var (rows, size) = (ChangedRows(name, key: names), 0)
-                _ = try differences { difference, old, new in
-                    if rows.count == limit { throw Stop(why: ChangedRows.tooMany(limit)) }
-                    let key = try difference == .removed ? Self.key(old, columns) : Self.key(new, columns)
-                    size += key.reduce(0) { $0 + $1.size }
-                    if size > space { throw Stop(why: "the keys of the changed rows are too long") }
-                    rows.add(difference, key)
-                }
-                return (rows, size)
+            let (oldKey, newKey) = (comparison.old.identity, comparison.new.identity)
+            let names =
+                comparison.isByRowID
+                ? [table.rowIDColumn.map { table.columns[$0].name } ?? "rowid"]
+                : table.primaryKey.map { table.columns[$0].name }
+            var (rows, size) = (ChangedRows(table.name, key: names), 0)
+            try comparison.run { difference, old, new in
+                if rows.count == limit { throw Stop(why: ChangedRows.tooMany(limit)) }
+                let key = try difference == .removed ? Self.key(old, oldKey) : Self.key(new, newKey)
+                size += key.reduce(0) { $0 + $1.size }
+                if size > space { throw Stop(why: "the keys of the changed rows are too long") }
+                rows.add(difference, key)
             }
+            return (rows, size)
         }
 
-        private static func key(_ row: borrowing Statement, _ columns: Int32) throws -> [Value] {
+        private static func key(_ row: borrowing Statement, _ columns: [Int32]) throws -> [Value] {
             var key: [Value] = []
-            for column in 0..<columns {
+            for column in columns {
                 if row.storage(column) != .text {
                     key.append(try row.value(column))
                     continue

@@ -138,7 +138,7 @@ extension Statement {
             hasher.combine(SQLITE_INTEGER)
             hasher.combine(whole)
         } else {
-            try hash(column..<column + 1, into: &hasher)
+            try hash(column, into: &hasher, .utf8)
         }
     }
 }

@@ -41,7 +41,7 @@ extension Connection {
                 pragma_index_xinfo(l.name, 'main') AS x
             WHERE s.type = 'table' AND x.coll IS NOT NULL AND (?1 IS NULL OR s.name = ?1)
             """, [table.map { .text($0) } ?? .null])
-        return used.map { Self.text($0[0]) }.filter { IndexKey.Collation(rawValue: $0.uppercased()) == nil }
+        return used.map(\.[0].textOrEmpty).filter { IndexKey.Collation(rawValue: $0.uppercased()) == nil }
     }
 
     /// Returns whether a table is stored in an order that only the app knows. A statement that reads such a table without a
@@ -49,8 +49,6 @@ extension Connection {
     func needsStandIns(_ table: TableLayout) throws -> Bool {
         try table.rowIDName == nil && !missingCollations(of: table.name).isEmpty
     }
-
-    private static func text(_ value: Value) -> String { if case .text(let text) = value { text } else { "" } }
 
     private func addStandIn(_ name: String, _ names: inout [String]) throws {
         try setCollation(name) { _, oneCount, one, otherCount, other in

@@ -52,40 +52,41 @@ package struct AppContent: Equatable, Sendable {
         try live.reading {
             try copy.reading {
                 try live.with(.doubleQuotedStringsInDML, false) {
-                    let kinds = try TableKinds(of: live, ignoring: ignoring)
-                    guard try schema(of: live, []) == schema(of: copy, []), kinds.virtual.isEmpty,
-                        kinds.undecodable.isEmpty
+                    let (now, was) = (try Schema(of: live, ignoring: ignoring), try Schema(of: copy))
+                    guard try schema(of: live, []) == schema(of: copy, []), now.virtual.isEmpty,
+                        now.undecodable.isEmpty
                     else { return false }
-                    let (roots, earlierRoots) = (try RootPages(of: live), try RootPages(of: copy))
-                    return try kinds.ordinary.allSatisfy { table in
-                        let conditions = selected[table] ?? []
-                        if conditions.contains(nil) { return true }
-                        let layout = try TableLayout.listed(table, in: live)
-                        let now = try RowSearch.Side(layout, live, roots)
-                        let isSelected = try SelectedRows(conditions, now)
-                        var isEmpty = true
-                        let search = try RowSearch(
-                            now, in: RowSearch.Side(layout, copy, earlierRoots), pairs: RowSearch.pairs(layout, layout))
-                        try search.forEachUnmatched { row, _, _ in if isEmpty { isEmpty = try isSelected.contains(row) }
+                    do {
+                        for table in now.ordinary {
+                            let conditions = selected[table] ?? []
+                            if conditions.contains(nil) { continue }
+                            let side = RowComparison.Side(try now.listed(table), live)
+                            let isSelected = try SelectedRows(conditions, side)
+                            let comparison = try RowComparison(
+                                .init(was.listed(table), copy), side, isWanted: { $0 != .removed })
+                            try comparison.run { difference, _, row in
+                                if try difference != .removed && !isSelected.contains(row) { throw Found() }
+                            }
                         }
-                        return isEmpty
-                    }
+                        return true
+                    } catch is Found { return false }
                 }
             }
         }
     }
 
+    private struct Found: Error {}
+
     /// Returns the number of rows in each table and virtual table, except tables that are too damaged to be counted.
     package static func rowCounts(of live: Connection, ignoring: Set<String>) throws -> [SQLName: Int] {
-        let (kinds, empty) = (try TableKinds(of: live, ignoring: ignoring), try Connection.inMemory())
-        defer { withExtendedLifetime(empty) {} }
-        var counts = try live.rowCounts(of: kinds.undecodable)
-        for table in kinds.ordinary + kinds.virtual {
-            let name = kinds.all[table]?.name ?? table.text
+        let schema = try Schema(of: live, ignoring: ignoring)
+        var counts = try schema.undecodableRowCounts()
+        for table in schema.ordinary + schema.virtual {
+            let name = schema.name(table)
             do {
                 counts[SQLName(name), default: 0] +=
-                    kinds.virtual.contains(table)
-                    ? try RowSearch.countUnmatched(virtual: table, kinds, live, in: empty) : try live.rowCount(name)
+                    try schema.virtual.contains(table)
+                    ? schema.countOwn(virtual: table, absentIn: nil) : live.rowCount(name)
             } catch let error as MoultError where error.code == .databaseCorrupt { continue }
         }
         return counts
@@ -97,21 +98,15 @@ package struct AppContent: Equatable, Sendable {
     ) throws {
         // Content that cannot be kept as rows.
         var hasMore = kept == nil
-        let (now, was) = (
-            try TableKinds(of: live, ignoring: ignoring), try TableKinds(of: pristine, ignoring: ignoring)
-        )
-        let (roots, earlierRoots) = (try RootPages(of: live), try RootPages(of: pristine))
+        let (now, was) = (try Schema(of: live, ignoring: ignoring), try Schema(of: pristine, ignoring: ignoring))
         for table in now.ordinary {
-            let layout = try TableLayout.listed(table, in: live)
-            guard let before = try TableLayout.of(table, in: pristine) else {
+            let layout = try now.listed(table)
+            guard was.all[table]?.type == "table", let before = try was.table(table) else {
                 tables[SQLName(layout.name)] = try live.rowCount(layout.name)
                 continue
             }
             do {
-                let isKept = try compare(
-                    RowSearch.Side(layout, live, roots), RowSearch.Side(before, pristine, earlierRoots),
-                    selected[table], kept)
-                if !isKept { hasMore = true }
+                if try !compare(.init(before, pristine), .init(layout, live), selected[table], kept) { hasMore = true }
             } catch  where Connection.needsApp(error) || layout.hasReplacedName {
                 // Only the app can compare such rows, or no statement can name a column. All of them count as changed, and are kept.
                 let count = try live.rowCount(layout.name)
@@ -120,8 +115,8 @@ package struct AppContent: Equatable, Sendable {
             }
         }
         for table in now.virtual {
-            let name = now.all[table].map { SQLName($0.name) } ?? table
-            let count = try RowSearch.countUnmatched(virtual: table, now, live, in: pristine)
+            let name = SQLName(now.name(table))
+            let count = try now.countOwn(virtual: table, absentIn: was)
             if was.all[table]?.type != "virtual" {
                 tables[name] = count
             } else if count > 0 {
@@ -130,7 +125,7 @@ package struct AppContent: Equatable, Sendable {
             }
         }
         // Such a table cannot be compared, so it counts as the app's own, even if a release has it.
-        tables.merge(try live.rowCounts(of: now.undecodable)) { $0 + $1 }
+        tables.merge(try now.undecodableRowCounts()) { $0 + $1 }
         let shipped = try Self.definitions(of: pristine, was)
         // A new virtual table with its own content is already in `tables`.
         items = Set(try Self.definitions(of: live, now).subtracting(shipped).map(\.key))
@@ -141,7 +136,7 @@ package struct AppContent: Equatable, Sendable {
 
     /// Returns whether all rows that differ were kept.
     private mutating func compare(
-        _ live: RowSearch.Side, _ pristine: RowSearch.Side, _ conditions: [String?]?, _ kept: KeptRows?
+        _ pristine: RowComparison.Side, _ live: RowComparison.Side, _ conditions: [String?]?, _ kept: KeptRows?
     ) throws -> Bool {
         let layout = live.layout
         let generated = Set(pristine.layout.generated.map { SQLName($0) })
@@ -152,21 +147,17 @@ package struct AppContent: Equatable, Sendable {
         // A condition without text selects every row.
         let conditions = conditions ?? []
         if conditions.contains(nil) { return true }
-        let search = try RowSearch(live, in: pristine, pairs: RowSearch.pairs(layout, pristine.layout))
         let isSelected = try SelectedRows(conditions, live)
         // The app has set a column that the original table lacks.
         let map = try ColumnMap(layout, pristine.layout, renamed: [:])
         let own = map.dropped.isEmpty || layout.identity.isEmpty ? [] : [try map.losesValue(layout)]
         let hasOwnValue = try SelectedRows(own, live)
-        let moved = try kept == nil ? [] : Self.rowsThatMayHaveMoved(pristine, live)
         let kept = KeptRows.canKeep(layout) ? kept : nil
         var (count, isKept) = (0, true)
-        try search.forEachUnmatched { row, _, _ in
-            if try isSelected.contains(row) || hasOwnValue.contains(row) { return }
+        try RowComparison(pristine, live, isWanted: { $0 != .removed }).run { difference, _, row in
+            if try difference == .removed || isSelected.contains(row) || hasOwnValue.contains(row) { return }
             count += 1
             if let kept { try kept.add(row, of: layout) } else { isKept = false }
-            // Among the kept rows alone, a shipped row would pass for one of the app.
-            if !moved.isEmpty, try moved.contains(KeyDigest(of: row, layout.values)) { isKept = false }
         }
         if !own.isEmpty {
             count += try Self.count(live, own)
@@ -176,23 +167,11 @@ package struct AppContent: Equatable, Sendable {
         return isKept
     }
 
-    private static func count(_ side: RowSearch.Side, _ conditions: [String], and other: String? = nil) throws -> Int {
+    private static func count(
+        _ side: RowComparison.Side, _ conditions: [String], and other: String? = nil
+    ) throws -> Int {
         let rows = side.layout.rows
         return Int(try side.connection.int(rows.countSQL + rows.whereSQL(conditions, and: other)))
-    }
-
-    /// Returns the digests of the original rows that are not at their place any more: without a declared rowid, VACUUM may have
-    /// moved them.
-    private static func rowsThatMayHaveMoved(
-        _ pristine: RowSearch.Side, _ live: RowSearch.Side
-    ) throws -> Set<KeyDigest> {
-        guard live.layout.rowIDColumn == nil, !live.layout.isWithoutRowID else { return [] }
-        var found: Set<KeyDigest> = []
-        let search = try RowSearch(pristine, in: live, pairs: RowSearch.pairs(pristine.layout, live.layout))
-        try search.forEachUnmatched { row, _, _ in
-            found.insert(try KeyDigest(of: row, pristine.layout.values))
-        }
-        return found
     }
 
     /// Returns the pragmas that an app can set, and all definitions but those of ignored tables.
@@ -212,14 +191,14 @@ package struct AppContent: Equatable, Sendable {
 
     /// Returns the definitions of indexes, triggers, views and virtual tables. The automatic index of
     /// a constraint is left out: it has no SQL, because it is part of its table. Items of ignored tables are included.
-    private static func definitions(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
+    private static func definitions(of connection: Connection, _ schema: Schema) throws -> Set<Definition> {
         let sql = """
             SELECT type, name, tbl_name, sql FROM main.sqlite_schema
             WHERE (type IN ('index', 'trigger', 'view') OR type = 'table' AND rootpage = 0) AND sql IS NOT NULL
             """
         return Set(
             try connection.query(sql).compactMap { row in
-                guard kinds.all[SQLName(row[2].textOrEmpty)]?.type != "shadow" else { return nil }
+                guard schema.all[SQLName(row[2].textOrEmpty)]?.type != "shadow" else { return nil }
                 return Definition(
                     key: Item(kind: row[0].textOrEmpty, name: SQLName(row[1].textOrEmpty)),
                     sql: Array(row[3].textOrEmpty.utf8))
@@ -227,15 +206,14 @@ package struct AppContent: Equatable, Sendable {
     }
 }
 
-/// Determines whether conditions select a row read by `RowSearch`.
+/// Determines whether conditions select a row of a comparison.
 private final class SelectedRows {
     private let statement: Statement
     private let keyColumns: [Int32]
 
-    init(_ conditions: [String?], _ side: RowSearch.Side) throws {
+    init(_ conditions: [String?], _ side: RowComparison.Side) throws {
         let layout = side.layout
-        // A table WITHOUT ROWID is queried by its primary key. The stored columns of a row begin at 1.
-        keyColumns = layout.isWithoutRowID ? layout.primaryKey.map { Int32($0 + 1) } : [0]
+        keyColumns = side.identity
         let identity = layout.identity.isEmpty ? ["NULL"] : layout.identity
         let key = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
         statement = try side.connection.statement(

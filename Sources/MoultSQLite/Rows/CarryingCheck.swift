@@ -28,7 +28,5 @@ package enum CarryingCheck {
             into: layout,
             connection, RejectWriter(rejects, connection))
         _ = try connection.statement(transfer.selectSQL())
-        let side = try RowSearch.Side(layout, connection)
-        _ = try RowSearch(side, in: side, pairs: RowSearch.pairs(layout, layout))
     }
 }

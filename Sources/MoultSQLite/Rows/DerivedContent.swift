@@ -1,4 +1,4 @@
-package import MoultBasics
+import MoultBasics
 
 /// Rebuilds full-text indexes whose text is in another table.
 enum SearchIndexes {
@@ -33,7 +33,7 @@ enum SearchIndexes {
 
     /// Returns the value of the option `content`, which is empty for an index that stores no text; nil if the SQL does not create
     /// a full-text index, or has no such option.
-    fileprivate static func option(ofIndexMadeBy sql: String) -> String? {
+    static func option(ofIndexMadeBy sql: String) -> String? {
         let tokens = sqlTokens(sql)[...]
         guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.endIndex,
             ["fts3", "fts4", "fts5"].contains(where: { tokens[using + 1].isWord($0) }),
@@ -63,24 +63,6 @@ enum SearchIndexes {
             pending += read.filter { words[$0] != nil }
         }
         return false
-    }
-}
-
-extension Connection {
-    /// Returns the tables of each full-text index that stores no text itself (`content=''` or `content='docs'`), by the name of the
-    /// index. Only these tables show whether two such indexes are equal: SQLite reads the text from the other table.
-    package func partsOfIndexesWithoutText() throws -> [SQLName: [String]] {
-        let sql = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0"
-        let indexes = try query(sql).filter { SearchIndexes.option(ofIndexMadeBy: $0[1].textOrEmpty) != nil }
-        if indexes.isEmpty { return [:] }
-        let shadows = try query("PRAGMA main.table_list")
-            .filter { $0[0] == .text("main") && $0[2] == .text("shadow") }.map { $0[1].textOrEmpty }
-        return Dictionary(
-            indexes.map { index in
-                let name = SQLName(index[0].textOrEmpty)
-                return (name, shadows.filter { ModuleTables.owner(of: $0).map { SQLName($0) } == name })
-            }
-        ) { first, _ in first }
     }
 }
 

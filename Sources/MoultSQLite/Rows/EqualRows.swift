@@ -12,7 +12,7 @@ final class EqualRows {
     /// The columns of an old row for each unique key of the new table; empty if the row does not have all of them.
     private let keys: [[Int32]]
     /// The rows by a digest of the mapped columns; nil until first needed.
-    private var index: DigestIndex?
+    private var index: DigestTable?
 
     init(
         _ map: ColumnMap, _ old: TableLayout, _ oldConnection: Connection, in rows: StoredRows, _ connection: Connection
@@ -21,7 +21,7 @@ final class EqualRows {
         self.old = try StoredRows(old, oldConnection)
         // The first column of a selected row is its rowid.
         let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
-        keys = rows.layout.uniqueKeys.map { key in
+        keys = try rows.layout.uniqueKeys(in: connection).map { key in
             let columns = key.compactMap { places[$0] }
             return columns.count == key.count ? columns : []
         }
@@ -37,7 +37,7 @@ final class EqualRows {
             try KeyDigest(of: $0, map.pairs.map { old.first + Int32($0.old) })
         }
         guard let digest else { return nil }
-        return index?.take(digest)
+        return try index?.take(of: digest)
     }
 
     /// Returns whether a key of the new table identifies the old row.
@@ -50,51 +50,21 @@ final class EqualRows {
         return false
     }
 
-    private func readAll() throws -> DigestIndex {
+    private func readAll() throws -> DigestTable {
         let layout = rows.layout
         let columns = layout.identity + map.pairs.map { layout.columnsSQL[$0.new] }
-        var all: [DigestIndex.Entry] = []
+        let all = DigestTable()
         // A key with an expression or a generated column may be NULL for any row.
-        let keyless = layout.uniqueKeys.filter { !$0.isEmpty }.map { key in
+        let keyless = try layout.uniqueKeys(in: connection).filter { !$0.isEmpty }.map { key in
             "(\(key.map { "\(layout.columnsSQL[$0]) IS NULL" }.joined(separator: " OR ")))"
         }
         let condition = keyless.isEmpty ? "" : " WHERE \(keyless.joined(separator: " AND "))"
         let sql = "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rows.sql)\(condition)"
         try connection.withStatement(sql) { row in
             while try row.step() {
-                all.append(.init(digest: try KeyDigest(of: row, 1..<Int32(columns.count)), rowID: row.int64(0)))
+                try all.add(row.int64(0), of: KeyDigest(of: row, 1..<Int32(columns.count)))
             }
         }
-        return DigestIndex(all)
-    }
-}
-
-/// The rowids of many rows by their digests: a sorted list, because a dictionary takes several times the memory.
-private struct DigestIndex {
-    struct Entry {
-        let digest: KeyDigest
-        let rowID: Int64
-    }
-
-    private let entries: [Entry]
-    /// The number of entries that were taken of those with one digest, by the place of the first.
-    private var taken: [Int: Int] = [:]
-
-    init(_ entries: consuming [Entry]) {
-        entries.sort { ($0.digest, $0.rowID) < ($1.digest, $1.rowID) }
-        self.entries = entries
-    }
-
-    /// Returns the lowest rowid with this digest that was not taken yet; nil if none is left.
-    mutating func take(_ digest: KeyDigest) -> Int64? {
-        var (low, high) = (0, entries.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].digest < digest { low = middle + 1 } else { high = middle }
-        }
-        let place = low + taken[low, default: 0]
-        guard place < entries.count, entries[place].digest == digest else { return nil }
-        taken[low, default: 0] += 1
-        return entries[place].rowID
+        return all
     }
 }

@@ -58,11 +58,11 @@ package final class KeptRows {
 
     /// Returns whether rows of a table can be kept: its columns leave a name for the rowid.
     static func canKeep(_ layout: TableLayout) -> Bool {
-        !layout.hasReplacedName && rowIDName(layout.columns.map(\.name)) != nil
+        !layout.hasReplacedName && layout.columns.count < 2000 && rowIDName(layout.columns.map(\.name)) != nil
             && SQLName(layout.name) != SQLName(origins)
     }
 
-    /// Adds a row that `RowSearch` has read.
+    /// Adds a row of a comparison.
     func add(_ row: borrowing Statement, of layout: TableLayout) throws {
         let insert = try inserts[SQLName(layout.name)] ?? create(layout.name, layout.columns.map(\.name))
         try insert.add(row)
@@ -107,7 +107,7 @@ package final class KeptRows {
 
     private static func copy(_ table: Table, _ from: Connection, _ into: Connection) throws {
         let insert = try Insert(table.name, table.columns, into)
-        let layout = try TableLayout.listed(SQLName(table.name), in: from)
+        let layout = try Schema(of: from).listed(SQLName(table.name))
         let columns = ([layout.rowIDName ?? "NULL"] + layout.columnsSQL).joined(separator: ", ")
         try from.withStatement("SELECT \(columns) FROM \(layout.rows.sql)") { row in
             while try row.step() { try insert.add(row) }

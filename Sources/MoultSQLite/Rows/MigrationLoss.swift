@@ -37,24 +37,22 @@ package struct MigrationLoss: Equatable, Sendable {
     }
 
     private mutating func compare(_ before: Connection, _ after: Connection, _ ignoring: Set<String>) throws {
-        let (was, now) = (
-            try TableKinds(of: before, ignoring: ignoring), try TableKinds(of: after, ignoring: ignoring)
-        )
+        let (was, now) = (try Schema(of: before, ignoring: ignoring), try Schema(of: after, ignoring: ignoring))
         let derived = try SchemaShape(of: after).derived
         items = try SchemaShape(of: before).derived.filter { !derived.contains($0) }
         // A migration is valid UTF-8, so it cannot name, and cannot change, a table whose name is not.
         var new = now.ordinary.filter { was.all[$0]?.type != "table" }
         for table in was.ordinary {
-            let layout = try TableLayout.listed(table, in: before)
-            let side = try RowSearch.Side(layout, before)
-            if let other = try TableLayout.of(table, in: after) {
-                do { add(try Self.loss(side, try RowSearch.Side(other, after))) } catch
+            let layout = try was.listed(table)
+            let side = RowComparison.Side(layout, before)
+            if now.all[table]?.type == "table", let other = try now.table(table) {
+                do { add(try Self.loss(side, .init(other, after))) } catch
                     where Connection.needsApp(error) || layout.hasReplacedName
                 {
                     // Only the app can compare such rows, so a copy of all is kept.
                     add(Table(name: layout.name, rowsChanged: try before.rowCount(layout.name)))
                 }
-            } else if let renamed = try new.first(where: { try Self.holds(side, $0, after) }) {
+            } else if let renamed = try new.first(where: { try Self.holds(side, .init(now.listed($0), after)) }) {
                 // One new table cannot replace two removed tables.
                 new.removeAll { $0 == renamed }
             } else {
@@ -62,8 +60,8 @@ package struct MigrationLoss: Equatable, Sendable {
             }
         }
         for table in was.virtual {
-            let name = was.all[table]?.name ?? table.text
-            let count = try RowSearch.countUnmatched(virtual: table, was, before, in: after)
+            let name = was.name(table)
+            let count = try was.countOwn(virtual: table, absentIn: now)
             let isThere = now.all[table]?.type == "virtual"
             add(
                 isThere
@@ -73,41 +71,47 @@ package struct MigrationLoss: Equatable, Sendable {
 
     private mutating func add(_ table: Table) { if table.rows > 0 { tables.append(table) } }
 
-    private static func count(_ side: RowSearch.Side) throws -> Int {
+    private static func count(_ side: RowComparison.Side) throws -> Int {
         Int(try side.connection.int("\(side.layout.rows.countSQL)"))
     }
 
     /// Returns whether a new table contains all rows of a removed table.
-    private static func holds(_ side: RowSearch.Side, _ table: SQLName, _ after: Connection) throws -> Bool {
-        guard let layout = try TableLayout.of(table, in: after) else { return false }
-        let pairs = RowSearch.pairs(side.layout, layout)
+    private static func holds(_ side: RowComparison.Side, _ other: RowComparison.Side) throws -> Bool {
+        struct Missing: Error {}
+        let pairs = RowComparison.pairs(side.layout, other.layout)
         guard pairs.count == side.layout.columns.count, !pairs.isEmpty else { return false }
-        return try RowSearch(side, in: try RowSearch.Side(layout, after), pairs: pairs).countUnmatched() == 0
+        do {
+            try RowComparison(side, other, pairs: pairs, isWanted: { _ in false }).run { difference, _, _ in
+                if difference != .added { throw Missing() }
+            }
+            return true
+        } catch is Missing { return false }
     }
 
-    private static func loss(_ side: RowSearch.Side, _ other: RowSearch.Side) throws -> Table {
+    private static func loss(_ side: RowComparison.Side, _ other: RowComparison.Side) throws -> Table {
         var loss = Table(name: side.layout.name)
-        let named = RowSearch.pairs(side.layout, other.layout)
+        let named = RowComparison.pairs(side.layout, other.layout)
         let renamed = renamedColumns(side.layout, other.layout, named)
-        let renamedPlaces = Set(renamed.map(\.row))
-        let search = try RowSearch(side, in: other, pairs: named + renamed)
-        let kept = Set(search.pairs.map(\.row))
+        let renamedPlaces = Set(renamed.map(\.old))
+        let comparison = try RowComparison(side, other, pairs: named + renamed, isWanted: { $0 != .added })
+        let kept = Set(comparison.pairs.map(\.old))
         let gone = side.layout.columns.indices.filter { !kept.contains($0) }
         // The missing rows that have a value in a removed column: they count as dropped, and not again as cut.
         var goneAndCut = 0
-        try search.forEachUnmatched { row, there, isThere in
+        try comparison.run { difference, row, there in
+            if difference == .added { return }
             var (isCut, isChanged) = (false, false)
-            for place in gone where !row.isNull(Int32(place + 1)) { isCut = true }
-            guard isThere else {
+            for place in side.places(gone) where !row.isNull(place) { isCut = true }
+            if difference == .removed {
                 loss.rowsDropped += 1
                 if isCut { goneAndCut += 1 }
                 return
             }
             if isCut { return }
-            for pair in search.pairs where try !search.isSame(pair, row, there) {
-                if !renamedPlaces.contains(pair.row) {
+            for pair in comparison.pairs where try !comparison.isSame(pair, row, there) {
+                if !renamedPlaces.contains(pair.old) {
                     isChanged = true
-                } else if !row.isNull(Int32(pair.row + 1)) {
+                } else if !row.isNull(side.first + Int32(pair.old)) {
                     isCut = true
                 }
             }
@@ -124,12 +128,12 @@ package struct MigrationLoss: Equatable, Sendable {
     /// Pairs the removed columns with the added ones, if there are as many: they may have been renamed. A comparison of their
     /// values shows whether they were.
     private static func renamedColumns(
-        _ before: TableLayout, _ after: TableLayout, _ named: [(row: Int, other: Int)]
-    ) -> [(row: Int, other: Int)] {
-        let (rows, others) = (Set(named.map(\.row)), Set(named.map(\.other)))
+        _ before: TableLayout, _ after: TableLayout, _ named: [(old: Int, new: Int)]
+    ) -> [(old: Int, new: Int)] {
+        let (rows, others) = (Set(named.map(\.old)), Set(named.map(\.new)))
         let gone = before.columns.indices.filter { !rows.contains($0) }
         let new = after.columns.indices.filter { !others.contains($0) }
         guard gone.count == new.count else { return [] }
-        return zip(gone, new).map { (row: $0, other: $1) }
+        return zip(gone, new).map { (old: $0, new: $1) }
     }
 }

@@ -11,25 +11,25 @@ struct RowClaims {
 
     /// In ascending order of their rowids.
     private var runs: [Run] = []
-    private var others: [KeyDigest: Int] = [:]
+    private let others = DigestTable()
+    private static let maxRuns = 1 << 16
 
-    subscript(digest: KeyDigest) -> Int? {
-        get {
-            guard let rowID = digest.rowID else { return others[digest] }
-            return run(of: rowID).map { $0.number + (rowID - $0.first) } ?? others[digest]
-        }
-        set {
-            guard let number = newValue else { return }
-            guard let rowID = digest.rowID else { return others[digest] = number }
-            guard let last = runs.last else { return runs.append(Run(first: rowID, number: number)) }
-            let (next, isOverflow) = last.first.addingReportingOverflow(last.count)
-            if !isOverflow, rowID == next, number == last.number + last.count {
-                runs[runs.count - 1].count += 1
-            } else if !isOverflow, rowID > next {
-                runs.append(Run(first: rowID, number: number))
-            } else {
-                others[digest] = number
-            }
+    /// Returns the number of the old row that is assigned to a row; nil if none is.
+    func number(of digest: KeyDigest) throws -> Int? {
+        if let rowID = digest.rowID, let run = run(of: rowID) { return run.number + (rowID - run.first) }
+        return try others.first(of: digest).map { Int($0) }
+    }
+
+    mutating func assign(_ number: Int, to digest: KeyDigest) throws {
+        guard let rowID = digest.rowID else { return try others.add(Int64(number), of: digest) }
+        guard let last = runs.last else { return runs.append(Run(first: rowID, number: number)) }
+        let (next, isOverflow) = last.first.addingReportingOverflow(last.count)
+        if !isOverflow, rowID == next, number == last.number + last.count {
+            runs[runs.count - 1].count += 1
+        } else if !isOverflow, rowID > next, runs.count < Self.maxRuns {
+            runs.append(Run(first: rowID, number: number))
+        } else {
+            try others.add(Int64(number), of: digest)
         }
     }
 

@@ -40,7 +40,7 @@ package struct RowUpdate {
 
     private func isUnchanged(_ table: SQLName, _ copy: Connection, _ live: Connection) throws -> Bool {
         guard let layout = try TableLayout.of(table, in: live) else { return true }
-        return try changes(layout, copy, live).map { $0.added.isEmpty && !$0.hasRemoved } ?? false
+        return try changes(layout, copy, live).map { $0.added.isEmpty && $0.removed.isEmpty } ?? false
     }
 
     private func carry(
@@ -52,7 +52,7 @@ package struct RowUpdate {
         for rule in transfer.rules {
             guard let layout = try TableLayout.of(SQLName(rule.table), in: live) else { continue }
             guard let change = try changes(layout, copy, live) else { return nil }
-            if change.added.isEmpty, !change.hasRemoved { continue }
+            if change.added.isEmpty, change.removed.isEmpty { continue }
             guard let outcome = outcomes.first(where: { SQLName($0.table) == SQLName(rule.table) }), outcome.isPlain,
                 let target = try TableLayout.of(SQLName(rule.table), in: new),
                 let key = try RowKey(rule, layout, target)
@@ -60,10 +60,10 @@ package struct RowUpdate {
             let children = keys.children(of: [SQLName(target.name)])
             // A row that was rejected may have its parent now.
             guard outcomes.allSatisfy({ $0.isPlain || !children.contains(SQLName($0.table)) }) else { return nil }
-            if change.hasRemoved {
+            if !change.removed.isEmpty {
                 // Rows that refer to a removed row would have to go, too.
                 guard children.isEmpty else { return nil }
-                guard try remove(key, layout, target, copy, live, new, pristine) else { return nil }
+                guard try remove(change.removed, key, layout, target, copy, new, pristine) else { return nil }
                 shrunk.append(target.name)
             }
             var rule = rule
@@ -91,57 +91,57 @@ package struct RowUpdate {
     private struct Changes {
         /// The rowids of rows that are new or differ.
         var added: [Int64] = []
-        /// Whether the copy has rows that are gone or differ.
-        var hasRemoved = false
+        /// The rowids of the copy's rows that are gone or differ.
+        var removed: [Int64] = []
     }
 
     /// Returns nil if rowids do not identify the rows, or if too many rows have changed.
     private func changes(_ layout: TableLayout, _ copy: Connection, _ live: Connection) throws -> Changes? {
-        let (now, before) = (try RowSearch.Side(layout, live), try RowSearch.Side(layout, copy))
-        let pairs = RowSearch.pairs(layout, layout)
+        struct TooMany: Error {}
         var changes = Changes()
-        var isTooMuch = false
-        try RowSearch(now, in: before, pairs: pairs).forEachUnmatched { row, _, _ in
-            if layout.rowIDName == nil || changes.added.count >= Self.maxRows {
-                isTooMuch = true
-            } else {
-                changes.added.append(row.int64(0))
+        do {
+            try RowComparison(.init(layout, copy), .init(layout, live)).run { difference, before, now in
+                if layout.rowIDName == nil || max(changes.added.count, changes.removed.count) >= Self.maxRows {
+                    throw TooMany()
+                }
+                if difference != .removed { changes.added.append(now.int64(0)) }
+                if difference != .added { changes.removed.append(before.int64(0)) }
             }
-        }
-        if isTooMuch { return nil }
-        try RowSearch(before, in: now, pairs: pairs).forEachUnmatched { _, _, _ in changes.hasRemoved = true }
-        return changes.hasRemoved && layout.rowIDName == nil ? nil : changes
+            return changes
+        } catch is TooMany { return nil }
     }
 
     /// Removes the carried rows that have changed or are gone. A row of the new content with the same key stays, as it does when
     /// all rows are carried over. Returns false if a row has no key.
     private func remove(
-        _ key: RowKey, _ layout: TableLayout, _ target: TableLayout, _ copy: Connection, _ live: Connection,
+        _ rowIDs: [Int64], _ key: RowKey, _ layout: TableLayout, _ target: TableLayout, _ copy: Connection,
         _ new: Connection, _ pristine: Connection
     ) throws -> Bool {
-        let (now, before) = (try RowSearch.Side(layout, live), try RowSearch.Side(layout, copy))
         let condition = key.names.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
-        var hasKeys = true
-        try new.with(.foreignKeys, false) {
+        return try new.with(.foreignKeys, false) {
             try new.with(.triggers, false) {
+                let rows = try StoredRows(layout, copy)
                 let shipped = try pristine.statement("SELECT 1 FROM \(target.sql) WHERE \(condition)")
                 let deletion = try new.statement("DELETE FROM \(target.sql) WHERE \(condition)")
-                try RowSearch(before, in: now, pairs: RowSearch.pairs(layout, layout)).forEachUnmatched { row, _, _ in
-                    for column in key.columns where row.isNull(column) { hasKeys = false }
-                    defer { shipped.reset() }
-                    for (index, column) in key.columns.enumerated() {
-                        try shipped.bind(column, of: row, at: Int32(index + 1))
+                for rowID in rowIDs {
+                    let hasKey = try rows.withRow(.rowID(rowID)) { row in
+                        for column in key.columns where row.isNull(column) { return false }
+                        defer {
+                            shipped.reset()
+                            deletion.reset()
+                        }
+                        for (index, column) in key.columns.enumerated() {
+                            try shipped.bind(row, column, at: Int32(index + 1))
+                            try deletion.bind(row, column, at: Int32(index + 1))
+                        }
+                        if try !shipped.step() { try deletion.run() }
+                        return true
                     }
-                    if try !hasKeys || shipped.step() { return }
-                    defer { deletion.reset() }
-                    for (index, column) in key.columns.enumerated() {
-                        try deletion.bind(column, of: row, at: Int32(index + 1))
-                    }
-                    try deletion.run()
+                    if hasKey == false { return false }
                 }
+                return true
             }
         }
-        return hasKeys
     }
 }
 

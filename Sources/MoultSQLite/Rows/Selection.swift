@@ -139,8 +139,8 @@ package struct RowSelection: Sendable {
     /// Returns the number of rows in the virtual table of this name, as counted in its own tables; nil if the database has no
     /// such table.
     private static func countOfVirtual(_ name: String, in connection: Connection) throws -> Int? {
-        let (kinds, key) = (try TableKinds(of: connection, ignoring: []), SQLName(name))
-        guard kinds.all[key]?.type == "virtual" else { return nil }
-        return try kinds.shadows(of: key).reduce(0) { try $0 + connection.rowCount(kinds.all[$1]?.name ?? $1.text) }
+        let (schema, key) = (try Schema(of: connection), SQLName(name))
+        guard schema.all[key]?.type == "virtual" else { return nil }
+        return try schema.shadows(of: key).reduce(0) { try $0 + connection.rowCount(schema.name($1)) }
     }
 }

@@ -15,7 +15,7 @@ final class ShippedRows {
     private let ownValue: Statement
     /// The columns of a copy's row that contain its identity.
     private let identity: [Int32]
-    private let encodingsDiffer: Bool
+    private let encodings: TextEncodings
 
     /// Nil if no row of the copy can equal a shipped one, because the table or one of its columns is missing.
     init?(_ copy: TableLayout, _ copyConnection: Connection, in shipped: Connection) throws {
@@ -24,7 +24,7 @@ final class ShippedRows {
         guard map.pairs.count == layout.columns.count, !copy.identity.isEmpty else { return nil }
         let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
         let declared = layout.rowIDColumn.map { [$0] } ?? layout.primaryKey
-        let key = declared.isEmpty ? layout.uniqueKeys.first { !$0.isEmpty } ?? [] : declared
+        let key = declared.isEmpty ? try layout.uniqueKeys(in: shipped).first { !$0.isEmpty } ?? [] : declared
         if key.isEmpty, layout.rowIDName == nil { return nil }
         keyColumns = key.compactMap { places[$0] }
         // VACUUM changes implicit rowids, so rows without a key are looked up by their content.
@@ -40,7 +40,7 @@ final class ShippedRows {
         ownValue = try copyConnection.statement(
             "SELECT \(map.losesValue(copy, countsGenerated: false)) FROM \(copy.sql) WHERE \(Self.condition(copy.identity))"
         )
-        encodingsDiffer = try copyConnection.encoding != shipped.encoding
+        encodings = try TextEncodings(copyConnection, shipped)
     }
 
     private static func condition(_ names: [String]) -> String {
@@ -77,7 +77,7 @@ final class ShippedRows {
     private func isEqual(_ row: borrowing Statement, _ found: borrowing Statement) throws -> Bool {
         for pair in map.pairs {
             let isSame = try row.stores(
-                Int32(pair.old + 1), as: found, Int32(pair.new), encodingsDiffer: encodingsDiffer)
+                Int32(pair.old + 1), as: found, Int32(pair.new), encodings)
             if !isSame { return false }
         }
         return true

@@ -6,15 +6,18 @@ struct KeyDigest: Hashable, Comparable {
     private let first: Int
     private let second: Int
 
-    init(of row: borrowing Statement, _ columns: some Sequence<Int32>) throws {
+    init(of row: borrowing Statement, _ columns: some Sequence<Int32>, _ encodings: TextEncodings = .mixed) throws {
         func half(_ salt: UInt8) throws -> Int {
             var hasher = Hasher()
             hasher.combine(salt)
-            for column in columns { try row.hash(column..<column + 1, into: &hasher) }
+            for column in columns { try row.hash(column, into: &hasher, encodings) }
             return hasher.finalize()
         }
         (first, second, rowID) = (try half(1), try half(2), nil)
     }
+
+    /// The digest as two numbers.
+    var words: (Int64, Int64) { rowID.map { (Int64($0), 0) } ?? (Int64(first), Int64(second)) }
 
     /// The rowid, which needs no hash; nil for the digest of values.
     let rowID: Int?
@@ -25,6 +28,22 @@ struct KeyDigest: Hashable, Comparable {
     static func < (one: KeyDigest, two: KeyDigest) -> Bool {
         (one.first, one.second, one.rowID ?? 0) < (two.first, two.second, two.rowID ?? 0)
     }
+}
+
+/// The encodings of two databases that are compared.
+enum TextEncodings {
+    case utf8, utf16le, utf16be, mixed
+
+    init(_ one: Connection, _ other: Connection) throws {
+        switch (try one.encoding, try other.encoding) {
+        case ("UTF-8", "UTF-8"): self = .utf8
+        case ("UTF-16le", "UTF-16le"): self = .utf16le
+        case ("UTF-16be", "UTF-16be"): self = .utf16be
+        default: self = .mixed
+        }
+    }
+
+    var areUTF16: Bool { self == .utf16le || self == .utf16be }
 }
 
 /// A copy of a value that outlives the row it was read from.
@@ -57,7 +76,7 @@ extension Statement {
     /// Returns whether two columns store the same value: storage class and bytes. Text of databases with different encodings is
     /// compared in both encodings, because either conversion may lose invalid bytes.
     func stores(
-        _ column: Int32, as other: borrowing Statement, _ otherColumn: Int32, encodingsDiffer: Bool
+        _ column: Int32, as other: borrowing Statement, _ otherColumn: Int32, _ encodings: TextEncodings
     ) throws -> Bool {
         let type = sqlite3_column_type(pointer, column)
         guard type == sqlite3_column_type(other.pointer, otherColumn) else { return false }
@@ -68,20 +87,15 @@ extension Statement {
             return sqlite3_column_double(pointer, column).bitPattern
                 == sqlite3_column_double(other.pointer, otherColumn).bitPattern
         case SQLITE_NULL: return true
-        case SQLITE_TEXT:
-            if encodingsDiffer {
-                // Reading a value in the other encoding converts it in place, and a single conversion may lose bytes.
-                let (one, two) = (try OwnedValue(self, column), try OwnedValue(other, otherColumn))
-                if try text16(one) != other.text16(two) { return false }
-            }
-            return try withText(column) { one in
-                try other.withText(otherColumn) { two in one.elementsEqual(two) }
-            }
-        default:
-            return try withBlob(column) { one in
-                try other.withBlob(otherColumn) { two in one.elementsEqual(two) }
-            }
+        case SQLITE_TEXT where encodings.areUTF16: return try text16(column) == other.text16(otherColumn)
+        case SQLITE_TEXT where encodings == .mixed:
+            // Reading a value in the other encoding converts it in place, and a single conversion may lose bytes.
+            let (one, two) = (try OwnedValue(self, column), try OwnedValue(other, otherColumn))
+            if try text16(one) != other.text16(two) { return false }
+        default: break
         }
+        let (one, two) = (try bytes(column, type), try other.bytes(otherColumn, type))
+        return one.count == two.count && Self.order(one, two, count: one.count) == 0
     }
 
     private func text16(_ value: OwnedValue) throws -> [UInt16] {

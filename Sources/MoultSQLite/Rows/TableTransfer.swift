@@ -17,7 +17,7 @@ final class TableTransfer {
     private let rejects: RejectWriter
     private let connection: Connection
     private let isOldUTF16: Bool
-    private let encodingsDiffer: Bool
+    private let encodings: TextEncodings
     /// The columns of an old row that contain the identity of the new row; nil if they do not contain all of it.
     private let keyColumns: [Int32]?
     /// The rows of the new table that no key identifies; nil if keys identify all rows.
@@ -44,7 +44,7 @@ final class TableTransfer {
             ? nil : try EqualRows(map, old, oldConnection, in: rows, connection)
         outcome = TableOutcome(table: rule.table)
         isOldUTF16 = try oldConnection.isUTF16
-        encodingsDiffer = try oldConnection.encoding != connection.encoding
+        encodings = try TextEncodings(oldConnection, connection)
         let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
         let key = new.isWithoutRowID ? new.primaryKey : new.rowIDColumn.map { [$0] } ?? []
         let columns = key.compactMap { places[$0] }
@@ -105,7 +105,7 @@ final class TableTransfer {
     /// Carries a row over. Returns true if it is in the new table, false if it was rejected.
     private func carry(_ row: borrowing Statement, _ number: Int) throws -> Bool {
         if let keyColumns, let digest = try identical(to: row, keyColumns) {
-            claims[digest] = number
+            try claims.assign(number, to: digest)
             return true
         }
         if try claimEqual(row, number) { return true }
@@ -136,7 +136,7 @@ final class TableTransfer {
         let found = try rows.withRow(keyIn: row, columns) { there -> KeyDigest? in
             guard try firstDifference(row, there) == nil else { return nil }
             let digest = try rows.digest(there)
-            return claims[digest] == nil ? digest : nil
+            return try claims.number(of: digest) == nil ? digest : nil
         }
         return found ?? nil
     }
@@ -148,8 +148,8 @@ final class TableTransfer {
         while let rowID = try equals.next(row) {
             let wasClaimed = try rows.withRow(.rowID(rowID)) { there -> Bool in
                 let digest = try rows.digest(there)
-                guard try claims[digest] == nil && firstDifference(row, there) == nil else { return false }
-                if let number { claims[digest] = number }
+                guard try claims.number(of: digest) == nil && firstDifference(row, there) == nil else { return false }
+                if let number { try claims.assign(number, to: digest) }
                 return true
             }
             if wasClaimed == true { return true }
@@ -161,7 +161,7 @@ final class TableTransfer {
     private func claim(_ key: StoredRows.Key, _ row: borrowing Statement, _ number: Int) throws -> String? {
         let changed = try rows.withRow(key) { there -> String in
             if let difference = try firstDifference(row, there) { return difference }
-            claims[try rows.digest(there)] = number
+            try claims.assign(number, to: rows.digest(there))
             return ""
         }
         guard let changed else { return "the row cannot be read back" }
@@ -173,7 +173,7 @@ final class TableTransfer {
     private func firstDifference(_ row: borrowing Statement, _ there: borrowing Statement) throws -> String? {
         for pair in map.pairs {
             let (before, after) = (Int32(pair.old + 1), rows.first + Int32(pair.new))
-            if try !row.stores(before, as: there, after, encodingsDiffer: encodingsDiffer) {
+            if try !row.stores(before, as: there, after, encodings) {
                 let (was, now) = (row.storage(before), there.storage(after))
                 let change = was == now ? "" : " from \(was) to \(now)"
                 return "the value of column \(rows.layout.columns[pair.new].name) would change\(change)"
@@ -248,9 +248,9 @@ final class TableTransfer {
         let found = try key.flatMap { key in
             try rows.withRow(key) { there -> Conflict in
                 let digest = try rows.digest(there)
-                if claims[digest] != nil { return .carried }
+                if try claims.number(of: digest) != nil { return .carried }
                 if isFirst, try firstDifference(row, there) == nil {
-                    claims[digest] = number
+                    try claims.assign(number, to: digest)
                     return .identical
                 }
                 return rule.onConflict == .keepUser ? .displaced(try rows.json(there)) : .stays
@@ -289,7 +289,7 @@ final class TableTransfer {
     /// Returns the number of the old row assigned to this row of the new table; nil if none is.
     func number(ofRow key: StoredRows.Key) throws -> Int? {
         guard let digest = try rows.withRow(key, { try rows.digest($0) }) else { return nil }
-        return claims[digest]
+        return try claims.number(of: digest)
     }
 
     /// Moves to the reject table a row of the new content whose foreign key refers to a replaced row.

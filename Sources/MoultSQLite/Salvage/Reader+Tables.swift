@@ -240,12 +240,12 @@ extension Salvage.Reader {
         let sql =
             try "SELECT \(stored.columns.joined(separator: ", ")) FROM \(TableRows(stored.table, in: target).sql)"
             + (way.order.map { " ORDER BY \($0)" } ?? "")
+        let encodings = try TextEncodings(source, target)
         return try source.readingWithStandIns {
             try source.withStatement(way.select(order: way.order, in: source)) { before in
                 try target.withStatement(sql) { after in
                     while try before.step() {
-                        guard try after.step(), try before.firstDifference(to: after, in: 0..<before.columnCount) == nil
-                        else { return false }
+                        guard try after.step(), try before.hasValues(of: after, encodings) else { return false }
                     }
                     return try !after.step()
                 }

@@ -53,14 +53,20 @@ private struct SchemaReader {
         let ignored = Set(ignoring.map { SQLName($0) })
         let isOurs = { (name: String) in !SQLName(name).isInternal && !ignored.contains(SQLName(name)) }
         let tables = try connection.query("PRAGMA \(quoted).table_list").compactMap { row -> TableKind? in
-            guard row[0].string == schema, isOurs(row[1].string), row[2].string != "shadow" else { return nil }
+            guard row[0].textOrEmpty == schema, isOurs(row[1].textOrEmpty), row[2].textOrEmpty != "shadow" else {
+                return nil
+            }
             let options = [(row[4], "without rowid"), (row[5], "strict")].filter { $0.0 == .integer(1) }.map(\.1)
-            return TableKind(name: row[1].string, type: row[2].string, options: options.joined(separator: ", "))
+            return TableKind(
+                name: row[1].textOrEmpty, type: row[2].textOrEmpty, options: options.joined(separator: ", "))
         }
         self.tables = tables.sorted { ($0.name, SQLName($0.name)) < ($1.name, SQLName($1.name)) }
         let nonShadowNames = Set(tables.map { SQLName($0.name) })
         entries = try connection.query("SELECT type, name, tbl_name, sql FROM \(quoted).sqlite_schema ORDER BY 1, 2")
-            .map { Entry(type: $0[0].string, name: $0[1].string, table: $0[2].string, sql: $0[3].string) }
+            .map {
+                Entry(
+                    type: $0[0].textOrEmpty, name: $0[1].textOrEmpty, table: $0[2].textOrEmpty, sql: $0[3].textOrEmpty)
+            }
             .filter { isOurs($0.name) && nonShadowNames.contains(SQLName($0.table)) }
         var columns: [SQLName: [SchemaColumn]] = [:]
         for table in tables where table.type == "table" {
@@ -109,9 +115,9 @@ private struct SchemaReader {
         let text = TableText(sql, normalizer)
         var constraints = text.checks.map { "check \($0)" } + text.conflicts
         for index in try connection.query("PRAGMA \(quoted).index_list(\(quoteIdentifier(table.name)))")
-        where index[3].string != "c" {
+        where index[3].textOrEmpty != "c" {
             constraints.append(
-                "\(index[3].string == "pk" ? "primary key" : "unique") (\(try keys(of: index[1].string)))")
+                "\(index[3].textOrEmpty == "pk" ? "primary key" : "unique") (\(try keys(of: index[1].textOrEmpty)))")
         }
         constraints += try foreignKeys(of: table.name, deferred: text.deferred)
         return SchemaShape.Table(
@@ -143,20 +149,21 @@ private struct SchemaReader {
 
     private func foreignKeys(of table: String, deferred: [Bool]) throws -> [String] {
         let rows = try connection.query("PRAGMA \(quoted).foreign_key_list(\(quoteIdentifier(table)))")
-        let keys = Dictionary(grouping: rows) { $0[0].number }
+        let keys = Dictionary(grouping: rows) { $0[0].integerOrZero }
         return keys.map { id, rows in
-            let rows = rows.sorted { $0[1].number < $1[1].number }
+            let rows = rows.sorted { $0[1].integerOrZero < $1[1].integerOrZero }
             let first = rows[0]
             func names(_ column: Int) -> String {
-                rows.map { quoteIdentifier(asciiLowercased($0[column].string)) }.joined(separator: ", ")
+                rows.map { quoteIdentifier(asciiLowercased($0[column].textOrEmpty)) }.joined(separator: ", ")
             }
             // Without parent columns, the foreign key refers to the parent's primary key.
             let parent = first[4] == .null ? "" : " (\(names(4)))"
             // SQLite numbers foreign keys from last to first.
             let place = keys.count - 1 - Int(id)
             let when = deferred.indices.contains(place) && deferred[place] ? " deferred" : ""
-            return "foreign key (\(names(3))) references \(quoteIdentifier(asciiLowercased(first[2].string)))\(parent)"
-                + " on update \(asciiLowercased(first[5].string)) on delete \(asciiLowercased(first[6].string))\(when)"
+            return
+                "foreign key (\(names(3))) references \(quoteIdentifier(asciiLowercased(first[2].textOrEmpty)))\(parent)"
+                + " on update \(asciiLowercased(first[5].textOrEmpty)) on delete \(asciiLowercased(first[6].textOrEmpty))\(when)"
         }
     }
 
@@ -176,13 +183,13 @@ private struct SchemaReader {
         try connection.query("PRAGMA \(quoted).index_xinfo(\(quoteIdentifier(index)))")
             .filter { $0[5] == .integer(1) }
             .map { row in
-                let place = Int(row[0].number)
-                var key = quoteIdentifier(asciiLowercased(row[2].string))
-                if row[1].number == -1 { key = "rowid" }
-                if row[1].number == -2, parts.indices.contains(place) { key = expression(parts[place]) }
-                let collation = asciiLowercased(row[4].string)
+                let place = Int(row[0].integerOrZero)
+                var key = quoteIdentifier(asciiLowercased(row[2].textOrEmpty))
+                if row[1].integerOrZero == -1 { key = "rowid" }
+                if row[1].integerOrZero == -2, parts.indices.contains(place) { key = expression(parts[place]) }
+                let collation = asciiLowercased(row[4].textOrEmpty)
                 return key + (collation == "binary" ? "" : " collate \(collation)")
-                    + (row[3].number == 1 ? " desc" : "")
+                    + (row[3].integerOrZero == 1 ? " desc" : "")
             }
             .joined(separator: ", ")
     }
@@ -194,9 +201,4 @@ private struct SchemaReader {
         if part.dropLast().last?.isWord("collate") == true { part = part.dropLast(2) }
         return normalizer.normalize(part)
     }
-}
-
-extension Value {
-    fileprivate var string: String { if case .text(let text) = self { text } else { "" } }
-    fileprivate var number: Int64 { if case .integer(let number) = self { number } else { 0 } }
 }

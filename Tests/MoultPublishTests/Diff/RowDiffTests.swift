@@ -17,109 +17,113 @@ import Testing
     }
 
     static let threeRows = "INSERT INTO t VALUES (1, 'a', 1.5), (2, 'b', NULL), (3, 'c', x'00ff')"
-    static let cases = [
-        Case(
-            testDescription: "integer primary key", schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)",
-            old: threeRows,
-            new: "INSERT INTO t VALUES (1, 'a', 1.5), (3, 'C', x'00fe'), (4, 'd', 1)",
-            added: 1, removed: 1, changed: 1, method: .primaryKey(["id"]), columns: ["a", "b"]),
-        Case(
-            testDescription: "without rowid", schema: "CREATE TABLE t (id TEXT PRIMARY KEY, a, b) WITHOUT ROWID",
-            old: "INSERT INTO t VALUES ('a', 1, 1), ('b', 2, 2), ('é', 3, 3)",
-            new: "INSERT INTO t VALUES ('b', 2, 9), ('é', 3, 3), ('f', 4, 4)",
-            added: 1, removed: 1, changed: 1, method: .primaryKey(["id"]), columns: ["b"]),
-        Case(
-            testDescription: "a key whose collation has a different order than its bytes",
-            schema: "CREATE TABLE t (id TEXT COLLATE NOCASE PRIMARY KEY, a) WITHOUT ROWID",
-            old: "INSERT INTO t VALUES ('a', 1), ('B', 2), ('c', 3), ('_', 4)",
-            new: "INSERT INTO t VALUES ('a', 1), ('B', 2), ('C', 3), ('_', 5)",
-            added: 1, removed: 1, changed: 1, method: .primaryKey(["id"]), columns: ["a"]),
-        Case(
-            testDescription: "a key of several columns of every class, some descending",
-            schema: "CREATE TABLE t (k1, k2, a, PRIMARY KEY (k1, k2 DESC)) WITHOUT ROWID",
-            old: "INSERT INTO t VALUES (1, 2, 0), (1.5, 'x', 0), (2, x'01', 0), ('1', 1, 0), (x'31', 1, 0)",
-            new: "INSERT INTO t VALUES (1, 2, 0), (1.5, 'x', 1), (2, x'02', 0), ('1', 1, 0), (x'31', 1, 0)",
-            added: 1, removed: 1, changed: 1, method: .primaryKey(["k1", "k2"]), columns: ["a"]),
-        Case(
-            testDescription: "integers that a real cannot represent, next to reals",
-            schema: "CREATE TABLE t (k PRIMARY KEY, a) WITHOUT ROWID",
-            old: "INSERT INTO t VALUES (9007199254740993, 1), (9007199254740992.0, 2), (-9.3e18, 3), (9.3e18, 4)",
-            new: "INSERT INTO t VALUES (9007199254740993, 1), (9007199254740992.0, 2), (-9.3e18, 3), (9.3e18, 5)",
-            added: 0, removed: 0, changed: 1, method: .primaryKey(["k"]), columns: ["a"]),
-        Case(
-            testDescription: "a declared key in addition to the rowid: rows may have different rowids",
-            schema: "CREATE TABLE t (name TEXT PRIMARY KEY, a)",
-            old: "INSERT INTO t VALUES ('a', 1), ('b', 2), ('c', 3)",
-            new: "INSERT INTO t VALUES ('z', 0), ('c', 3), ('a', 1), ('b', 22)",
-            added: 1, removed: 0, changed: 1, method: .primaryKey(["name"]), columns: ["a"]),
-        Case(
-            testDescription: "no key: a new first row moves all other rows, which are unchanged",
-            schema: "CREATE TABLE t (a, b)",
-            old: "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)",
-            new: "INSERT INTO t VALUES (0, 0), (1, 1), (2, 2), (3, 3)",
-            added: 1, removed: 0, changed: 0, method: .rowid),
-        Case(
-            testDescription: "no key: each of several equal rows counts", schema: "CREATE TABLE t (a)",
-            old: "INSERT INTO t VALUES ('x'), ('x'), ('x'), ('y')",
-            new: "INSERT INTO t VALUES ('y'), ('x'), ('x')",
-            added: 0, removed: 1, changed: 0, method: .rowid),
-        Case(
-            testDescription: "no key: a row that changed in place", schema: "CREATE TABLE t (a, b)",
-            old: "INSERT INTO t VALUES (1, 1), (2, 2)", new: "INSERT INTO t VALUES (1, 1), (2, 3)",
-            added: 0, removed: 0, changed: 1, method: .rowid, columns: ["b"]),
-        Case(
-            testDescription: "no rowid that SQL can refer to: rows are matched by content",
-            schema: "CREATE TABLE t (rowid, _rowid_, oid)",
-            old: "INSERT INTO t VALUES (1, 2, 3), (1, 2, 3), (4, 5, 6)",
-            new: "INSERT INTO t VALUES (4, 5, 7), (1, 2, 3)",
-            added: 1, removed: 2, changed: 0, method: .content),
-        Case(
-            testDescription: "storage classes are distinguished", schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a)",
-            old: "INSERT INTO t VALUES (1, 1), (2, 'x'), (3, NULL), (4, ''), (5, 0.0)",
-            new: "INSERT INTO t VALUES (1, 1.0), (2, x'78'), (3, ''), (4, x''), (5, 0.0)",
-            added: 0, removed: 0, changed: 4, method: .primaryKey(["id"]), columns: ["a"]),
-        Case(
-            testDescription: "a key with NULL in a table with rowids does not identify a row",
-            schema: "CREATE TABLE t (k1, k2, a, PRIMARY KEY (k1, k2))",
-            old: "INSERT INTO t VALUES (NULL, 1, 'a'), (NULL, 1, 'b'), (1, 1, 'c')",
-            new: "INSERT INTO t VALUES (NULL, 1, 'b'), (NULL, 1, 'x'), (1, 1, 'c')",
-            added: 0, removed: 0, changed: 1, method: .primaryKey(["k1", "k2"]), columns: ["a"]),
-        Case(
-            testDescription: "names with different capitalization", schema: "SELECT 1",
-            old: "CREATE TABLE t (Id INTEGER PRIMARY KEY, \"odd \"\"name\" TEXT); INSERT INTO t VALUES (1, 'a')",
-            new: "CREATE TABLE t (ID INTEGER PRIMARY KEY, \"odd \"\"name\" TEXT); INSERT INTO t VALUES (1, 'b')",
-            added: 0, removed: 0, changed: 1, method: .primaryKey(["ID"]), columns: ["odd \"name"]),
-        Case(
-            testDescription: "only columns that both tables have are compared", schema: "SELECT 1",
-            old: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, gone); INSERT INTO t VALUES (1, 2, 3)",
-            new: "CREATE TABLE t (id INTEGER PRIMARY KEY, new, a); INSERT INTO t VALUES (1, 4, 2)",
-            added: 0, removed: 0, changed: 0, method: .primaryKey(["id"])),
-        Case(
-            testDescription: "the tables have different keys", schema: "SELECT 1",
-            old: "CREATE TABLE t (a TEXT PRIMARY KEY, b); INSERT INTO t VALUES ('x', 1), ('y', 2)",
-            new: "CREATE TABLE t (a TEXT, b INTEGER PRIMARY KEY); INSERT INTO t VALUES ('x', 1), ('y', 2)",
-            added: 0, removed: 0, changed: 0, method: .rowid),
-        Case(
-            testDescription: "generated columns follow from the others",
-            schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, v AS (a + 1), s AS (a * 2) STORED)",
-            old: "INSERT INTO t VALUES (1, 2)", new: "INSERT INTO t VALUES (1, 3)",
-            added: 0, removed: 0, changed: 1, method: .primaryKey(["id"]), columns: ["a"]),
-        Case(
-            testDescription: "a full-text table", schema: "CREATE VIRTUAL TABLE t USING fts5(a, b)",
-            old: "INSERT INTO t VALUES ('one', 'two'), ('three', 'four')",
-            new: "INSERT INTO t VALUES ('one', 'two'), ('three', 'five')",
-            added: 0, removed: 0, changed: 1, method: .rowid, columns: ["b"]),
-        Case(
-            testDescription: "an R-tree", schema: "CREATE VIRTUAL TABLE t USING rtree(id, x0, x1)",
-            old: "INSERT INTO t VALUES (1, 0, 1), (2, 0, 1)", new: "INSERT INTO t VALUES (2, 0, 1), (3, 0, 1)",
-            added: 1, removed: 1, changed: 0, method: .rowid),
-        Case(
-            testDescription: "UTF-16: keys whose order depends on the encoding",
-            schema: "PRAGMA encoding = 'UTF-16le'; CREATE TABLE t (k TEXT PRIMARY KEY, a) WITHOUT ROWID",
-            old: "INSERT INTO t VALUES ('a', 1), (char(0xFFFD), 2), (char(0x10000), 3)",
-            new: "INSERT INTO t VALUES ('a', 1), (char(0xFFFD), 2), (char(0x10000), 4)",
-            added: 1, removed: 1, changed: 0, method: .content),
-    ]
+    static let cases =
+        [
+            Case(
+                testDescription: "integer primary key", schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)",
+                old: threeRows,
+                new: "INSERT INTO t VALUES (1, 'a', 1.5), (3, 'C', x'00fe'), (4, 'd', 1)",
+                added: 1, removed: 1, changed: 1, method: .primaryKey(["id"]), columns: ["a", "b"]),
+            Case(
+                testDescription: "without rowid", schema: "CREATE TABLE t (id TEXT PRIMARY KEY, a, b) WITHOUT ROWID",
+                old: "INSERT INTO t VALUES ('a', 1, 1), ('b', 2, 2), ('é', 3, 3)",
+                new: "INSERT INTO t VALUES ('b', 2, 9), ('é', 3, 3), ('f', 4, 4)",
+                added: 1, removed: 1, changed: 1, method: .primaryKey(["id"]), columns: ["b"]),
+            Case(
+                testDescription: "a key whose collation has a different order than its bytes",
+                schema: "CREATE TABLE t (id TEXT COLLATE NOCASE PRIMARY KEY, a) WITHOUT ROWID",
+                old: "INSERT INTO t VALUES ('a', 1), ('B', 2), ('c', 3), ('_', 4)",
+                new: "INSERT INTO t VALUES ('a', 1), ('B', 2), ('C', 3), ('_', 5)",
+                added: 1, removed: 1, changed: 1, method: .primaryKey(["id"]), columns: ["a"]),
+            Case(
+                testDescription: "a key of several columns of every class, some descending",
+                schema: "CREATE TABLE t (k1, k2, a, PRIMARY KEY (k1, k2 DESC)) WITHOUT ROWID",
+                old: "INSERT INTO t VALUES (1, 2, 0), (1.5, 'x', 0), (2, x'01', 0), ('1', 1, 0), (x'31', 1, 0)",
+                new: "INSERT INTO t VALUES (1, 2, 0), (1.5, 'x', 1), (2, x'02', 0), ('1', 1, 0), (x'31', 1, 0)",
+                added: 1, removed: 1, changed: 1, method: .primaryKey(["k1", "k2"]), columns: ["a"]),
+            Case(
+                testDescription: "integers that a real cannot represent, next to reals",
+                schema: "CREATE TABLE t (k PRIMARY KEY, a) WITHOUT ROWID",
+                old: "INSERT INTO t VALUES (9007199254740993, 1), (9007199254740992.0, 2), (-9.3e18, 3), (9.3e18, 4)",
+                new: "INSERT INTO t VALUES (9007199254740993, 1), (9007199254740992.0, 2), (-9.3e18, 3), (9.3e18, 5)",
+                added: 0, removed: 0, changed: 1, method: .primaryKey(["k"]), columns: ["a"]),
+            Case(
+                testDescription: "a declared key in addition to the rowid: rows may have different rowids",
+                schema: "CREATE TABLE t (name TEXT PRIMARY KEY, a)",
+                old: "INSERT INTO t VALUES ('a', 1), ('b', 2), ('c', 3)",
+                new: "INSERT INTO t VALUES ('z', 0), ('c', 3), ('a', 1), ('b', 22)",
+                added: 1, removed: 0, changed: 1, method: .primaryKey(["name"]), columns: ["a"]),
+            Case(
+                testDescription: "no key: a new first row moves all other rows, which are unchanged",
+                schema: "CREATE TABLE t (a, b)",
+                old: "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)",
+                new: "INSERT INTO t VALUES (0, 0), (1, 1), (2, 2), (3, 3)",
+                added: 1, removed: 0, changed: 0, method: .rowid),
+            Case(
+                testDescription: "no key: each of several equal rows counts", schema: "CREATE TABLE t (a)",
+                old: "INSERT INTO t VALUES ('x'), ('x'), ('x'), ('y')",
+                new: "INSERT INTO t VALUES ('y'), ('x'), ('x')",
+                added: 0, removed: 1, changed: 0, method: .rowid),
+            Case(
+                testDescription: "no key: a row that changed in place", schema: "CREATE TABLE t (a, b)",
+                old: "INSERT INTO t VALUES (1, 1), (2, 2)", new: "INSERT INTO t VALUES (1, 1), (2, 3)",
+                added: 0, removed: 0, changed: 1, method: .rowid, columns: ["b"]),
+            Case(
+                testDescription: "no rowid that SQL can refer to: rows are matched by content",
+                schema: "CREATE TABLE t (rowid, _rowid_, oid)",
+                old: "INSERT INTO t VALUES (1, 2, 3), (1, 2, 3), (4, 5, 6)",
+                new: "INSERT INTO t VALUES (4, 5, 7), (1, 2, 3)",
+                added: 1, removed: 2, changed: 0, method: .content),
+            Case(
+                testDescription: "storage classes are distinguished",
+                schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a)",
+                old: "INSERT INTO t VALUES (1, 1), (2, 'x'), (3, NULL), (4, ''), (5, 0.0)",
+                new: "INSERT INTO t VALUES (1, 1.0), (2, x'78'), (3, ''), (4, x''), (5, 0.0)",
+                added: 0, removed: 0, changed: 4, method: .primaryKey(["id"]), columns: ["a"]),
+            Case(
+                testDescription: "a key with NULL in a table with rowids does not identify a row",
+                schema: "CREATE TABLE t (k1, k2, a, PRIMARY KEY (k1, k2))",
+                old: "INSERT INTO t VALUES (NULL, 1, 'a'), (NULL, 1, 'b'), (1, 1, 'c')",
+                new: "INSERT INTO t VALUES (NULL, 1, 'b'), (NULL, 1, 'x'), (1, 1, 'c')",
+                added: 0, removed: 0, changed: 1, method: .primaryKey(["k1", "k2"]), columns: ["a"]),
+            Case(
+                testDescription: "names with different capitalization", schema: "SELECT 1",
+                old: "CREATE TABLE t (Id INTEGER PRIMARY KEY, \"odd \"\"name\" TEXT); INSERT INTO t VALUES (1, 'a')",
+                new: "CREATE TABLE t (ID INTEGER PRIMARY KEY, \"odd \"\"name\" TEXT); INSERT INTO t VALUES (1, 'b')",
+                added: 0, removed: 0, changed: 1, method: .primaryKey(["ID"]), columns: ["odd \"name"]),
+            Case(
+                testDescription: "only columns that both tables have are compared", schema: "SELECT 1",
+                old: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, gone); INSERT INTO t VALUES (1, 2, 3)",
+                new: "CREATE TABLE t (id INTEGER PRIMARY KEY, new, a); INSERT INTO t VALUES (1, 4, 2)",
+                added: 0, removed: 0, changed: 0, method: .primaryKey(["id"])),
+            Case(
+                testDescription: "the tables have different keys", schema: "SELECT 1",
+                old: "CREATE TABLE t (a TEXT PRIMARY KEY, b); INSERT INTO t VALUES ('x', 1), ('y', 2)",
+                new: "CREATE TABLE t (a TEXT, b INTEGER PRIMARY KEY); INSERT INTO t VALUES ('x', 1), ('y', 2)",
+                added: 0, removed: 0, changed: 0, method: .rowid),
+            Case(
+                testDescription: "generated columns follow from the others",
+                schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, v AS (a + 1), s AS (a * 2) STORED)",
+                old: "INSERT INTO t VALUES (1, 2)", new: "INSERT INTO t VALUES (1, 3)",
+                added: 0, removed: 0, changed: 1, method: .primaryKey(["id"]), columns: ["a"]),
+            Case(
+                testDescription: "a full-text table", schema: "CREATE VIRTUAL TABLE t USING fts5(a, b)",
+                old: "INSERT INTO t VALUES ('one', 'two'), ('three', 'four')",
+                new: "INSERT INTO t VALUES ('one', 'two'), ('three', 'five')",
+                added: 0, removed: 0, changed: 1, method: .rowid, columns: ["b"]),
+            Case(
+                testDescription: "an R-tree", schema: "CREATE VIRTUAL TABLE t USING rtree(id, x0, x1)",
+                old: "INSERT INTO t VALUES (1, 0, 1), (2, 0, 1)", new: "INSERT INTO t VALUES (2, 0, 1), (3, 0, 1)",
+                added: 1, removed: 1, changed: 0, method: .rowid),
+        ]
+        + ["le", "be"].map { order in
+            Case(
+                testDescription: "UTF-16\(order): keys whose order depends on the encoding",
+                schema: "PRAGMA encoding = 'UTF-16\(order)'; CREATE TABLE t (k TEXT PRIMARY KEY, a) WITHOUT ROWID",
+                old: "INSERT INTO t VALUES ('a', 1), (char(0xFFFD), 2), (char(0x10000), 3), (char(0x1FF), 5)",
+                new: "INSERT INTO t VALUES ('a', 1), (char(0xFFFD), 2), (char(0x10000), 4), (char(0x200), 5)",
+                added: 1, removed: 1, changed: 1, method: .primaryKey(["k"]), columns: ["a"])
+        }
 
     @Test(arguments: cases, [false, true]) func `changed rows are found`(_ sample: Case, isWAL: Bool) throws {
         // In WAL mode, the comparison cannot read the records from the file, so SQLite reads every row.

@@ -31,7 +31,7 @@ struct ChangedTables {
         // A read-only connection would leave sidecars next to a writable file.
         let one = try Connection(path: old, access: before.kind.isSealed ? .immutable : .readWrite)
         let other = try Connection.openGuarded(path: new, access: .immutable, deadline: 10)
-        let changed = try TableChanges.between(one, and: other, ignoring: ReleaseMarker.tables)
+        let changed = try ChangedRows.between(one, other, limit: 0).map(\.table)
         try one.close()
         try other.close()
         return changed

@@ -19,14 +19,18 @@ enum ModuleTables {
     }()
 
     /// Returns whether a table listed as "shadow" is a part of a virtual table. For a module that is not in `parts`, the name
-    /// is enough.
-    static func isPart(_ table: String, in connection: Connection) throws -> Bool {
-        func sql(_ name: String) throws -> String? {
-            let sql = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
-            return try connection.scalar(sql, [.text(name)])?.textOrEmpty
-        }
-        guard let owner = owner(of: table), let virtual = try sql(owner), let made = try sql(table) else { return true }
+    /// is enough. `sql` returns the statement that created a table.
+    static func isPart(_ table: String, _ sql: (SQLName) throws -> String?) rethrows -> Bool {
+        guard let owner = owner(of: table), let virtual = try sql(SQLName(owner)), let made = try sql(SQLName(table))
+        else { return true }
         return isPart(table, madeBy: made, ofTableMadeBy: virtual) ?? true
+    }
+
+    static func isPart(_ table: String, in connection: Connection) throws -> Bool {
+        try isPart(table) { name in
+            let sql = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
+            return try connection.scalar(sql, [.text(name.text)])?.textOrEmpty
+        }
     }
 
     /// Returns the name of the virtual table of which a table would be a part, according to the table's name.
