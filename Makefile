@@ -94,6 +94,7 @@ lint:
 	swift format lint --strict --recursive Package.swift Sources Plugins Tests Examples Fuzz
 	scripts/check-arrows
 	scripts/check-guarantees
+	scripts/check-hops
 	scripts/check-gate
 	scripts/check-bytes
 	scripts/check-paths

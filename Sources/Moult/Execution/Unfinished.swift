@@ -1,6 +1,7 @@
 internal import MoultBasics
 package import MoultFiles
 internal import StepKit
+internal import Synchronization
 
 /// Updates that have started but not ended: a process is running them, or a crash left them for recovery.
 package struct Unfinished: Sendable, Equatable {
@@ -46,4 +47,15 @@ package struct Unfinished: Sendable, Equatable {
 extension Plan {
     /// The plan's title with an article: `an update to 2.1.0`, `a rollback to 2.0.0`.
     var words: String { "\(title.hasPrefix("u") ? "an" : "a") \(title)" }
+}
+
+/// Whether this process is at an update between the record of its decision and its end. If the process ends then, the next command
+/// finishes or undoes the update.
+package enum OpenDecision {
+    private static let count = Atomic(0)
+
+    package static var exists: Bool { count.load(ordering: .relaxed) > 0 }
+
+    static func begin() { count.add(1, ordering: .relaxed) }
+    static func end() { count.subtract(1, ordering: .relaxed) }
 }

@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
+internal import MoultSQLite
 
 /// The processes whose locks keep an update from databases, found in the kernel's table. They are named in messages, and
 /// `--force-after` ends them; whether a database is free is decided by SQLite.
@@ -78,5 +79,21 @@ struct Blockers {
     private func held(on path: String, _ locks: KernelLocks) throws -> [KernelLocks.Lock] {
         guard let facts = try Files.factsThroughLinks(path) else { return [] }
         return try locks.held(on: facts, at: path).filter { $0.kind == .record }
+    }
+}
+
+/// The error for a database that another process is using.
+enum InUse {
+    static func error(_ path: String, advice: Advice, cause: (any Error)? = nil) -> MoultError {
+        // Only root can see which files the processes of other users have open.
+        let users = try? OpenFiles.users(of: [path] + Sidecars.of(path).paths)
+        let isOwn = users == nil && AppProcess.isCurrent
+        return MoultError(
+            .inUse, .busy, what: "\(path) is in use",
+            why: users
+                ?? (isOwn
+                    ? "no other process is seen to have it open, so a connection of this one has locked it"
+                    : "a process has it open or locked"),
+            now: isOwn ? "End the transactions and statements of this process, and try again." : advice, cause: cause)
     }
 }

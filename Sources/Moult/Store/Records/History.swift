@@ -1,3 +1,4 @@
+internal import MoultArchive
 package import MoultBasics
 internal import MoultFiles
 package import StepKit
@@ -150,5 +151,185 @@ package enum History {
         var entries: [Entry] = []
         while entries.count < count, let entry = try reader.next() { entries.append(entry) }
         return (entries.reversed(), reader.torn)
+    }
+}
+
+/// A long history is closed: it moves to `.moult/history/NUMBER.jsonl` and is then compressed, so that the commands that read the
+/// newest lines take the same time after years. Nothing is lost: readers go on with the closed parts.
+extension History {
+    /// A closed part of the history, a segment.
+    struct Segment {
+        let number: Int
+        /// The path before it is compressed.
+        let path: String
+        var packed: String { "\(path).zst" }
+
+        /// The path at which the part is now, for messages.
+        var place: String { get throws { try Files.facts(path) == nil ? packed : path } }
+
+        /// Returns all lines; throws if the compressed part is damaged.
+        func read() throws -> [UInt8] {
+            // Until the compressed part is complete, both exist.
+            if let bytes = try Files.read(path, limit: History.longestPart) { return bytes }
+            guard let bytes = try Files.read(packed, limit: History.longestPart) else {
+                throw History.damaged(packed, "it is missing")
+            }
+            return try SingleFrame.decompress(bytes, limit: History.longestPart, of: packed)
+        }
+
+        /// Replaces the part by a compressed file that has been read back.
+        fileprivate func pack() throws {
+            let bytes = try read()
+            let frame = try SingleFrame.compress(bytes)
+            guard try SingleFrame.decompress(frame, limit: History.longestPart, of: packed) == bytes else {
+                throw History.damaged(packed, "it differs from its content after it was compressed")
+            }
+            try Files.replace(packed, with: frame)
+            guard try Files.read(packed, limit: History.longestPart) == frame else {
+                throw History.damaged(packed, "it differs from what was written")
+            }
+            try Files.remove(path)
+        }
+    }
+
+    /// The size from which on the history is closed.
+    static let rotationSize = 512 << 10
+    /// A longer file stays as it is, because it would need too much memory.
+    private static let longestPart = 64 << 20
+
+    /// Returns the closed parts, newest first.
+    static func parts(_ layout: StoreLayout) throws -> [Segment] {
+        let directory = layout.olderHistory
+        let numbers = try Files.list(directory).compactMap { name -> Int? in
+            guard name.hasSuffix(".jsonl") || name.hasSuffix(".jsonl.zst") else { return nil }
+            return Int(name.prefix { $0 != "." })
+        }
+        return Set(numbers).sorted(by: >).map { Segment(number: $0, path: "\(directory)/\($0).jsonl") }
+    }
+
+    /// Closes the history if it is long, and compresses closed parts that a crash has left. Needs the store's lock.
+    static func rotate(_ layout: StoreLayout) throws {
+        let size = try Files.facts(layout.history)?.size ?? 0
+        guard size >= rotationSize, size <= longestPart else { return }
+        // Unreadable lines stay where `moult recover` finds them.
+        guard try tornLines(layout) == 0 else { return }
+        try Files.ensureDirectory(layout.olderHistory)
+        let parts = try parts(layout)
+        for part in parts where try Files.facts(part.path) != nil { try part.pack() }
+        let part = Segment(
+            number: (parts.first?.number ?? 0) + 1,
+            path: "\(layout.olderHistory)/\((parts.first?.number ?? 0) + 1).jsonl")
+        try Files.rename(layout.history, to: part.path)
+        // After a power failure, the part is there if the new history is.
+        try Files.syncDirectory(layout.olderHistory)
+        try Files.syncDirectory(layout.hidden)
+        try part.pack()
+    }
+
+    /// Moves closed parts that cannot be read out of the way, and returns their new paths. Needs the store's lock.
+    static func moveDamagedParts(_ layout: StoreLayout) throws -> [String] {
+        try parts(layout).filter { !$0.isReadable }.map { part in
+            let moved = try Files.firstFree("\(layout.root)/history-\(Files.name(of: part.place)).damaged")
+            try Files.rename(part.place, to: moved)
+            return moved
+        }
+    }
+}
+
+extension History.Segment {
+    /// Whether the part can be read. The checksum proves that it is what was written, so its lines are not parsed again.
+    var isReadable: Bool {
+        do { return try !read().isEmpty } catch { return false }
+    }
+}
+
+/// Repairs a history that has unreadable lines, or whose path is occupied by something other than a file. Commands continue
+/// without the history, and `moult recover` repairs it.
+extension History {
+    /// Returns whether the history is a file or missing. A link is refused when it is opened.
+    static func isFile(_ layout: StoreLayout) throws -> Bool {
+        try Files.facts(layout.history).map { $0.kind == .file || $0.kind == .link } ?? true
+    }
+
+    static func notAFile(_ path: String) -> MoultError { damaged(path, "it is not a regular file") }
+
+    static func damaged(_ path: String, _ why: String) -> MoultError {
+        MoultError(.store, what: "cannot read \(path)", why: why, now: "Repair the history with: \(moult: "recover")")
+    }
+
+    /// Returns a description of the damage to the history; nil if every line can be read.
+    package static func fault(_ layout: StoreLayout) throws -> String? {
+        do {
+            let torn = try tornLines(layout)
+            let lines = torn == 0 ? nil : "\(counted(torn, "line")) cannot be read"
+            let parts = try parts(layout).filter { !$0.isReadable }.map { "\(try $0.place) cannot be read" }
+            let faults = [lines].compactMap(\.self) + parts
+            return faults.isEmpty ? nil : faults.joined(separator: "; ")
+        } catch let error as MoultError where error.code == .store {
+            return error.why
+        }
+    }
+
+    /// Returns the number of unreadable lines in the part of the history that is not closed. A closed part has none.
+    static func tornLines(_ layout: StoreLayout) throws -> Int {
+        let reader = try HistoryReader(layout, withOlder: false)
+        while try reader.next() != nil {}
+        return reader.torn
+    }
+
+    /// Moves away anything at the path of the history that is not a file. Needs the store's lock. Returns the new path;
+    /// nil if nothing had to be moved.
+    package static func moveAway(_ layout: StoreLayout) throws -> String? {
+        if try isFile(layout) { return nil }
+        let moved = try movedPath(layout)
+        try Files.rename(layout.history, to: moved)
+        return moved
+    }
+
+    /// Writes a new history with the lines that can be read, and keeps the damaged file. Needs the store's lock.
+    /// Returns the path of the damaged file; nil if every line can be read.
+    static func dropDamagedLines(_ layout: StoreLayout) throws -> String? {
+        if try tornLines(layout) == 0 { return nil }
+        let moved = try movedPath(layout)
+        let new = "\(layout.history).new"
+        try Files.remove(new)
+        let file = try Descriptor(new, .create, mode: 0o644)
+        try file.setMode(0o644)
+        try copyLines(of: layout.history, to: file)
+        try file.sync()
+        try file.close()
+        // The readable lines must be available at every moment.
+        if try !Files.hardLinkIfPossible(layout.history, at: moved) { try Files.rename(layout.history, to: moved) }
+        try Files.rename(new, to: layout.history)
+        try Files.syncDirectory(layout.hidden)
+        return moved
+    }
+
+    private static func movedPath(_ layout: StoreLayout) throws -> String {
+        try Files.firstFree("\(layout.root)/\(Files.name(of: layout.history)).damaged")
+    }
+
+    /// Copies the readable lines. Reads block by block, because a damaged file may have any size.
+    private static func copyLines(of path: String, to new: borrowing Descriptor) throws {
+        let file = try Descriptor(path, .record)
+        var block = [UInt8](repeating: 0, count: 1 << 16)
+        var line: [UInt8] = []
+        while case let count = try block.withUnsafeMutableBytes({ try file.read(into: $0) }), count > 0 {
+            var rest = block[..<count]
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                line += rest[..<end]
+                rest = rest[(end + 1)...]
+                if isEntry(line) { try new.write(line + [UInt8(ascii: "\n")]) }
+                line.removeAll(keepingCapacity: true)
+            }
+            // No entry is this long, so the rest of the line is dropped.
+            if line.count <= HistoryReader.longestLine { line += rest }
+        }
+    }
+
+    private static func isEntry(_ line: [UInt8]) -> Bool {
+        guard line.count <= HistoryReader.longestLine else { return false }
+        // The reason why the line cannot be read does not matter.
+        return (try? JSON(parsing: line, source: "")).map { Entry(json: $0) != nil } ?? false
     }
 }
