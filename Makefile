@@ -117,9 +117,9 @@ test: test-packages lint
 	$(BUILD_TESTS)
 	scripts/test --untagged thorough $(BUNDLE)
 
-# Everything that must be true of a release, and all cases of the tests tagged as sampled. The tests tagged as thorough build other packages, simulate power failures, kill the
-# installed command at its system calls, repeat an update many times, and use programs that `make test` does not install. Run
-# `make test` first.
+# Everything that must be true of a release, all cases of the tests tagged as sampled, and all tests with a process for each
+# command. The tests tagged as thorough build other packages, simulate power failures, kill the installed command at its system
+# calls, repeat an update many times, and use programs that `make test` does not install. Run `make test` first.
 # Without --disable-build-manifest-caching, SwiftPM does not see files that are new in this package. With it, plugins run again in
 # every build, so the tests build without it.
 test-all: test-all-packages release docs
@@ -127,7 +127,7 @@ test-all: test-all-packages release docs
 	PATH="$(dir $(abspath $(MOULT))):$$PATH" swift build --package-path Examples --scratch-path .build/examples \
 		--disable-build-manifest-caching
 	scripts/check-api .build/tests/debug
-	MOULT_CASES=all scripts/test --tagged thorough --tagged sampled --limit 1800 $(BUNDLE)
+	MOULT_CASES=all MOULT_PROCESSES=1 scripts/test --limit 1800 $(BUNDLE)
 	$(MAKE) --no-print-directory sample
 	scripts/recipes
 	scripts/sample-package $(MOULT)

@@ -122,7 +122,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultTrust", "MoultArchive", "CLinux",
+                "MoultTrust", "MoultArchive", "MoultCommand", "CLinux",
             ],
             path: "Tests/TestSupport"),
         .testTarget(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A store does not repeat the checks that `pack` recorded if trusted keys signed the manifest.
-@Suite struct CarriedProofTests {
+@Suite(.processes) struct CarriedProofTests {
     private let bench: Bench
     private static let proof = "food: identity, 1 golden query, digest; checked by the publisher with SQLite "
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Malicious archives in a complete update: they are refused, nothing is written outside the transaction, and the
 /// transaction is removed afterwards.
-@Suite(.tags(.thorough)) struct HostileBundleTests {
+@Suite(.tags(.thorough), .processes) struct HostileBundleTests {
     /// Replaces the bundle of release 2.0.0 with an archive that a Python script makes, and writes its size and digest to the
     /// manifest. Returns the error of the update, which must change nothing.
     private func refusal(_ ending: String, _ script: String, outcome: Int32 = 1) throws -> String {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Malicious databases in a complete update: they are refused with the reason, and the store does not change.
-@Suite struct HostileDatabaseTests {
+@Suite(.processes) struct HostileDatabaseTests {
     /// A store with release 1.0.0, and a release 2.0.0 whose database a script damages before the manifest gets its
     /// digest.
     private struct Case {

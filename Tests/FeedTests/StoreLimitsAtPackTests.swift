@@ -43,7 +43,9 @@ import Testing
         #expect(try bench.must("moult sql --csv --no-header 'SELECT count(*) FROM d10.t10'") == "0\n")
     }
 
-    @Test func `thirty databases of a directory get connections of their own, also in the next releases`() throws {
+    @Test func `thirty databases of a directory get connections of their own, also in the next releases`()
+        throws
+    {
         try bench.must(
             "mkdir maps; for i in $(seq 30); do sqlite3 maps/m$i.db \"CREATE TABLE t(n); INSERT INTO t VALUES($i)\"; done"
         )

@@ -24,6 +24,17 @@ package enum BuiltMoult {
     package static func directory() throws -> String { Files.directory(of: try path()) }
 
     package static func run(_ arguments: String..., environment: [String: String] = [:]) throws -> Shell.Ended {
-        try Shell.run([path()] + arguments, environment: environment)
+        try run(arguments, environment: environment)
+    }
+
+    /// Runs a command, in this process if that is possible.
+    package static func run(_ arguments: [String], in directory: String = "/", environment: [String: String] = [:])
+        throws
+        -> Shell.Ended
+    {
+        if environment.isEmpty, InProcess.accepts(arguments), let ended = try InProcess.run(arguments, in: directory) {
+            return ended
+        }
+        return try Shell.run([path()] + arguments, in: directory, environment: environment)
     }
 }

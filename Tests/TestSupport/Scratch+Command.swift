@@ -19,6 +19,30 @@ extension Scratch {
     }
 
     private func run(_ script: String, options: [String], environment: [String: String]) throws -> Shell.Ended {
+        if environment.isEmpty, let script = Script(script) { return try run(script, isStrict: !options.isEmpty) }
+        return try runInShell(script, options: options, environment: environment)
+    }
+
+    /// Runs the commands of `moult` in this process, and the others in a shell.
+    package func run(_ script: Script, isStrict: Bool, language: String = "C.UTF-8") throws -> Shell.Ended {
+        var (status, output, errors) = (Int32(0), "", "")
+        for part in script.parts {
+            let ended =
+                switch part {
+                case .moult(let words):
+                    try InProcess.run(words, in: path, language: language)
+                        ?? Shell.run(
+                            [BuiltMoult.path()] + words, in: path, environment: ["HOME": path, "LANG": language])
+                case .shell(let text):
+                    try runInShell(text, options: isStrict ? Shell.strict : [], environment: [:])
+                }
+            (status, output, errors) = (ended.status, output + ended.output, errors + ended.errors)
+            if isStrict, status != 0 { break }
+        }
+        return Shell.Ended(status: status, output: output, errors: errors)
+    }
+
+    private func runInShell(_ script: String, options: [String], environment: [String: String]) throws -> Shell.Ended {
         let path = "\(try BuiltMoult.directory()):/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         return try Shell.run(
             ["bash"] + options + ["-c", script], in: self.path, environment: ["PATH": path].merging(environment) { $1 })

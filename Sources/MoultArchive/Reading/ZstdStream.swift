@@ -45,7 +45,8 @@ final class ZstdStream {
                 throw ArchiveRefusal(
                     .archiveDamaged, "it is damaged: zstd says: \(String(cString: ZSTD_getErrorName(left)))")
             }
-            (isInFrame, wasFull) = (left != 0, filled.pos == filled.size)
+            // After the end of a frame, a call without input would count as the beginning of another one.
+            (isInFrame, wasFull) = (left != 0, left != 0 && filled.pos == filled.size)
             if filled.pos > 0 { return UnsafeRawBufferPointer(rebasing: block[..<filled.pos]) }
         }
     }

@@ -1,6 +1,6 @@
+import Moult
 import MoultBasics
 import MoultFiles
-import MoultLibc
 import TestSupport
 import Testing
 
@@ -9,20 +9,17 @@ struct Shop {
     let scratch: Scratch
     let store: String
 
-    /// Returns the path of the command: the value of `MOULT_BINARY`, or else the built command.
-    static func command() throws -> String {
-        if let chosen = getenv("MOULT_BINARY") { return String(cString: chosen) }
-        return try BuiltMoult.path()
-    }
+    /// Returns the path of the built command.
+    static func command() throws -> String { try BuiltMoult.path() }
 
     /// Creates the store in `directory`, which must exist, or by default in the scratch directory.
     init(storeIn directory: String? = nil) throws {
         scratch = try Scratch()
         store = "\(directory ?? scratch.path)/store"
         try Files.ensureDirectory(scratch.path("releases"))
-        try Shell.must([Self.command(), "init", "-q", store, "--product", "local.shop"])
         // Many tests hold a lock until the command gives up, so the wait is short.
-        try Shell.must(["sed", "-i", "1a \"waitForApps\": 1,", "\(store)/moult.json"])
+        try Orchestrator.create(at: store, Settings(product: "local.shop"))
+        try Settings.rewrite(StoreLayout(root: store), "waitForApps", 1)
     }
 
     // MARK: Releases
@@ -55,7 +52,7 @@ struct Shop {
             try Files.writeNew(Array(text.utf8), to: "\(work)/\(name)")
         }
         let made = "\(work)/packed"
-        let ended = try Shell.run([Self.command(), "pack", "--allow-dirty", "\(work)/draft.json", "-o", made])
+        let ended = try BuiltMoult.run(["pack", "--allow-dirty", "\(work)/draft.json", "-o", made])
         guard ended.status == 0 else { return ended }
         try Files.ensureDirectories(directory)
         try Shell.must(["sh", "-ec", "mv \(made)/* \(directory)"])
@@ -111,7 +108,7 @@ struct Shop {
     func moult(_ arguments: String...) throws -> Shell.Ended { try moult(arguments) }
 
     func moult(_ arguments: [String]) throws -> Shell.Ended {
-        try Shell.run([Self.command()] + arguments + ["--store", store])
+        try BuiltMoult.run(arguments + ["--store", store])
     }
 
     /// Runs a command that must succeed.

@@ -18,6 +18,10 @@ extension Scratch {
     }
 
     private func run(_ script: String, options: [String]) throws -> (status: Int32, out: String, err: String) {
+        if let script = Script(script) {
+            let ended = try run(script, isStrict: !options.isEmpty, language: "C")
+            return (ended.status, ended.output, ended.errors)
+        }
         try write("command", script)
         let kept = Sanitizer.environment.map { "\($0)='\($1)' " }.joined()
         let clean = "env -i \(kept)PATH=\"\(try BuiltMoult.directory()):$PATH\" HOME='\(path)'"

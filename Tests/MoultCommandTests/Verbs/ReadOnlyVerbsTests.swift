@@ -81,7 +81,7 @@ import Testing
                 """)
     }
 
-    @Test func `status --json has the same facts`() throws {
+    @Test(.processes) func `status --json has the same facts`() throws {
         try world.install(world.first, world.second)
         let lease = try Store(at: world.store).lease()
         let status = try #require(try world.json("moult status --json").first)
