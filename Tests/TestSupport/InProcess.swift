@@ -1,10 +1,11 @@
 import CLinux
 import MoultBasics
-import MoultCommand
 import MoultFiles
 import MoultLibc
 import Synchronization
 package import Testing
+
+@testable import MoultCommand
 
 /// Runs command lines of `moult` in the process of the tests: the same code as the command from the command line on, but without
 /// the start of a process, which takes longer than most commands, and without confined processes.
