@@ -25,17 +25,24 @@ package enum LockFreeReader {
     /// The body is called again if another process opens the database or writes to it in a way that locks do not prevent: that is
     /// not a fault of the database, and the next attempt may succeed. After `busyTimeout` (in milliseconds), the error says to try
     /// again (E402). A hot journal has its own error (E410), because the database cannot be read until a process rolls the journal
-    /// back.
+    /// back. A writer that begins its transaction at that moment looks the same to SQLite, so the first such errors do not count.
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection, Way) throws -> R
     ) throws -> R {
         var backoff = Backoff(.milliseconds(Int(busyTimeout)), longest: 1)
+        var hotJournals = 0
         while true {
             do { return try attempt(path, deadline, busyTimeout, body) } catch let error as MoultError {
-                guard error.code == .databaseBusy, error.sqlite == nil, backoff.pause() else { throw error }
+                if error.code == .hotJournal { hotJournals += 1 }
+                let isBrief =
+                    error.code == .hotJournal
+                    ? hotJournals < maxHotJournals : error.code == .databaseBusy && error.sqlite == nil
+                guard isBrief, backoff.pause() else { throw error }
             }
         }
     }
+
+    private static let maxHotJournals = 20
 
     private static func attempt<R>(
         _ path: String, _ deadline: Double?, _ busyTimeout: Int32, _ body: (Connection, Way) throws -> R
@@ -68,12 +75,13 @@ package enum LockFreeReader {
         let facts = isLocked ? try Files.factsThroughLinks(path) : nil
         let result = Result {
             do {
-                try namingHotJournal(path) {
-                    if let deadline { try connection.raiseGuard(deadline: deadline) }
-                    _ = try connection.int("PRAGMA schema_version")
-                }
+                if let deadline { try connection.raiseGuard(deadline: deadline) }
+                _ = try connection.int("PRAGMA schema_version")
                 return try body(connection, way)
             } catch {
+                if error.sqlite?.path == path, error.sqlite?.resultCode == .readOnlyRollback {
+                    throw hotJournal(path, cause: error)
+                }
                 guard let cause = error.sqlite, cause.path == path,
                     try isCausedByWriter(cause.resultCode, way, path, before)
                 else { throw error }
@@ -132,13 +140,6 @@ package enum LockFreeReader {
         case .cannotOpen: try way != .closed && Files.factsThroughLinks(path)?.kind == .file
         case .readOnlyDirectory: try way == .sharedMemory && before != Sidecars.of(path)
         default: false
-        }
-    }
-
-    private static func namingHotJournal(_ path: String, _ body: () throws -> Void) throws {
-        do { try body() } catch {
-            if error.sqlite?.resultCode == .readOnlyRollback { throw hotJournal(path, cause: error) }
-            throw error
         }
     }
 

@@ -12,6 +12,26 @@ import Testing
 
     var path: String { scratch.path("d/a.db") }
 
+    /// To SQLite, a transaction that begins while a reader opens the file looks like one that a crash has left.
+    @Test func `a reader finds no hot journal while an app begins one transaction after another`() throws {
+        try Files.makeDirectory(scratch.path("d"))
+        let app = try Background([
+            "python3", "-c",
+            """
+            import sqlite3, sys, time
+            c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
+            c.executescript("PRAGMA journal_mode = PERSIST; PRAGMA synchronous = OFF; CREATE TABLE t (a); INSERT INTO t VALUES (0)")
+            while True:
+                c.execute("UPDATE t SET a = a + 1")
+                time.sleep(0.0001)
+            """, path,
+        ])
+        try app.wait { try Files.facts("\(path)-journal") != nil }
+        for _ in 0..<3_000 {
+            _ = try LockFreeReader.into(path) { connection, _ in try connection.int("SELECT count(*) FROM t") }
+        }
+    }
+
     /// States in which a database with 505 rows can be on the disk.
     enum State: CaseIterable {
         case rollbackIdle, rollbackWriting, rollbackPersist, walInUse, walWriting, walCrashed, walEmptied,

@@ -54,7 +54,8 @@ struct TableComparison {
             return tally.result(name, comparison, rows)
         } catch {
             // Other tables can still be compared.
-            guard let need = AppNeed(error) else { throw error }
+            guard Connection.needsApp(error) else { throw error }
+            let need = AppNeed(error).map { "\($0)" } ?? "collation"
             return TableDiff(name: name, presence: presence, method: .unread("it needs the app's \(need)"))
         }
     }

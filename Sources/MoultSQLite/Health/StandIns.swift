@@ -78,7 +78,7 @@ extension Connection {
     }
 
     /// Returns whether a statement failed because something that only the app has is missing.
-    static func needsApp(_ error: any Error) -> Bool { AppNeed(error) != nil || needsStandIn(error) }
+    package static func needsApp(_ error: any Error) -> Bool { AppNeed(error) != nil || needsStandIn(error) }
 
     /// Returns the number of rows in a table, even if its indexes need collations that only the app has.
     package func rowCount(_ table: String, schema: String = "main") throws -> Int {

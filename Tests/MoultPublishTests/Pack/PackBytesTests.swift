@@ -107,7 +107,7 @@ import Testing
         try scratch.file(
             "app.py",
             """
-            import sqlite3, sys, os
+            import os, sqlite3, sys, time
             c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
             c.execute("pragma synchronous=off"); c.execute("pragma journal_mode=\(mode)"); c.execute("pragma cache_size=5")
             n = 0
@@ -118,6 +118,7 @@ import Testing
                 c.execute("insert into pair values(?, 2)", (n,))
                 c.execute("commit")
                 n += 1
+                time.sleep(0.002)
             print(n)
             """)
         let app = try Background(["python3", scratch.path("app.py"), path])
