@@ -32,9 +32,8 @@ enum AttemptReport {
         let host =
             gethostname(&name, name.count - 1) == 0
             ? OutsideText.valid(name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))) : nil
-        return .compact([
-            "format": 1, "host": .optional(host), "store": .string(layout.root), "product": .string(settings.product),
-            "attempt": attempt.json,
+        return .record([
+            "format": 1, "host": host, "store": layout.root, "product": settings.product, "attempt": attempt.json,
         ])
     }
 }

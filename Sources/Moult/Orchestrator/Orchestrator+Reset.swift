@@ -26,11 +26,10 @@ extension Orchestrator {
         }
 
         package func json(_ storeWords: [String]) -> JSON {
-            .compact([
-                "database": .string(database), "path": .string(place), "setAside": .optional(setAside),
-                "salvaged": .optional(salvaged), "salvage": salvage?.json, "again": .optional(again(storeWords)),
-                "restored": restored.isEmpty ? nil : .array(restored.map(\.json)),
-                "failures": failures.isEmpty ? nil : .array(failures.map { .string($0.description) }),
+            .record([
+                "database": database, "path": place, "setAside": setAside, "salvaged": salvaged,
+                "salvage": salvage?.json, "again": again(storeWords), "restored": restored.map(\.json).unlessEmpty,
+                "failures": failures.map(\.description).unlessEmpty,
             ])
         }
     }

@@ -29,11 +29,10 @@ extension Plan {
         func isOf(_ other: Consumer) -> Bool { consumer == other.name && by == other.means.channel.summary }
 
         package var json: JSON {
-            [
-                "consumer": .string(consumer), "by": .string(by), "release": .bool(isReleased),
-                "databases": .array(
-                    databases.map { ["name": .string($0.name), "kind": .string($0.kind), "path": .string($0.path)] }),
-            ]
+            .record([
+                "consumer": consumer, "by": by, "release": isReleased,
+                "databases": databases.map { JSON.record(["name": $0.name, "kind": $0.kind, "path": $0.path]) },
+            ])
         }
 
         init(_ consumer: Consumer, isReleased: Bool, databases: [Database]) {

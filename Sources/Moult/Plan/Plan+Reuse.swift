@@ -41,17 +41,14 @@ extension Plan {
 
 extension Plan.Reuse {
     package var json: JSON {
-        .compact([
-            "member": .string(member),
-            "base": base.map { ["generation": .string($0.generation), "member": .string($0.member)] },
-            "patches": .array(
-                patches.map {
-                    .compact([
-                        "file": .string($0.file), "path": .string($0.path), "size": .size($0.size),
-                        "sha256": .string($0.sha256), "missing": $0.missing > 0 ? .size($0.missing) : nil,
-                        "result": $0.result.json,
-                    ])
-                }),
+        .record([
+            "member": member, "base": base.map { JSON.record(["generation": $0.generation, "member": $0.member]) },
+            "patches": patches.map {
+                JSON.record([
+                    "file": $0.file, "path": $0.path, "size": $0.size, "sha256": $0.sha256,
+                    "missing": $0.missing > 0 ? $0.missing : nil, "result": $0.result.json,
+                ])
+            },
         ])
     }
 

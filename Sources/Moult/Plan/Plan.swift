@@ -179,7 +179,7 @@ package struct Plan: Sendable, Equatable {
             "the cache \(database) is not up to date: \(why). The next update recreates it. "
                 + "To recreate it now: \(moult: "reset", database)"
         }
-        package var json: JSON { ["database": .string(database), "why": .string(why)] }
+        package var json: JSON { .record(["database": database, "why": why]) }
     }
 
     package var counts: Counts {
@@ -196,29 +196,21 @@ package struct Plan: Sendable, Equatable {
 
 extension Plan {
     package var json: JSON {
-        .compact([
-            "format": .size(Self.format), "plan": .string(id), "created": .string(created.description),
-            "purpose": .string(purpose.rawValue), "store": .string(store), "product": .string(product),
-            "from": from?.json, "to": to.json, "manifest": .optional(manifestPath),
-            "origin": origin?.json, "bundle": bundle?.json,
-            "reuse": reuse.isEmpty ? nil : .array(reuse.map(\.json)), "trust": .string(trust),
-            "request": .compact([
-                "follow": .string(request.follow.rawValue), "allowDowngrade": .bool(request.allowDowngrade),
-                "app": .optional(request.app?.description), "cacheRoot": .optional(request.cacheRoot),
-                "takeOver": request.takeOver.isEmpty ? nil : .array(request.takeOver.sorted().map { .string($0) }),
-                "acceptUnpreserved": request.acceptUnpreserved ? true : nil,
-                "checkTimeout": request.checkTimeout.map { .size($0) },
+        .record([
+            "format": Self.format, "plan": id, "created": created.description, "purpose": purpose.rawValue,
+            "store": store, "product": product, "from": from?.json, "to": to.json, "manifest": manifestPath,
+            "origin": origin?.json, "bundle": bundle?.json, "reuse": reuse.map(\.json).unlessEmpty, "trust": trust,
+            "request": JSON.record([
+                "follow": request.follow.rawValue, "allowDowngrade": request.allowDowngrade,
+                "app": request.app?.description, "cacheRoot": request.cacheRoot,
+                "takeOver": request.takeOver.isEmpty ? nil : request.takeOver.sorted(),
+                "acceptUnpreserved": request.acceptUnpreserved ? true : nil, "checkTimeout": request.checkTimeout,
                 "force": request.force ? true : nil,
             ]),
-            "changes": .bool(changesStore), "effects": .array(effects.map(\.json)),
-            "consumers": .array(calls.map(\.json)),
-            "steps": steps.isEmpty
-                ? nil : .array(steps.map { ["step": .string($0.step), "enforced": .string($0.text)] }),
-            "needs": .size(needs),
-            "facts": .array(
-                facts.map { ["path": .string($0.path), "field": .string($0.field), "value": .string($0.value)] }),
-            "warnings": .array(warnings.map { .string($0.description) }), "hold": hold?.json,
-            "replacedHold": replacedHold?.json,
+            "changes": changesStore, "effects": effects.map(\.json), "consumers": calls.map(\.json),
+            "steps": steps.map { JSON.record(["step": $0.step, "enforced": $0.text]) }.unlessEmpty, "needs": needs,
+            "facts": facts.map { JSON.record(["path": $0.path, "field": $0.field, "value": $0.value]) },
+            "warnings": warnings.map(\.description), "hold": hold?.json, "replacedHold": replacedHold?.json,
         ])
     }
 
@@ -290,7 +282,7 @@ extension Plan {
 
 extension Plan.Bundle {
     fileprivate var json: JSON {
-        .compact(["path": .string(path), "size": .size(size), "missing": missing > 0 ? .size(missing) : nil])
+        .record(["path": path, "size": size, "missing": missing > 0 ? missing : nil])
     }
 }
 

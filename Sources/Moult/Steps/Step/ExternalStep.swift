@@ -177,32 +177,23 @@ package struct StepDescription: Sendable, Equatable {
 extension ExternalStep {
     /// Returns the description of the update that every message except `describe` contains.
     func contextJSON(_ context: PlanContext, _ with: JSON?) -> JSON {
-        .compact([
-            "step": .string(name), "purpose": .string(context.purpose.rawValue), "store": .string(context.store.root),
-            "product": .string(context.release.product),
-            "release": [
-                "version": .string(context.release.version.description), "generation": .string(context.generation),
-            ],
+        .record([
+            "step": name, "purpose": context.purpose.rawValue, "store": context.store.root,
+            "product": context.release.product,
+            "release": JSON.record(["version": context.release.version.description, "generation": context.generation]),
             "installed": context.installed.map { installed in
-                .compact([
-                    "version": .string(installed.version.description),
-                    "generation": .optional(context.installedGeneration),
-                ])
+                JSON.record(["version": installed.version.description, "generation": context.installedGeneration])
             },
-            "phase": .optional((use ?? settings.use)?.phase.rawValue),
-            "when": .optional((use ?? settings.use)?.when.rawValue),
-            "with": with ?? .object([]),
-            "databases": .array(context.release.databases.map { json($0, context) }),
-            "planned": .array(context.planned.map(\.json)),
-            "writable": .array(settings.writable.map { .string($0) }),
+            "phase": (use ?? settings.use)?.phase.rawValue, "when": (use ?? settings.use)?.when.rawValue,
+            "with": with ?? .object([]), "databases": context.release.databases.map { json($0, context) },
+            "planned": context.planned.map(\.json), "writable": settings.writable,
         ])
     }
 
     private func json(_ database: Database, _ context: PlanContext) -> JSON {
-        .compact([
-            "name": .string(database.name), "kind": .string(database.kind.rawValue), "member": .string(database.member),
-            "path": .string(context.store.path(context.path(of: database))), "size": .size(database.size),
-            "sha256": .string(database.sha256),
+        .record([
+            "name": database.name, "kind": database.kind.rawValue, "member": database.member,
+            "path": context.store.path(context.path(of: database)), "size": database.size, "sha256": database.sha256,
         ])
     }
 }

@@ -87,17 +87,15 @@ struct CheckRecord {
         if let facts = try Files.facts(path), facts.kind != .file {
             try Files.rename(path, to: try Files.firstFree("\(root)/\(Files.name(of: path)).old"))
         }
-        let json: JSON = [
+        let json: JSON = .record([
             "checks": 1,
-            "databases": .array(
-                entries.map {
-                    [
-                        "database": .string($0.database), "path": .string($0.path),
-                        "generation": .string($0.generation), "facts": .string($0.facts),
-                        "depth": .string($0.depth.rawValue), "time": .string($0.time.description),
-                    ]
-                }),
-        ]
+            "databases": entries.map {
+                JSON.record([
+                    "database": $0.database, "path": $0.path, "generation": $0.generation, "facts": $0.facts,
+                    "depth": $0.depth.rawValue, "time": $0.time.description,
+                ])
+            },
+        ])
         // The content is not synced, because a record that a power failure tears is ignored. The directory also has the name of the
         // announcement.
         try Files.replace(path, with: Array(json.line.utf8), durable: false)

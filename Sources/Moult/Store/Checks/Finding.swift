@@ -157,10 +157,9 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
     }
 
     package var json: JSON {
-        .compact([
-            "kind": .string(kind.rawValue), "severity": .string(severity.rawValue), "path": .optional(path),
-            "database": .optional(database), "what": .string(what), "why": .optional(why),
-            "advice": .optional(advice?.description),
+        .record([
+            "kind": kind.rawValue, "severity": severity.rawValue, "path": path, "database": database, "what": what,
+            "why": why, "advice": advice?.description,
         ])
     }
 }

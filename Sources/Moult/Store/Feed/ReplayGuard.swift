@@ -46,9 +46,8 @@ package struct ReplayGuard: Equatable {
 
     /// Replaces the record. `durable` syncs it, so that a power failure cannot make an old feed acceptable.
     package func write(_ layout: StoreLayout, durable: Bool) throws {
-        let json = JSON.compact([
-            "seen": 1, "serial": .size(serial), "keys": keyList.map { .size($0) }, "url": .optional(url),
-            "tag": .optional(tag), "sha256": .optional(sha256),
+        let json = JSON.record([
+            "seen": 1, "serial": serial, "keys": keyList, "url": url, "tag": tag, "sha256": sha256,
         ])
         try Files.ensureDirectory(layout.feed)
         let bytes = Array((json.line + "\n").utf8)

@@ -19,5 +19,5 @@ package struct Rollout: Sendable, Equatable {
         }
     }
 
-    package var json: JSON { ["version": .string(version), "position": .number(position)] }
+    package var json: JSON { .record(["version": version, "position": position]) }
 }

@@ -65,9 +65,9 @@ package struct ChangeRecord: Equatable {
     }
 
     private var json: JSON {
-        .compact([
-            "changes": 1, "from": .string(from), "to": .string(to), "transaction": .optional(transaction),
-            "limit": .size(limit), "databases": .array(databases.map(\.json)),
+        .record([
+            "changes": 1, "from": from, "to": to, "transaction": transaction, "limit": limit,
+            "databases": databases.map(\.json),
         ])
     }
 

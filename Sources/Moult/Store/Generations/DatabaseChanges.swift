@@ -23,10 +23,7 @@ package struct DatabaseChanges: Sendable, Equatable {
     }
 
     package var json: JSON {
-        .compact([
-            "name": .string(name), "reload": .optional(reload),
-            "tables": reload == nil ? .array(tables.map(\.json)) : nil,
-        ])
+        .record(["name": name, "reload": reload, "tables": reload == nil ? tables.map(\.json) : nil])
     }
 
     init(_ fields: Fields) throws {
@@ -39,11 +36,10 @@ package struct DatabaseChanges: Sendable, Equatable {
 extension ChangedRows {
     fileprivate var json: JSON {
         func keys(_ rows: [[Value]]) -> JSON { .array(rows.map { .array($0.map(\.json)) }) }
-        if let reload { return ["name": .string(table), "reload": .string(reload)] }
-        return [
-            "name": .string(table), "key": .array(key.map { .string($0) }), "inserted": keys(inserted),
-            "updated": keys(updated), "deleted": keys(deleted),
-        ]
+        if let reload { return .record(["name": table, "reload": reload]) }
+        return .record([
+            "name": table, "key": key, "inserted": keys(inserted), "updated": keys(updated), "deleted": keys(deleted),
+        ])
     }
 
     fileprivate init(_ fields: Fields) throws {

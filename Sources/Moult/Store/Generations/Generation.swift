@@ -168,6 +168,6 @@ extension Generation {
         package var generation: String
         package init(version: Version, generation: String) { (self.version, self.generation) = (version, generation) }
 
-        package var json: JSON { ["version": .string(version.description), "generation": .string(generation)] }
+        package var json: JSON { .record(["version": version.description, "generation": generation]) }
     }
 }

@@ -121,14 +121,11 @@ package struct Attempt: Sendable, Equatable {
 
 extension Attempt {
     package var json: JSON {
-        .compact([
-            "time": .string(time.description), "command": .string(command), "milliseconds": .size(milliseconds),
-            "bytes": .size(bytes), "rollout": rollout?.json,
-            "installed": .optional(installed), "code": .optional(failure?.code), "what": .optional(failure?.what),
-            "why": .optional(failure?.why), "advice": .optional(failure?.advice),
-            "lastSuccess": .optional(lastSuccess?.description), "failingSince": .optional(failingSince?.description),
-            "failures": .size(failures),
-            "notReloaded": notReloaded.isEmpty ? nil : .array(notReloaded.map { .string($0) }),
+        .record([
+            "time": time.description, "command": command, "milliseconds": milliseconds, "bytes": bytes,
+            "rollout": rollout?.json, "installed": installed, "code": failure?.code, "what": failure?.what,
+            "why": failure?.why, "advice": failure?.advice, "lastSuccess": lastSuccess?.description,
+            "failingSince": failingSince?.description, "failures": failures, "notReloaded": notReloaded.unlessEmpty,
         ])
     }
 

@@ -18,7 +18,7 @@ package enum History {
         }
 
         package var json: JSON {
-            ["pass": .string(pass), "name": .string(name), "microseconds": .size(microseconds)]
+            .record(["pass": pass, "name": name, "microseconds": microseconds])
         }
 
         init?(_ json: JSON) {
@@ -72,15 +72,11 @@ package enum History {
         }
 
         package var json: JSON {
-            .compact([
-                "time": .string(time.description), "transaction": .string(transaction), "action": .string(action),
-                "from": .optional(from), "to": .string(to), "outcome": .string(outcome.rawValue),
-                "reason": .optional(reason), "remedy": .optional(remedy),
-                "milliseconds": milliseconds.map { .size($0) },
-                "parts": parts.isEmpty ? nil : .array(parts.map(\.json)),
-                "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
-                "kept": kept.isEmpty ? nil : .array(kept.map { .string($0) }),
-                "holds": holds.map { .array($0.map(\.json)) },
+            .record([
+                "time": time.description, "transaction": transaction, "action": action, "from": from, "to": to,
+                "outcome": outcome.rawValue, "reason": reason, "remedy": remedy, "milliseconds": milliseconds,
+                "parts": parts.map(\.json).unlessEmpty, "rows": rows.map(\.json).unlessEmpty, "kept": kept.unlessEmpty,
+                "holds": holds.map { $0.map(\.json) },
             ])
         }
 

@@ -39,9 +39,8 @@ package struct Hold: Sendable, Equatable {
     package var sentence: String { reason.isEmpty ? subject : "\(subject): \(reason)" }
 
     package var json: JSON {
-        .compact([
-            "release": .string(release), "reason": .string(reason), "since": .optional(since?.description),
-            "transaction": .optional(transaction),
+        .record([
+            "release": release, "reason": reason, "since": since?.description, "transaction": transaction,
         ])
     }
 

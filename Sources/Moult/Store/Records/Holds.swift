@@ -141,9 +141,7 @@ package struct Holds: Sendable, Equatable {
     }
 
     private func write(_ layout: StoreLayout, _ settings: Settings) throws {
-        let json = JSON.compact([
-            "format": 1, "holds": .array(all.map(\.json)), "overrides": settings.hold?.json,
-        ])
+        let json = JSON.record(["format": 1, "holds": all.map(\.json), "overrides": settings.hold?.json])
         let bytes = Array(json.pretty.utf8)
         guard bytes.count <= Self.largest / 2 else {
             throw MoultError(

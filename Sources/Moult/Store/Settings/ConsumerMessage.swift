@@ -44,9 +44,8 @@ package struct ConsumerMessage: Sendable, Equatable {
             "outcome": .optional(outcome?.rawValue),
             "databases": .array(
                 databases.map { database in
-                    .compact([
-                        "name": .string(database.name), "kind": .string(database.kind), "path": .string(database.path),
-                        "tables": database.tables.map { .array($0.map { .string($0) }) },
+                    JSON.record([
+                        "name": database.name, "kind": database.kind, "path": database.path, "tables": database.tables,
                     ])
                 }),
         ])

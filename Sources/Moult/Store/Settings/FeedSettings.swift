@@ -83,16 +83,15 @@ package struct FeedSettings: Sendable, Equatable {
         func group(_ places: [Address]) -> JSON {
             places.count == 1 ? .string(text(places[0])) : .array(places.map { .string(text($0)) })
         }
-        return .compact([
-            "url": .string(text(url)), "mirrors": mirrors.isEmpty ? nil : .array(mirrors.map(group)),
-            "channel": channel == usual.channel ? nil : .string(channel),
-            "patience": patience == usual.patience ? nil : .size(patience),
-            "minimumRate": minimumRate == usual.minimumRate ? nil : .size(minimumRate),
-            "fileDeadline": fileDeadline == usual.fileDeadline ? nil : .size(fileDeadline),
-            "deadline": deadline == usual.deadline ? nil : .size(deadline),
-            "bandwidth": bandwidth == usual.bandwidth ? nil : .size(bandwidth),
-            "cache": cache == usual.cache ? nil : .size(cache), "certificate": .optional(client.certificate),
-            "key": .optional(client.key), "headers": .optional(client.headers),
+        return .record([
+            "url": text(url), "mirrors": mirrors.map(group).unlessEmpty,
+            "channel": channel == usual.channel ? nil : channel,
+            "patience": patience == usual.patience ? nil : patience,
+            "minimumRate": minimumRate == usual.minimumRate ? nil : minimumRate,
+            "fileDeadline": fileDeadline == usual.fileDeadline ? nil : fileDeadline,
+            "deadline": deadline == usual.deadline ? nil : deadline,
+            "bandwidth": bandwidth == usual.bandwidth ? nil : bandwidth, "cache": cache == usual.cache ? nil : cache,
+            "certificate": client.certificate, "key": client.key, "headers": client.headers,
         ])
     }
 }

@@ -63,10 +63,9 @@ package struct Settings: Sendable, Equatable {
 
     /// The text of `moult.json`, including the secrets of the feed's URL.
     package var written: JSON {
-        .compact([
-            "moult": .size(Self.format), "product": .string(product), "app": .optional(app?.description),
-            "follow": .string(follow.rawValue), "keep": .size(keep), "hold": hold?.json,
-            "feed": feed?.written, "keys": keys?.json,
+        .record([
+            "moult": Self.format, "product": product, "app": app?.description, "follow": follow.rawValue, "keep": keep,
+            "hold": hold?.json, "feed": feed?.written, "keys": keys?.json,
         ])
     }
 

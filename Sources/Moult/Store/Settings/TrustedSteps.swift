@@ -11,7 +11,7 @@ package struct TrustedSteps {
         let overridden: String?
 
         var member: JSON.Member {
-            .init(name, .compact(["sha256": .string(sha256), "overrides": .optional(overridden)]))
+            .init(name, .record(["sha256": sha256, "overrides": overridden]))
         }
     }
 
