@@ -153,11 +153,13 @@ sample: sample-packages release
 	scripts/comparisons/run .build/release/moult --pairs 120
 	scripts/broken/run .build/release/moult --page docs/proof.md
 
-# Runs the tests of the modules that read untrusted bytes with the address sanitizer.
+# Runs the tests of the modules that read untrusted bytes with the address sanitizer, without those of confined processes and files.
+NOT_SANITIZED := Tests/MoultArchiveTests/Sandbox $(wildcard Tests/MoultFilesTests/*.swift)
 sanitize-quick: sanitize-quick-packages
-	MOULT_TESTS=MoultArchiveTests,MoultSQLiteTests,MoultTrustTests,StepKitTests,MoultBasicsTests MOULT_SANITIZE=1 \
+	MOULT_TESTS=MoultArchiveTests,MoultSQLiteTests,MoultFilesTests,StepKitTests MOULT_SANITIZE=1 \
 		swift build --build-tests --sanitize=address --scratch-path .build/address $(SWIFT_FLAGS)
-	MOULT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0:handle_segv=0 setarch -R scripts/test --untagged thorough .build/address/debug/moultPackageTests.xctest
+	MOULT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0:handle_segv=0 setarch -R scripts/test --untagged thorough \
+		--skip "$$(grep -rhoP 'struct \K\w+Tests\b' $(NOT_SANITIZED) | sed 's/.*/[.]&\//' | paste -sd '|')" .build/address/debug/moultPackageTests.xctest
 
 # Runs all tests that are not tagged as thorough with the address sanitizer and with the thread sanitizer, and two updates under
 # valgrind. This takes over an hour on two idle cores. `make test-sanitize LEVEL=` also runs the thorough tests. Every finding in
@@ -186,11 +188,11 @@ test-sanitize: test-sanitize-packages
 	MOULT_SANITIZE=1 swift build --product moult --scratch-path .build/memcheck $(SWIFT_FLAGS)
 	scripts/memcheck .build/memcheck/debug/moult
 
-# Tests every disk state that a power failure may leave, according to the model of the file system in Tests/ModelTests;
+# Tests every disk state that a power failure may leave, according to the model of the file system in Tests/ExecutionTests/Model;
 # `make test-all` tries a sample.
 model: model-packages
 	$(BUILD_TESTS)
-	MOULT_MODEL=all scripts/test --only '^ModelTests' --limit 7200 $(BUNDLE)
+	MOULT_MODEL=all scripts/test --only '^ExecutionTests.PowerCutTests' --limit 7200 $(BUNDLE)
 
 # Makes each call of `Syscall` in an update and in a reset fail, alone or with all later calls, changes each byte of archives to
 # each other value, and kills an update of two databases at each rename, removal, sync and write of SQLite; `make test-all` tries
@@ -378,7 +380,7 @@ programs: programs-packages release
 
 # Builds the library without Linux-only calls (CONTRIBUTING.md) in a separate directory, and runs the tests of the library.
 # Tests of features that this build lacks are skipped; PortableBuildTests tests how this build refuses them.
-PORTABLE := MoultBasicsTests,MoultFilesTests,StepKitTests,MoultSQLiteTests,MoultTests
+PORTABLE := MoultFilesTests,StepKitTests,MoultSQLiteTests,MoultTests
 portable-test: export MOULT_PORTABLE := 1
 portable-test: export MOULT_TESTS := $(PORTABLE)
 portable-test: portable-test-packages

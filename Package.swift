@@ -133,35 +133,16 @@ let package = Package(
             ]),
         .testTarget(
             name: "DataTests",
-            dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "Moult"]),
+            dependencies: ["Moult", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport"]),
         .testTarget(
             name: "StateTests",
             dependencies: [
                 "Moult", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
             ]),
         .testTarget(
-            name: "ProofTests",
-            dependencies: [
-                "Moult", "StepKit", "MoultBasics", "MoultFiles",
-                "TestSupport", "MoultSQLite",
-            ]),
-        .testTarget(
-            name: "ModelTests",
-            dependencies: [
-                "Moult", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultTrust", "TestSupport",
-            ]),
-        .testTarget(
             name: "ExecutionTests",
             dependencies: [
-                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "TestSupport",
-            ]),
-        .testTarget(
-            name: "ExternalStepsTests",
-            dependencies: [
-                "Moult", "StepKit", "MoultBasics", "MoultFiles",
-                "TestSupport",
+                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
             ]),
         .testTarget(
             name: "ConsumersTests",
@@ -170,21 +151,10 @@ let package = Package(
                 "MoultSQLite",
             ]),
         .testTarget(
-            name: "HazardTests",
-            dependencies: [
-                "Moult", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport",
-            ]),
+            name: "MoultFilesTests",
+            dependencies: ["MoultTrust", "MoultFiles", "MoultBasics", "CLinux", "TestSupport"]),
         .testTarget(
-            name: "GoldenTests",
-            dependencies: [
-                "Moult", "StepKit", "MoultBasics", "MoultFiles",
-                "TestSupport",
-            ]),
-        .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
-        .testTarget(
-            name: "MoultFilesTests", dependencies: ["MoultFiles", "MoultBasics", "CLinux", "TestSupport"]),
-        .testTarget(
-            name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "Moult"]),
+            name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "Moult", "TestSupport"]),
         .testTarget(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "TestSupport", "CSQLite"]),
@@ -197,28 +167,15 @@ let package = Package(
             dependencies: ["Moult", "MoultFiles", "StepKit", "MoultBasics"], path: "Tests/FleetSimulation"
         ),
         .testTarget(
-            name: "MoultSandboxTests",
-            dependencies: [
-                "MoultSandbox", "MoultArchive", "MoultBasics", "MoultFiles",
-                "TestSupport",
-            ], exclude: ["Guard/ioctls.txt"]),
-        .testTarget(
             name: "MoultArchiveTests",
-            dependencies: ["MoultArchive", "MoultSandbox", "MoultBasics", "MoultFiles", "TestSupport"]),
+            dependencies: ["MoultArchive", "MoultSandbox", "MoultBasics", "MoultFiles", "TestSupport"],
+            exclude: ["Sandbox/Guard/ioctls.txt"]),
         .testTarget(
             name: "MoultPublishTests",
             dependencies: [
-                "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
-                "TestSupport",
-            ]),
-        // Measures how the time of each reader of untrusted bytes grows with the size of its input
-        .testTarget(
-            name: "LinearTimeTests",
-            dependencies: [
-                "Moult", "MoultPublish", "MoultTransport", "StepKit", "MoultBasics", "MoultFiles",
+                "Moult", "MoultPublish", "MoultTransport", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
                 "MoultArchive", "MoultTrust", "TestSupport",
             ]),
-        .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
             name: "MoultCommandTests",
             dependencies: [
@@ -226,19 +183,10 @@ let package = Package(
                 "TestSupport", "CLinux", "MoultPublish", "MoultTrust",
             ]),
         .testTarget(
-            name: "ExampleTests", dependencies: ["Moult", "MoultBasics", "MoultFiles", "TestSupport"]),
-        .testTarget(
-            name: "TransportTests",
-            dependencies: [
-                "MoultTransport", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
-                "CLinux",
-            ]),
-        .testTarget(
             name: "FeedTests",
             dependencies: [
-                "Moult", "MoultPublish", "MoultTransport",
-                "StepKit",
-                "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
+                "Moult", "MoultPublish", "MoultTransport", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust",
+                "TestSupport", "CLinux",
             ]),
     ]
 )
@@ -259,7 +207,7 @@ if let names = Context.environment["MOULT_TESTS"]?.split(separator: ",").map(Str
 
 // Settings for sanitizers, which do not work under the usual resource limits: `make test-sanitize`.
 if Context.environment["MOULT_SANITIZE"] != nil {
-    for target in package.targets where target.name.hasPrefix("MoultSandbox") || target.name == "MoultFetch" {
+    for target in package.targets where ["MoultSandbox", "MoultArchiveTests", "MoultFetch"].contains(target.name) {
         target.swiftSettings = [.define("SANITIZED")]
     }
 }

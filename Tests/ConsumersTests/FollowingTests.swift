@@ -137,8 +137,7 @@ import Testing
 enum Recipes {
     /// Returns the blocks of one language in a page of `docs/`, in order.
     static func all(in page: String, _ language: String) throws -> [String] {
-        let root = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
-        let text = String(decoding: try Files.read("\(root)/docs/\(page)", limit: 1 << 20) ?? [], as: UTF8.self)
+        let text = try Project.text("docs/\(page)")
         var recipes: [String] = []
         var current: [Substring]?
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {

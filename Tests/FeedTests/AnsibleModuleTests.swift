@@ -24,9 +24,7 @@ import Testing
             "mkdir -p ansible_collections/moult && ln -s \(Self.collection) ansible_collections/moult/store")
     }
 
-    private static let collection =
-        #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
-        + "integrations/ansible"
+    private static let collection = "\(Project.root)/integrations/ansible"
 
     /// The parts of Ansible that the module uses: parameters as input, one line of JSON as output.
     private static let basic = """

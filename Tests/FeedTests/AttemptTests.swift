@@ -175,8 +175,7 @@ import Testing
 
     /// After a restart of the node, the directory of the feed may not be mounted yet.
     @Test func `an app in a container starts with the release that it has if the feed is not there`() throws {
-        let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
-        let update = "FEED=$PWD/public/feed.json KEY=$(tail -n 1 k.pub) \(root)integrations/containers/update"
+        let update = "FEED=$PWD/public/feed.json KEY=$(tail -n 1 k.pub) \(Project.root)/integrations/containers/update"
         try bench.must("mv public gone")
         let ended = try bench.run("\(update) store")
         #expect(ended.status == 0 && ended.errors.contains("public/feed.json"), "\(ended)")

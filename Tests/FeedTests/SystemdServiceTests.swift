@@ -23,9 +23,7 @@ struct SystemdServiceTests {
         try bench.must("moult init -q --product org.example.test")
         let escaped = try bench.must("systemd-escape --path '\(bench.path("store"))'")
         instance = "moult@\(escaped.trimmed).service"
-        let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
-        let unit = String(
-            decoding: try Files.read("\(root)packaging/systemd/moult@.service", limit: 1 << 16) ?? [], as: UTF8.self)
+        let unit = try Project.text("packaging/systemd/moult@.service")
         let confinement = try #require(unit.firstRange(of: "# The service writes only to the store"))
         let text = unit[..<confinement.lowerBound].replacing("/usr/bin/moult", with: try BuiltMoult.path())
             .replacing("--wait 300 --retry 3600", with: "--retry 1")

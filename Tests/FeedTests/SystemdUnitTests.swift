@@ -22,9 +22,7 @@ struct SystemdUnitTests {
 
     /// Returns the text of a file in `packaging/systemd`.
     private static func unit(_ name: String) throws -> String {
-        let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
-        return String(
-            decoding: try Files.read("\(root)packaging/systemd/\(name)", limit: 1 << 16) ?? [], as: UTF8.self)
+        try Project.text("packaging/systemd/\(name)")
     }
 
     private func analyze(_ arguments: String...) throws -> Shell.Ended {

@@ -46,9 +46,7 @@ import Testing
 
     /// The page has the same differences in the same order.
     @Test func `the page lists all differences from the shell`() throws {
-        let project = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let page = try #require(try Files.read("\(project)/docs/publish.md", limit: 1 << 20))
-        let text = String(decoding: page, as: UTF8.self)
+        let text = try Project.text("docs/publish.md")
         let table = try #require(text.split(separator: "| difference |").last?.split(separator: "\n\n").first)
         let names = table.split(separator: "\n").dropFirst(2).compactMap { line in
             line.hasPrefix("| ") ? line.split(separator: " | ").first.map { String($0.dropFirst(2)) } : nil

@@ -36,9 +36,7 @@ import Testing
         let (ways, states) = (CopyWay.allCases.count, CopiedStore.State.allCases.count)
         // The matrix also has three read-only commands.
         let commands = Self.writing.count + 3
-        let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let page = String(
-            decoding: try #require(try Files.read("\(root)/docs/proof.md", limit: 1 << 20)), as: UTF8.self)
+        let page = try Project.text("docs/proof.md")
         #expect(
             page.contains(
                 "| \(ways) ways, \(states) states, \(commands) commands: \(ways * states * commands) runs | 0 |"

@@ -69,9 +69,8 @@ import Testing
         for number in 1...80 {
             let store = try CopiedStore.make(.idle, at: scratch.path("\(number)"), releases)
             let hooks = try scratch.directory("\(number)/hooks")
-            let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
             let step: JSON = [
-                "executable": .string("\(root)/Examples/steps/notify"), "after": "verify",
+                "executable": .string("\(Project.root)/Examples/steps/notify"), "after": "verify",
                 "with": ["directory": .string(hooks)], "writable": [.string(hooks)],
             ]
             let settings: JSON = ["moult": 1, "product": "local.copies", "steps": ["example.notify": step]]

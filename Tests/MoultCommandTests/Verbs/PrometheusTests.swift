@@ -116,9 +116,7 @@ import Testing
         Case(state: "unreadable", script: "echo '{' > store/moult.json", alerts: ["MoultStoreUnreadable"]),
     ]
 
-    private static let integration =
-        #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-        + "/integrations/prometheus"
+    private static let integration = "\(Project.root)/integrations/prometheus"
     private static let rules = "\(integration)/moult.rules.yml"
 
     private let world: VerbWorld

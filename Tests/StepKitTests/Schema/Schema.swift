@@ -1,5 +1,6 @@
 import MoultBasics
 import MoultFiles
+import TestSupport
 
 /// A JSON Schema of the project. Only keywords that the schemas use are supported; any other keyword is an error.
 struct Schema {
@@ -29,8 +30,7 @@ struct Schema {
     }
 
     /// The project's directory `manifests`.
-    static let examples =
-        "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/manifests"
+    static let examples = "\(Project.root)/manifests"
 
     /// Reads `manifests/schema/<name>.schema.json`.
     static func named(_ name: String) throws -> Schema {

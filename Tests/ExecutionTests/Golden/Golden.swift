@@ -7,8 +7,7 @@ struct Golden {
     let directory: String
 
     init(format: Int = 1) {
-        let tests = #filePath.split(separator: "/").dropLast(2).reduce("") { "\($0)/\($1)" }
-        directory = "\(tests)/Golden/format-\(format)"
+        directory = "\(Project.root)/Tests/Golden/format-\(format)"
     }
 
     func path(_ name: String) -> String { "\(directory)/\(name)" }

@@ -9,9 +9,7 @@ enum ExampleSteps: String, CaseIterable, Sendable {
     /// Makes a private copy of the program and returns its path, because other users may be able to write to the
     /// project's directory.
     func program(in scratch: Scratch) throws -> String {
-        let parts = #filePath.split(separator: "/").dropLast(4)
-        let root = parts.reduce("") { "\($0)/\($1)" }
-        try Shell.must(["install", "-m", "755", "\(root)/Examples/steps/\(rawValue)", scratch.path(rawValue)])
+        try Shell.must(["install", "-m", "755", "\(Project.root)/Examples/steps/\(rawValue)", scratch.path(rawValue)])
         return scratch.path(rawValue)
     }
 

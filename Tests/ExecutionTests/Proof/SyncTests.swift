@@ -60,9 +60,7 @@ import Testing
 
     /// Returns the rows of the table for one kind of update.
     private func table(_ letter: Character) throws -> [String] {
-        let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
-        let path = "\(root)Sources/Moult/Execution/Journal.swift"
-        let text = String(decoding: try Files.read(path, limit: 1 << 20) ?? [], as: UTF8.self)
+        let text = try Project.text("Sources/Moult/Execution/Journal.swift")
         return text.split(separator: "\n").filter { $0.hasPrefix("///     ") }.compactMap { line in
             let words = line.dropFirst(8).split(separator: " ")
             guard words.count >= 2, words[1].allSatisfy({ "rsb".contains($0) }), words[1].contains(letter) else {

@@ -3,21 +3,8 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// The project's directory and its build products.
-enum Project {
-    static let root = {
-        var parts = #filePath.split(separator: "/")
-        parts.removeLast(3)
-        return parts.reduce("") { "\($0)/\($1)" }
-    }()
-
-    static func text(_ name: String) throws -> String {
-        guard let bytes = try Files.read("\(root)/\(name)", limit: 1 << 20) else {
-            throw MoultError(.system, what: "\(root)/\(name) is not there")
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
+/// The build products.
+extension Project {
     /// Returns the paths of all pages of documentation.
     static func pages() throws -> [String] {
         try must(["git", "ls-files", "*.md"], in: root).split(separator: "\n").map(String.init)
