@@ -279,6 +279,8 @@ class Switch:
                         raise Refused("take over")
                     if self.purpose == "rollback" or not before:
                         self.loose = "take-over by a rollback, or from an earlier release"
+            if owner and not before and db["kind"] != "reference" and db["path"] not in self.state.files:
+                raise Refused("missing")
             earlier = self.before.databases.get(db["name"])
             if earlier and earlier["kind"] == db["kind"] and db["kind"] in ("user", "shared") and earlier["path"] not in self.state.files:
                 raise Refused("missing")
