@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// Carries out a plan. `run` is the whole sequence; `rehearse` is the same up to the decision, on private copies. After a crash,
+/// Carries out a plan. `run` is the whole sequence; `rehearse` does what needs no lock, on private copies. After a crash,
 /// recovery calls the second half: `holdAgain`, `applyEffects` and `finish`, or `undoEffects`.
 package struct Execution {
     let transaction: Transaction
@@ -65,7 +65,8 @@ package struct Execution {
 
     // MARK: the sequence
 
-    /// Executes the plan. On an error the store is as it was before, or the error's outcome is `stuck`. The caller removes the
+    /// Executes the plan. On an error the store is as it was before, or the error is `NotReleased` or
+    /// its outcome is `stuck`. The caller removes the
     /// staged files, because consumers are notified first, and must not encounter moult's locks.
     package func run(calling consumers: ConsumerCalls) throws -> Outcome {
         do {
@@ -100,7 +101,6 @@ package struct Execution {
         OpenDecision.begin()
         defer { OpenDecision.end() }
         watcher.tell(.decided)
-        // Recovery after a crash continues here.
         try applyOrUndo()
         return Outcome(rows: try writable.fates(), postponed: writable.postponed)
     }
@@ -191,7 +191,8 @@ package struct Execution {
     // MARK: decide
 
     private func decide() throws {
-        // Syncs the names of staged files, in case of a power failure after the decision; their content is synced already.
+        // Syncs the names of staged files, in case of a power failure after the decision; their content is synced, but for
+        // files that SQLite copies from: recovery makes those again.
         for directory in Set(plan.stagedPaths.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
             try Files.syncDirectory(directory)
         }
@@ -329,7 +330,7 @@ package struct Execution {
             cause: reason)
     }
 
-    /// Returns the error for an update that is partly committed: the next command does the rest, and nothing is undone.
+    /// Returns the error for an update that is partly committed: recovery does the rest, and nothing is undone.
     private func irrevocable(_ reason: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",

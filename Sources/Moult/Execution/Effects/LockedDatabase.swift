@@ -11,9 +11,9 @@ final class LockedDatabase {
     let path: String
     /// The connection that takes the lock, and to which pages are written.
     private let writer: Connection
-    /// In WAL mode, this connection reads while `writer` holds the lock.
+    /// Makes the first copy, and in WAL mode reads while `writer` holds the lock.
     private let reader: Connection
-    /// The versions of the content when it was copied, as each connection counts them.
+    /// The versions of the content before it was copied, as each connection counts them.
     private var versions: (writer: Int64, reader: Int64) = (0, 0)
     private var lock: Lock?
     /// Whether the database had a `-wal`, which a connection that writes nothing must leave in place.
@@ -31,7 +31,7 @@ final class LockedDatabase {
         case exclusive
     }
 
-    /// How long this process waits for a lock at a time, in milliseconds: less than the busy timeout of most apps, because apps may
+    /// How long this process waits for a lock at a time, in milliseconds: less than the usual busy timeouts of apps, because apps may
     /// have to wait for as long.
     private static let turn: Int32 = 1_000
 
@@ -60,8 +60,8 @@ final class LockedDatabase {
 
     // MARK: without a lock
 
-    /// Copies the content into a private file. In rollback mode the copy is made in pieces, so that apps can commit; if they commit
-    /// so often that SQLite begins again and again, the rest is copied in one piece.
+    /// Copies the content into a private file. In rollback mode the copy is made in pieces, so that apps can commit; after
+    /// two seconds the rest is copied in one piece, because SQLite begins again after each commit.
     func copyContent(to copy: String, patience: Duration) throws {
         versions = (try writer.int("PRAGMA data_version"), try reader.int("PRAGMA data_version"))
         let target = try Connection(unsynced: copy, access: .readWriteCreate)

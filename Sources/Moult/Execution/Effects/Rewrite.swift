@@ -6,10 +6,10 @@ internal import StepKit
 /// Performs `Change.replace`: replaces the content of a database in place, by one transaction of SQLite. The file keeps its inode,
 /// owner, mode and journal mode; connections of apps stay valid, and switch to the new content at their next transaction.
 ///
-/// Rows are carried over from a private copy, without a lock (`prepareUnlocked`). Under the write lock (`acquire`), only the rows
-/// that apps have written since are read again (`prepareLocked`), and all pages but the last are copied (`copyPages`). Up to the
-/// commit, other connections see the old content. The decision comes before it; after the first commit of any database, the update can
-/// only be finished.
+/// Rows are carried over from a private copy, without a lock (`prepareUnlocked`). Under the write lock (`acquire`), a database that an
+/// app has changed since is copied again, and only the difference is carried (`prepareLocked`); then all pages but the last are copied
+/// (`copyPages`). Up to the commit, other connections see the old content, or wait in rollback mode. The decision comes before the
+/// commit; after the first commit of any database, the update can only be finished.
 final class Rewrite: WritableEffect {
     let effect: Effect
     let place: String
@@ -143,7 +143,7 @@ final class Rewrite: WritableEffect {
 
     // MARK: under the lock
 
-    /// Takes the write lock; throws `.inUse` if that takes longer than a turn.
+    /// Takes the write lock; throws `.inUse` if other processes do not let it go in a few turns, or have changed the journal mode.
     func acquire() throws {
         guard let live, let staged else { return }
         try live.lock(from: staged)
