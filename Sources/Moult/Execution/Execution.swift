@@ -4,7 +4,7 @@ internal import MoultTrust
 internal import StepKit
 
 /// Carries out a plan. `run` is the whole sequence; `rehearse` does what needs no lock, on private copies. After a crash,
-/// recovery calls the second half: `holdAgain`, `applyEffects` and `finish`, or `undoEffects`.
+/// recovery calls `holdAgain`, `applyEffects` and `finish`, or `undoEffects`.
 package struct Execution {
     let transaction: Transaction
     let plan: Plan
@@ -65,9 +65,8 @@ package struct Execution {
 
     // MARK: the sequence
 
-    /// Executes the plan. On an error the store is as it was before, or the error is `NotReleased` or
-    /// its outcome is `stuck`. The caller removes the
-    /// staged files, because consumers are notified first, and must not encounter moult's locks.
+    /// Executes the plan. On an error the store is as it was before, or the error is `NotReleased` or its outcome is `stuck`. The
+    /// caller removes the staged files, because consumers are notified first, and must not encounter moult's locks.
     package func run(calling consumers: ConsumerCalls) throws -> Outcome {
         do {
             try watcher.stoppingStatements {
