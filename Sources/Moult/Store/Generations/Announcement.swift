@@ -3,7 +3,7 @@ internal import MoultFiles
 
 /// The last update whose release is in place with the content of all its databases. An update writes this record after its last
 /// commit; `current` switches before that, so the pointer alone does not tell a reader that a writable database has its new content.
-/// The undo of an announced update announces the old release under a new ID, or removes the record if there is none.
+/// The undo of an announced update announces the old release under a new ID, or removes the record after a first install.
 package struct Announcement: Sendable, Equatable {
     package let generation: String
     /// The update. Another update of the same release changes only this.
