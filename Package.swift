@@ -59,6 +59,8 @@ let package = Package(
             exclude: [isPortable ? "Linux" : "Portable"],
             linkerSettings: isPortable ? [] : staticLibraries("seccomp")),
         .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CLinux", "CSQLite"]),
+        // The rules for rows: comparing, carrying, rejecting and keeping them
+        .target(name: "MoultRows", dependencies: ["MoultBasics", "MoultFiles", "MoultSQLite"]),
         .target(
             name: "MoultArchive", dependencies: ["MoultBasics", "MoultFiles", "CArchive", "CZstd", "CZlib", "CLzma"],
             linkerSettings: staticLibraries("archive", "nettle", "lzma", "zstd", "bz2", "z")),
@@ -69,7 +71,7 @@ let package = Package(
         .target(
             name: "MoultSandbox",
             dependencies: [
-                "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust", "CLinux",
+                "MoultBasics", "MoultFiles", "MoultRows", "MoultSQLite", "MoultArchive", "MoultTrust", "CLinux",
             ]),
         .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles", "MoultTrust"]),
         // The program that the transport starts to send requests to web servers; only this one loads libcurl
@@ -81,30 +83,34 @@ let package = Package(
         // The five steps that every store has, each in a separate directory; they depend neither on each other nor on the core
         .target(
             name: "BuiltInSteps",
-            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultSandbox"],
+            dependencies: [
+                "StepKit", "MoultBasics", "MoultFiles", "MoultRows", "MoultSQLite", "MoultTrust", "MoultSandbox",
+            ],
             path: "Plugins/Steps"),
         // All operations on a store, feeds, external steps, and the library for apps; the publisher's operations; the command
         .target(
             name: "Moult",
             dependencies: [
-                "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
+                "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles", "MoultRows", "MoultSQLite", "MoultArchive",
+                "MoultTrust",
                 "MoultTransport", "MoultSandbox",
             ]),
         // A store for the tests of apps, which is made without an update
         .target(
             name: "MoultTesting",
-            dependencies: ["Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust"]),
+            dependencies: ["Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultRows", "MoultSQLite", "MoultTrust"]),
         .target(
             name: "MoultPublish",
             dependencies: [
-                "StepKit", "MoultBasics", "MoultFiles", "MoultSandbox", "MoultSQLite", "MoultArchive",
+                "StepKit", "MoultBasics", "MoultFiles", "MoultSandbox", "MoultRows", "MoultSQLite", "MoultArchive",
                 "MoultTrust", "MoultTransport",
             ]),
         .target(
             name: "MoultCommand",
             dependencies: [
                 "Moult", "MoultPublish", "StepKit", "MoultBasics",
-                "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust", "MoultTransport", "MoultSandbox", "CLinux",
+                "MoultFiles", "MoultRows", "MoultSQLite", "MoultArchive", "MoultTrust", "MoultTransport",
+                "MoultSandbox", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
         // Plugins for other packages: they build a database together with an app, and pack releases of it. They run the installed
@@ -121,14 +127,14 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultRows", "MoultSQLite",
                 "MoultTrust", "MoultArchive", "MoultCommand", "CLinux",
             ],
             path: "Tests/TestSupport"),
         .testTarget(
             name: "MoultTests",
             dependencies: [
-                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultRows", "MoultSQLite",
                 "TestSupport",
             ]),
         .testTarget(
@@ -137,18 +143,19 @@ let package = Package(
         .testTarget(
             name: "StateTests",
             dependencies: [
-                "Moult", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
+                "Moult", "MoultBasics", "MoultFiles", "MoultRows", "MoultSQLite", "MoultTrust", "TestSupport",
             ]),
         .testTarget(
             name: "ExecutionTests",
             dependencies: [
-                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
+                "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultRows", "MoultSQLite", "MoultTrust",
+                "TestSupport",
             ]),
         .testTarget(
             name: "ConsumersTests",
             dependencies: [
                 "Moult", "MoultTesting", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
-                "MoultSQLite",
+                "MoultRows", "MoultSQLite",
             ]),
         .testTarget(
             name: "MoultFilesTests",
@@ -157,7 +164,7 @@ let package = Package(
             name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "Moult", "TestSupport"]),
         .testTarget(
             name: "MoultSQLiteTests",
-            dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "TestSupport", "CSQLite"]),
+            dependencies: ["MoultRows", "MoultSQLite", "MoultBasics", "MoultFiles", "TestSupport", "CSQLite"]),
         .executableTarget(name: "GuardProbe", dependencies: ["MoultFiles", "CLinux"], path: "Tests/GuardProbe"),
         .executableTarget(
             name: "AppProbe", dependencies: ["Moult", "MoultBasics", "MoultFiles"], path: "Tests/AppProbe"),
@@ -173,7 +180,8 @@ let package = Package(
         .testTarget(
             name: "MoultPublishTests",
             dependencies: [
-                "Moult", "MoultPublish", "MoultTransport", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "Moult", "MoultPublish", "MoultTransport", "StepKit", "MoultBasics", "MoultFiles", "MoultRows",
+                "MoultSQLite",
                 "MoultArchive", "MoultTrust", "TestSupport",
             ]),
         .testTarget(

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultRows
 internal import MoultSQLite
 
 /// The rows of a database that changed between two releases.

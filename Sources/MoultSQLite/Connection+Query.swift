@@ -12,7 +12,7 @@ extension Connection {
     }
 
     /// Prepares the first statement of the text, for a type that stores it and must release it before `close()`.
-    func statement(_ sql: String) throws -> Statement {
+    package func statement(_ sql: String) throws -> Statement {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(
                 .databaseRequest, what: "cannot prepare this SQL for \(path)",

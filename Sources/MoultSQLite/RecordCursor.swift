@@ -1,4 +1,5 @@
 import CSQLite
+import MoultFiles
 import MoultLibc
 
 /// Walks through a rowid table directly in the file's B-tree (sqlite.org/fileformat2.html, 1.6), and compares rows as bytes,
@@ -8,7 +9,9 @@ import MoultLibc
 /// The file must have no WAL and must not change in the meantime: hold a read transaction. Nothing in the file is trusted: if
 /// its pages are not those of such a table, the error is `Unreadable`, and SQLite must read the table instead.
 package struct RecordCursor: ~Copyable {
-    package struct Unreadable: Error {}
+    package struct Unreadable: Error {
+        package init() {}
+    }
 
     /// The rowid of the current row.
     package private(set) var rowID: Int64 = 0
@@ -233,5 +236,21 @@ extension Connection {
         if code == SQLITE_IOERR | 2 << 8 { return false }
         try check(code, doing: "read \(path)")
         return true
+    }
+}
+
+extension Connection {
+    /// Whether the file alone contains everything that this connection reads: nothing is in a WAL, or waits to be written.
+    /// Valid only during a read transaction.
+    package var isWholeFile: Bool {
+        get throws {
+            // The transaction takes its lock only when a statement reads.
+            _ = try int("SELECT count(*) FROM main.sqlite_schema")
+            guard try isInTransaction, try sqlite3_txn_state(handle, "main") == SQLITE_TXN_READ,
+                let name = try sqlite3_db_filename(handle, "main"), name.pointee != 0
+            else { return false }
+            guard try header().isWAL else { return true }
+            return try Sidecars.of(String(cString: name)).wal.map { $0.facts.size == 0 } ?? true
+        }
     }
 }

@@ -4,14 +4,14 @@ import MoultLibc
 /// Compares the current rows of two statements in place, without copies, for scans of whole tables.
 extension Statement {
     /// Returns whether the rows have the same values: storage classes and bytes.
-    func hasValues(of other: borrowing Statement, _ encodings: TextEncodings) throws -> Bool {
+    package func hasValues(of other: borrowing Statement, _ encodings: TextEncodings) throws -> Bool {
         for column in 0..<columnCount where try !stores(column, as: other, column, encodings) { return false }
         return true
     }
 
     /// Compares these columns of this row with those of the other row, in SQLite's order with the collation BINARY. Returns a negative
     /// number if this row sorts first, a positive one if the other does, 0 if neither does.
-    func order(
+    package func order(
         _ columns: [Int32], against other: borrowing Statement, _ otherColumns: [Int32], _ encodings: TextEncodings
     ) throws -> Int {
         for (column, otherColumn) in zip(columns, otherColumns) {
@@ -54,7 +54,7 @@ extension Statement {
     }
 
     /// Feeds a value with its storage class to the hasher, so that equal stored values have equal hashes.
-    func hash(_ column: Int32, into hasher: inout Hasher, _ encodings: TextEncodings) throws {
+    package func hash(_ column: Int32, into hasher: inout Hasher, _ encodings: TextEncodings) throws {
         let type = sqlite3_column_type(pointer, column)
         hasher.combine(type)
         switch type {
@@ -71,7 +71,7 @@ extension Statement {
     }
 
     /// Returns the bytes of a text, as UTF-8 regardless of the database's encoding, or of a blob.
-    func bytes(_ column: Int32, _ type: Int32) throws -> UnsafeRawBufferPointer {
+    package func bytes(_ column: Int32, _ type: Int32) throws -> UnsafeRawBufferPointer {
         let start =
             type == SQLITE_TEXT
             ? UnsafeRawPointer(sqlite3_column_text(pointer, column)) : sqlite3_column_blob(pointer, column)
@@ -80,7 +80,7 @@ extension Statement {
         return UnsafeRawBufferPointer(start: start, count: count)
     }
 
-    static func order(_ one: UnsafeRawBufferPointer, _ two: UnsafeRawBufferPointer, count: Int) -> Int {
+    package static func order(_ one: UnsafeRawBufferPointer, _ two: UnsafeRawBufferPointer, count: Int) -> Int {
         guard let one = one.baseAddress, let two = two.baseAddress else { return 0 }
         return Int(memcmp(one, two, count))
     }
@@ -94,12 +94,12 @@ extension Statement {
         }
     }
 
-    static func order<Number: Comparable>(_ one: Number, _ two: Number) -> Int {
+    package static func order<Number: Comparable>(_ one: Number, _ two: Number) -> Int {
         one < two ? -1 : one > two ? 1 : 0
     }
 
     /// Compares an integer and a real by their exact values: not every integer can be represented as a Double.
-    static func order(_ integer: Int64, _ real: Double) -> Int {
+    package static func order(_ integer: Int64, _ real: Double) -> Int {
         if real >= 0x1p63 { return -1 }
         if real < -0x1p63 { return 1 }
         let whole = order(integer, Int64(real))

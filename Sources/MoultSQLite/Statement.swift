@@ -6,7 +6,7 @@ import MoultBasics
 /// Parameters count from 1 and columns from 0, as in SQLite.
 package struct Statement: ~Copyable {
     let pointer: OpaquePointer
-    let connection: Connection
+    package let connection: Connection
     /// The text after this statement in the prepared text.
     package let tail: Substring
     /// Whether the statement ends a transaction, which takes as long as the disk needs, and evaluates nothing.

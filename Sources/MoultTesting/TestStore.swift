@@ -2,6 +2,7 @@ public import Moult
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
+internal import MoultRows
 internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit

@@ -1,6 +1,7 @@
 import Moult
 import MoultBasics
 import MoultFiles
+import MoultRows
 import MoultSQLite
 import TestSupport
 import Testing

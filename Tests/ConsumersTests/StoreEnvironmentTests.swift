@@ -5,6 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
+@testable import MoultRows
 @testable import MoultSQLite
 
 /// `moult status --deep` reports damage in stores, and changes nothing.

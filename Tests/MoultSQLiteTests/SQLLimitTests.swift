@@ -2,6 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
+@testable import MoultRows
 @testable import MoultSQLite
 
 /// The limits on the memory and time of SQL in a database.

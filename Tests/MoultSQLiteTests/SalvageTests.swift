@@ -4,6 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
+@testable import MoultRows
 @testable import MoultSQLite
 
 /// Salvage copies readable rows unchanged, and reports missing rows.

@@ -3,6 +3,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
+@testable import MoultRows
 @testable import MoultSQLite
 
 /// Each function of SQLite, in each place of a schema: either SQLite itself does not allow it there, or moult checks, replaces,

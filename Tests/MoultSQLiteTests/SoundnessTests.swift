@@ -3,6 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
+@testable import MoultRows
 @testable import MoultSQLite
 
 /// Content that only the app can check does not count as damage.

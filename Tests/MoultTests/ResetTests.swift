@@ -2,6 +2,7 @@ import Moult
 import MoultBasics
 import MoultFiles
 import MoultLibc
+import MoultRows
 import MoultSQLite
 import StepKit
 import TestSupport

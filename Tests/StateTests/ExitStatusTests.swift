@@ -3,6 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
+@testable import MoultRows
 @testable import MoultSQLite
 
 /// The exit status of each verb for a store with a damaged database matches `moult help exit-codes`.

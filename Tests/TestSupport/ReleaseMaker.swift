@@ -1,6 +1,7 @@
 import MoultArchive
 package import MoultBasics
 import MoultFiles
+import MoultRows
 import MoultSQLite
 import MoultTrust
 import StepKit

@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+import MoultRows
 package import MoultSQLite
 internal import MoultSandbox
 internal import StepKit

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+import MoultRows
 package import MoultSQLite
 package import StepKit
 

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultPublish
+internal import MoultRows
 internal import MoultSQLite
 
 /// The output of `diff`.

@@ -2,6 +2,7 @@ internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultPublish
+internal import MoultRows
 internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit

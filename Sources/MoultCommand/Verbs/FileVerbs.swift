@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 
 // The verbs of stores for a file that `moult replace` has replaced.

@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 
 /// `moult reset`: sets aside a database that cannot be loaded, and creates a new one.

@@ -1,5 +1,6 @@
 internal import Moult
 internal import MoultBasics
+internal import MoultRows
 internal import MoultSQLite
 
 /// `moult sql`: queries the databases on one connection, as the app sees them.

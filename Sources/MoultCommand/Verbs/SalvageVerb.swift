@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 
 /// `moult salvage`: writes the readable rows of a damaged database into a new one.

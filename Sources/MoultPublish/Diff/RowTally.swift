@@ -1,3 +1,4 @@
+internal import MoultRows
 internal import MoultSQLite
 
 /// The differences found in a table so far.

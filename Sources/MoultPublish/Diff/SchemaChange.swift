@@ -1,5 +1,6 @@
 import MoultBasics
-package import MoultSQLite
+package import MoultRows
+import MoultSQLite
 
 /// One difference between two schemas.
 package struct SchemaChange: Sendable, Equatable {

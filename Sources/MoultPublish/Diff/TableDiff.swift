@@ -1,4 +1,5 @@
-package import MoultSQLite
+package import MoultRows
+import MoultSQLite
 
 /// The differences between the rows of a table, before and after.
 package struct TableDiff: Sendable, Equatable {

@@ -1,6 +1,7 @@
 internal import MoultArchive
 package import MoultBasics
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 internal import MoultSandbox
 package import StepKit

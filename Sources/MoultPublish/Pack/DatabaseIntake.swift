@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 internal import StepKit
 

@@ -1,6 +1,7 @@
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit

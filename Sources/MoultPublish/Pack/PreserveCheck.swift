@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultRows
 internal import MoultSQLite
 internal import StepKit
 

@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 package import StepKit
 

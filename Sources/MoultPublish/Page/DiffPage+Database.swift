@@ -1,3 +1,4 @@
+import MoultRows
 internal import MoultSQLite
 
 extension DiffPage {

@@ -1,4 +1,5 @@
 internal import MoultBasics
+import MoultRows
 internal import MoultSQLite
 
 extension DiffPage {

@@ -8,7 +8,7 @@ extension Connection {
     /// SQLite needs the collations of all indexes of a table even to read it row by row. The substitutes compare bytes, so they
     /// must not be used for look-ups, and a write would corrupt the app's indexes: the connection cannot write until the body
     /// has returned.
-    func readingWithStandIns<R>(_ body: () throws -> R) throws -> R {
+    package func readingWithStandIns<R>(_ body: () throws -> R) throws -> R {
         // A guarded connection cannot write at all, and may not change the setting.
         let setsQueryOnly = authorizer == nil
         let wasQueryOnly = setsQueryOnly ? try int("PRAGMA query_only") : 0
@@ -46,7 +46,7 @@ extension Connection {
 
     /// Returns whether a table is stored in an order that only the app knows. A statement that reads such a table without a
     /// substitute fails, and keeps failing even if a substitute is added later.
-    func needsStandIns(_ table: TableLayout) throws -> Bool {
+    package func needsStandIns(_ table: TableLayout) throws -> Bool {
         try table.rowIDName == nil && !missingCollations(of: table.name).isEmpty
     }
 

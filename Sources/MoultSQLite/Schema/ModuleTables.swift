@@ -2,7 +2,7 @@ import MoultBasics
 
 /// Distinguishes the tables in which modules keep the content of virtual tables from an app's own tables. SQLite lists both as
 /// "shadow", because it looks only at the name: `docs_content` is an app's table if `docs` is an index of its text.
-enum ModuleTables {
+package enum ModuleTables {
     /// The first columns of each part, by module and by the end of the part's name.
     private static let parts: [String: [String: [String]]] = {
         let tree = ["node": ["nodeno", "data"], "parent": ["nodeno", "parentnode"], "rowid": ["rowid", "nodeno"]]
@@ -26,7 +26,7 @@ enum ModuleTables {
         return isPart(table, madeBy: made, ofTableMadeBy: virtual) ?? true
     }
 
-    static func isPart(_ table: String, in connection: Connection) throws -> Bool {
+    package static func isPart(_ table: String, in connection: Connection) throws -> Bool {
         try isPart(table) { name in
             let sql = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
             return try connection.scalar(sql, [.text(name.text)])?.textOrEmpty
@@ -83,5 +83,31 @@ enum ModuleTables {
         if ["langid", "origin"].contains(column) { return true }
         let bytes = Array(column.utf8.prefix(2))
         return bytes.count == 2 && "cla".utf8.contains(bytes[0]) && (0x30...0x39).contains(bytes[1])
+    }
+}
+
+/// Full-text indexes whose text is in another table.
+package enum SearchIndexes {
+    /// Returns the name of the table with the text of a full-text index; nil if the SQL does not create a full-text index, or the
+    /// text is not in another table.
+    package static func content(ofIndexMadeBy sql: String) -> String? {
+        option(ofIndexMadeBy: sql).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Returns the value of the option `content`, which is empty for an index that stores no text; nil if the SQL does not create
+    /// a full-text index, or has no such option.
+    package static func option(ofIndexMadeBy sql: String) -> String? {
+        let tokens = sqlTokens(sql)[...]
+        guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.endIndex,
+            ["fts3", "fts4", "fts5"].contains(where: { tokens[using + 1].isWord($0) }),
+            let open = tokens[using...].firstIndex(where: { $0.isSymbol("(") })
+        else { return nil }
+        for part in tokens[(open + 1)..<tokens.closingParenthesis(of: open)].splitAtCommas() {
+            let option = Array(part)
+            guard (2...3).contains(option.count), option[0].isWord("content"), option[1].isSymbol("=") else { continue }
+            guard option.count == 3 else { return "" }
+            return option[2].kind == .string ? String(option[2].text.dropFirst().dropLast()) : option[2].text
+        }
+        return nil
     }
 }

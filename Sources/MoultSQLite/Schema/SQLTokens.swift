@@ -1,6 +1,6 @@
 /// A token of SQL in normalized spelling.
-struct SQLToken: Equatable {
-    enum Kind {
+package struct SQLToken: Equatable {
+    package enum Kind {
         /// A keyword or an unquoted name.
         case word
         /// A name in double quotes, backquotes or brackets; double quotes may also contain text.
@@ -10,17 +10,17 @@ struct SQLToken: Equatable {
         case symbol
     }
 
-    var kind: Kind
+    package var kind: Kind
     /// A word is in lower case, a name is without its quotes, and a string includes them.
-    var text: String
+    package var text: String
 
     /// Returns whether the token is this keyword or unquoted name.
-    func isWord(_ word: String) -> Bool { kind == .word && text == word }
-    func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
+    package func isWord(_ word: String) -> Bool { kind == .word && text == word }
+    package func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
 }
 
 /// Splits SQL into tokens as SQLite's own tokenizer does, without white space and comments.
-func sqlTokens(_ sql: String) -> [SQLToken] {
+package func sqlTokens(_ sql: String) -> [SQLToken] {
     var scanner = Scanner(bytes: Array(sql.utf8))
     var tokens: [SQLToken] = []
     while let token = scanner.next() { tokens.append(token) }

@@ -66,7 +66,7 @@ extension Connection {
 
 /// The tables of a database, read once: listing a single table compares the names of all.
 package struct Schema {
-    private let connection: Connection
+    package let connection: Connection
     /// The tables and views whose names are valid UTF-8, except SQLite's own and the ignored ones.
     package let all: [SQLName: ListedTable]
     package let undecodable: [ListedTable]
@@ -111,15 +111,15 @@ package struct Schema {
     private func names(_ type: String) -> [SQLName] { all.filter { $0.value.type == type }.keys.sorted() }
 
     /// Returns the spelling of a table's name in the schema.
-    func name(_ table: SQLName) -> String { all[table]?.name ?? table.text }
+    package func name(_ table: SQLName) -> String { all[table]?.name ?? table.text }
 
     /// Whether the table is an R-tree, whose rows only SQLite can read: several of them share a row of the table in which they are
     /// stored.
-    private func isTree(_ table: SQLName) -> Bool { ModuleTables.isTree(madeBy: made[table]?.sql ?? "") }
+    package func isTree(_ table: SQLName) -> Bool { ModuleTables.isTree(madeBy: made[table]?.sql ?? "") }
 
     /// Returns the tables in which a virtual table keeps its content: only the table of its rows, if that is separate from its
     /// index.
-    func shadows(of virtual: SQLName) -> [SQLName] {
+    package func shadows(of virtual: SQLName) -> [SQLName] {
         let content = SQLName("\(virtual)_content")
         return all[content]?.type == "shadow" ? [content] : names("shadow").filter { $0.hasPrefix("\(virtual)_") }
     }
@@ -140,7 +140,7 @@ package struct Schema {
     }
 
     /// Returns a table that SQLite has listed. A table that cannot be found again must not be taken for one without rows.
-    func listed(_ name: SQLName) throws -> TableLayout {
+    package func listed(_ name: SQLName) throws -> TableLayout {
         if let table = try table(name) { return table }
         throw MoultError(
             .databaseRequest, what: "cannot read the table \"\(name)\" in \(connection.path)",
@@ -149,34 +149,10 @@ package struct Schema {
 
     /// The number of rows in each table whose name is not valid UTF-8, by the name that messages show. A virtual table is listed
     /// without its rows.
-    func undecodableRowCounts() throws -> [SQLName: Int] {
+    package func undecodableRowCounts() throws -> [SQLName: Int] {
         try undecodable.reduce(into: [:]) { counts, table in
             counts[SQLName(table.shown), default: 0] +=
                 table.type == "table" ? try connection.rowCount(ofTableNamed: table.bytes) : 0
         }
-    }
-
-    /// Returns the number of rows of a virtual table that have no equal row in another database; all of them without one.
-    func countOwn(virtual name: SQLName, absentIn other: Schema?) throws -> Int {
-        if isTree(name) {
-            do { return try countOwn(name, absentIn: other) } catch let error as MoultError
-                where error.code == .databaseCorrupt || AppNeed(error) != nil
-            {
-                // The rows of the tables in which it is stored can still be compared, and show any damage of these.
-            }
-        }
-        return try shadows(of: name).reduce(0) { try $0 + countOwn($1, absentIn: other) }
-    }
-
-    private func countOwn(_ name: SQLName, absentIn other: Schema?) throws -> Int {
-        let layout = try listed(name)
-        guard let other, other.all[name]?.type == all[name]?.type, let before = try other.table(name) else {
-            return Int(try connection.int("\(layout.rows.countSQL)"))
-        }
-        var count = 0
-        let comparison = try RowComparison(
-            .init(before, other.connection), .init(layout, connection), isWanted: { _ in false })
-        _ = try comparison.run { difference, _, _ in if difference != .removed { count += 1 } }
-        return count
     }
 }

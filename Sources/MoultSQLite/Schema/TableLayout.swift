@@ -1,43 +1,43 @@
 import CSQLite
-import MoultBasics
+package import MoultBasics
 
 /// The columns and keys of a table, as needed to move and compare rows.
 package struct TableLayout {
-    struct Column {
-        let name: String
+    package struct Column {
+        package let name: String
         /// The SQL text of the default.
-        let defaultValue: String?
+        package let defaultValue: String?
         /// Whether the value is computed; such a column is listed only so that its values are carried over.
-        var isGenerated = false
+        package var isGenerated = false
     }
 
     package let name: String
     package let isVirtual: Bool
-    let isWithoutRowID: Bool
+    package let isWithoutRowID: Bool
     /// Why the rows cannot be read, for example because the module of a virtual table is not available; nil if they can be read.
     package private(set) var obstacle: String?
     /// The root page of the table's B-tree, if that was asked for; 0 for a virtual table.
-    let rootPage: Int64?
+    package let rootPage: Int64?
     /// The stored columns, without generated ones, except those that `adding` appends.
-    private(set) var columns: [Column]
+    package private(set) var columns: [Column]
     /// The names of generated columns.
-    let generated: [String]
+    package let generated: [String]
     /// The positions in `columns` of the declared primary key.
-    let primaryKey: [Int]
+    package let primaryKey: [Int]
     /// The position in `columns` of the INTEGER PRIMARY KEY.
-    let rowIDColumn: Int?
+    package let rowIDColumn: Int?
     /// The SQL expression for the rowid; nil if the table has no rowid, or if other columns use all of its names.
-    let rowIDName: String?
+    package let rowIDName: String?
     /// Unique indexes that cover all rows.
     private let uniqueIndexes: [String]
     /// The table in statements that read the rows themselves, without any index.
-    let rows: TableRows
+    package let rows: TableRows
     /// The type and default of each value of a record.
-    let record: [String]
+    package let record: [String]
     private let places: [SQLName: Int]
 
     /// Returns the table whose name matches under SQLite's rules; nil if none of this type does.
-    static func of(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout? {
+    package static func of(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout? {
         for listed in try connection.listedTables(named: table.text) {
             guard let declared = listed.name, SQLName(declared) == table else { continue }
             let isShadow = try listed.type == "shadow" && ModuleTables.isPart(declared, in: connection)
@@ -49,7 +49,7 @@ package struct TableLayout {
         return nil
     }
 
-    init(_ name: String, _ listed: ListedTable, rootPage: Int64? = nil, _ connection: Connection) throws {
+    package init(_ name: String, _ listed: ListedTable, rootPage: Int64? = nil, _ connection: Connection) throws {
         (self.name, self.rootPage) = (name, rootPage)
         (isVirtual, isWithoutRowID) = (listed.type == "virtual", listed.isWithoutRowID)
         var (rows, indexes): ([[Value]], [[Value]]) = ([], [])
@@ -101,7 +101,7 @@ package struct TableLayout {
 
     /// Returns, for each unique key that covers all rows, except the rowid, the positions in `columns` of the key's columns; empty
     /// if the key has an expression or a generated column.
-    func uniqueKeys(in connection: Connection) throws -> [[Int]] {
+    package func uniqueKeys(in connection: Connection) throws -> [[Int]] {
         try uniqueIndexes.map { index in
             let key = try connection.query("PRAGMA main.index_info(\(quoteIdentifier(index)))")
             let found = key.compactMap { place(of: $0[2].textOrEmpty) }
@@ -109,23 +109,23 @@ package struct TableLayout {
         }
     }
 
-    var hasUniqueKey: Bool { !uniqueIndexes.isEmpty }
+    package var hasUniqueKey: Bool { !uniqueIndexes.isEmpty }
 
     /// The table's name in SQL.
-    var sql: String { "main.\(quoteIdentifier(name))" }
+    package var sql: String { "main.\(quoteIdentifier(name))" }
     package var columnNames: [String] { columns.map(\.name) }
     /// The names of the stored columns in SQL.
-    var columnsSQL: [String] { columns.map { quoteIdentifier($0.name) } }
+    package var columnsSQL: [String] { columns.map { quoteIdentifier($0.name) } }
 
     /// The expressions that identify a row: the rowid, or the primary key of a table WITHOUT ROWID. Empty if no name for the
     /// rowid is left.
-    var identity: [String] {
+    package var identity: [String] {
         isWithoutRowID ? primaryKey.map { quoteIdentifier(columns[$0].name) } : rowIDName.map { [$0] } ?? []
     }
 
     /// Returns this table with additional `columns` at the end: the generated columns that another table stores. `renamed` has
     /// the new names of columns.
-    func adding(columnsStoredIn other: TableLayout, renamed: [String: String]) -> TableLayout {
+    package func adding(columnsStoredIn other: TableLayout, renamed: [String: String]) -> TableLayout {
         let names = Dictionary(renamed.map { (SQLName($0), $1) }) { first, _ in first }
         var layout = self
         layout.columns += generated.filter { other.place(of: names[SQLName($0)] ?? $0) != nil }.map {
@@ -135,16 +135,16 @@ package struct TableLayout {
     }
 
     /// Returns the position of the column whose name matches under SQLite's rules; nil if no column matches.
-    func place(of column: String) -> Int? {
+    package func place(of column: String) -> Int? {
         let name = SQLName(column)
         return places[name] ?? columns.indices.dropFirst(places.count).first { SQLName(columns[$0].name) == name }
     }
 
     /// Whether the name of a column is probably not valid UTF-8.
-    var hasReplacedName: Bool { columns.contains { $0.name.unicodeScalars.contains("\u{FFFD}") } }
+    package var hasReplacedName: Bool { columns.contains { $0.name.unicodeScalars.contains("\u{FFFD}") } }
 
     /// Returns whether new rows never get the id of a deleted row.
-    func isAutoincrement(in connection: Connection) throws -> Bool {
+    package func isAutoincrement(in connection: Connection) throws -> Bool {
         guard let rowIDColumn else { return false }
         var isAutoincrement: Int32 = 0
         try connection.check(
@@ -156,6 +156,6 @@ package struct TableLayout {
 }
 
 extension Value {
-    var textOrEmpty: String { if case .text(let text) = self { text } else { "" } }
-    var integerOrZero: Int64 { if case .integer(let number) = self { number } else { 0 } }
+    package var textOrEmpty: String { if case .text(let text) = self { text } else { "" } }
+    package var integerOrZero: Int64 { if case .integer(let number) = self { number } else { 0 } }
 }

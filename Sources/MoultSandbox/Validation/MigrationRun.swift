@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 
 /// Untrusted migrations, run on a copy of a user database and rolled back.

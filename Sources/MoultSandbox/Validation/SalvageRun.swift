@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 
 /// Salvages the rows of a copy of a damaged, and possibly malicious, database into a new file in the same directory.

@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
+internal import MoultRows
 internal import MoultSQLite
 internal import Synchronization
 

@@ -1,6 +1,7 @@
 import MoultBasics
 import MoultFiles
 import MoultPublish
+import MoultRows
 import MoultSQLite
 import StepKit
 import TestSupport

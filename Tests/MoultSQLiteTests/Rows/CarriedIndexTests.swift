@@ -1,4 +1,5 @@
 import MoultBasics
+import MoultRows
 import MoultSQLite
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import MoultRows
 import MoultSQLite
 import Testing
 

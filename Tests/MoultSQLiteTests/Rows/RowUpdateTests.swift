@@ -1,5 +1,6 @@
 import MoultBasics
 import MoultFiles
+import MoultRows
 import MoultSQLite
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 internal import MoultFiles
+internal import MoultRows
 internal import MoultSQLite
 internal import StepKit
 

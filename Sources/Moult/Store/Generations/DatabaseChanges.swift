@@ -1,5 +1,6 @@
 package import MoultBasics
-package import MoultSQLite
+package import MoultRows
+import MoultSQLite
 
 /// The rows of a database that changed between two releases.
 package struct DatabaseChanges: Sendable, Equatable {
