@@ -72,11 +72,11 @@ BUNDLE := .build/tests/debug/moultPackageTests.xctest
 # nothing. It is linked as static-pie, so that its addresses are random, because the command reads untrusted archives; packed
 # relocations make that cheap. A static-pie program with a run path crashes in the C library at startup.
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -static-executable -Xswiftc -Xclang-linker -Xswiftc -static-pie \
-	-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --strip-debug $(SWIFT_FLAGS)
+	-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --strip-all $(SWIFT_FLAGS)
 
 # moult-fetch cannot be static, because a static libcurl lacks features that users expect.
 FETCH_FLAGS := -c release --static-swift-stdlib --disable-local-rpath --scratch-path .build/fetch -Xswiftc -use-ld=lld \
-	-Xlinker --strip-debug $(SWIFT_FLAGS)
+	-Xlinker --strip-all $(SWIFT_FLAGS)
 
 build: build-packages
 	swift build $(DEBUG_FLAGS)
