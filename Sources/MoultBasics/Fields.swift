@@ -126,9 +126,14 @@ public struct Fields {
     public func object(_ name: String) throws -> Fields { try required(name, optionalObject(name)) }
 
     /// Returns the fields of each object in a list; an empty list if the member is missing.
-    public func objects(_ name: String) throws -> [Fields] {
+    public func objects(_ name: String) throws -> [Fields] { try objects(name) { $0 } }
+
+    /// Returns what `read` makes of each object in a list, one after another; an empty list if the member is missing.
+    package func objects<Result>(_ name: String, _ read: (Fields) throws -> Result) throws -> [Result] {
         guard let values = try value(name, "a list of objects", { $0.array }) else { return [] }
-        return try values.enumerated().map { try Fields($1, at: path("\(name)[\($0)]"), failure: error) }
+        return try values.enumerated().map { index, json in
+            try read(try Fields(json, at: path("\(name)[\(index)]"), failure: error))
+        }
     }
 
     /// Returns the name and fields of each member of an object, in order; an empty list if the object is missing.

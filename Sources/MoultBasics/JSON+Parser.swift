@@ -63,6 +63,7 @@ private struct JSONParser {
 
     private mutating func object() throws -> JSON {
         var members: [JSON.Member] = []
+        members.reserveCapacity(8)
         // Used only for objects with many members; for few, comparing names is faster than building a set.
         var names: Set<[UInt8]> = []
         /// Returns whether the object does not have this name yet. If it has many members, also adds the name to `names`.

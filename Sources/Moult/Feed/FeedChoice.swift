@@ -83,19 +83,24 @@ package struct FeedChoice: Sendable {
 
     private func chooseAvailable() throws -> Result {
         var result = Result()
-        result.rollout = try feed.releases.filter { isOurs($0) && $0.withdrawn == nil }
-            .max { $0.version.precedes($1.version) }
-            .map { Rollout($0.version, position: try machine.rolloutPosition(for: $0.version, of: feed.product)) }
+        // A feed may have very many releases, which take longer to copy than to examine.
+        let releases = feed.releases
+        let newest = releases.indices.filter { isOurs(releases[$0].channel) && releases[$0].withdrawn == nil }
+            .max { releases[$0].version.precedes(releases[$1].version) }
+        result.rollout = try newest.map { releases[$0].version }
+            .map { Rollout($0, position: try machine.rolloutPosition(for: $0, of: feed.product)) }
         result.revoked = revoked
         (result.withdrawn, result.onWithdrawn) = (withdrawn, onWithdrawn)
-        let wanted = feed.releases.filter { release in
-            if let only { return release.version == only }
-            return isOurs(release) && (policy.takesOlder || floor.map { $0.precedes(release.version) } ?? true)
+        let wanted = releases.indices.filter { index in
+            if let only { return releases[index].version == only }
+            return isOurs(releases[index].channel)
+                && (policy.takesOlder || floor.map { $0.precedes(releases[index].version) } ?? true)
         }
-        var search = WaySearch(floor, among: feed.releases.filter { isOurs($0) || $0.version == only }) {
-            try obstacle(to: $0).why == nil
+        var search = WaySearch(floor, among: releases) {
+            try (isOurs($0.channel) || $0.version == only) && obstacle(to: $0).why == nil
         }
-        for release in wanted.sorted(by: { $1.version.precedes($0.version) }) {
+        for release in wanted.sorted(by: { releases[$1].version.precedes(releases[$0].version) }).map({ releases[$0] })
+        {
             let (why, note) = try obstacle(to: release)
             if let why {
                 result.skipped.append(Skipped(version: release.version, why: why))
@@ -119,10 +124,8 @@ package struct FeedChoice: Sendable {
         return result
     }
 
-    /// Returns whether a release is in this store's channel, or in the usual channel, whose releases every store gets.
-    private func isOurs(_ release: Feed.Release) -> Bool {
-        release.channel == channel || release.channel == Feed.Release.defaultChannel
-    }
+    /// Returns whether a channel is this store's channel, or the usual one, whose releases every store gets.
+    private func isOurs(_ other: String) -> Bool { other == channel || other == Feed.Release.defaultChannel }
 
     /// Returns why this store must not install a release, or a remark on the rollout.
     private func obstacle(to release: Feed.Release) throws -> (why: String?, note: String?) {

@@ -8,15 +8,17 @@ internal import StepKit
 struct WaySearch {
     private let installed: Version?
     private let releases: [Feed.Release]
-    private var unexamined: VersionIndex
+    /// The positions of the releases after the installed one. Most searches need none of them.
+    private lazy var newer = releases.indices.filter { [installed, releases] in
+        installed?.precedes(releases[$0].version) ?? false
+    }
+    /// The versions of these releases.
+    private lazy var unexamined = VersionIndex(newer.map { releases[$0].version })
     private let isAllowed: (Feed.Release) throws -> Bool
 
     /// `isAllowed` returns whether a release may be part of the sequence.
     init(_ installed: Version?, among releases: [Feed.Release], isAllowed: @escaping (Feed.Release) throws -> Bool) {
-        self.installed = installed
-        self.releases = releases.filter { release in installed.map { $0.precedes(release.version) } ?? false }
-        self.isAllowed = isAllowed
-        unexamined = VersionIndex(self.releases.map(\.version))
+        (self.installed, self.releases, self.isAllowed) = (installed, releases, isAllowed)
     }
 
     /// A release, and the index of the one to install after it.
@@ -35,10 +37,11 @@ struct WaySearch {
                 guard let range = release.requires.from, !range.contains(installed) else {
                     return Self.way(from: end, links)
                 }
-                for position in unexamined.take(in: range, before: release.version)
-                where try isAllowed(releases[position]) {
+                for position in unexamined.take(in: range, before: release.version) {
+                    let before = releases[newer[position]]
+                    guard try isAllowed(before) else { continue }
                     longer.append(links.count)
-                    links.append((releases[position], end))
+                    links.append((before, end))
                 }
             }
             // Among sequences of equal length, the one that starts with the newest release is preferred.

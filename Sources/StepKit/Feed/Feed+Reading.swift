@@ -31,7 +31,7 @@ extension Feed {
         guard fields.json("releases") != nil else { throw fields.fail("releases", "is missing") }
         self.init(
             product: product, serial: serial, created: created, expires: expires,
-            releases: try fields.objects("releases").map { try Release($0, critical: critical) }, keyList: keyList)
+            releases: try fields.objects("releases") { try Release($0, critical: critical) }, keyList: keyList)
         self.previous = previous
         try Self.refuse(critical, fields)
         try requireDistinct(fields)
@@ -47,10 +47,8 @@ extension Feed {
     /// Throws if two releases have the same version. Releases of several lines may have the same sequence.
     private func requireDistinct(_ fields: Fields) throws {
         var versions: Set<Version> = []
-        for (index, release) in releases.enumerated() {
-            guard versions.insert(release.version).inserted else {
-                throw fields.fail("releases[\(index)].version", "is listed twice: \(release.version)")
-            }
+        for index in releases.indices where !versions.insert(releases[index].version).inserted {
+            throw fields.fail("releases[\(index)].version", "is listed twice: \(releases[index].version)")
         }
     }
 }
