@@ -16,13 +16,19 @@ import Testing
 
     private func isTaken() throws -> Bool { if case .taken = try ReadLock.take(path) { true } else { false } }
 
+    #if MOULT_PORTABLE
+        private static let lockCall = "flock"
+    #else
+        private static let lockCall = "lockf"
+    #endif
+
     /// Starts a process that holds a lock on the file, until its input is closed.
     private func holder(_ kind: String) throws -> Program {
         let program = try Program.python(
             """
             import fcntl, sys
             file = open(sys.argv[1], "r+")
-            fcntl.lockf(file, fcntl.\(kind))
+            fcntl.\(Self.lockCall)(file, fcntl.\(kind))
             print("ready")
             sys.stdin.readline()
             """, path)

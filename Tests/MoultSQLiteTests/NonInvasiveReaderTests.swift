@@ -21,12 +21,13 @@ import Testing
             import sqlite3, sys, time
             c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
             c.executescript("PRAGMA journal_mode = PERSIST; PRAGMA synchronous = OFF; CREATE TABLE t (a); INSERT INTO t VALUES (0)")
+            open(sys.argv[2], "w").close()
             while True:
                 c.execute("UPDATE t SET a = a + 1")
                 time.sleep(0.0001)
-            """, path,
+            """, path, scratch.path("ready"),
         ])
-        try app.wait { try Files.facts("\(path)-journal") != nil }
+        try app.wait { try Files.facts(scratch.path("ready")) != nil }
         for _ in 0..<3_000 {
             _ = try LockFreeReader.into(path) { connection, _ in try connection.int("SELECT count(*) FROM t") }
         }

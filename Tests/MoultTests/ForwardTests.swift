@@ -90,13 +90,14 @@ import Testing
         }
         try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
         _ = try value("user", "INSERT INTO note VALUES('kept')")
-        let first = try callAfterDecision("renameat2", "2.0.0")
+        let first = try callAfterDecision(Scratch.renameCall, "2.0.0")
         try scratch.must(
             """
             mv store base
             for number in $(seq \(first) 80); do
                 rm -rf store; cp -a base store
-                if strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
+                if strace -f -qq -o /dev/null -e trace=\(Scratch.renameCall) \
+                    -e inject=\(Scratch.renameCall):signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
                 if ls store/.moult/transactions/*/decided.json > found 2> /dev/null; then exit 0; fi
             done
@@ -242,13 +243,14 @@ import Testing
                 [.reference("codes", "CREATE TABLE code(x); INSERT INTO code VALUES(\(number))")])
         }
         try scratch.must("moult apply -q --create --store store rel/test-1.0.0.json")
-        let first = try callAfterDecision("renameat2", "2.0.0")
+        let first = try callAfterDecision(Scratch.renameCall, "2.0.0")
         try scratch.must(
             """
             mv store base
             for number in $(seq \(first) 60); do
                 rm -rf store; cp -a base store
-                if strace -f -qq -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=SIGKILL:when=$number \
+                if strace -f -qq -o /dev/null -e trace=\(Scratch.renameCall) \
+                    -e inject=\(Scratch.renameCall):signal=SIGKILL:when=$number \
                     moult apply -q --store store rel/test-2.0.0.json; then exit 9; fi
                 if ls store/.moult/transactions/*/decided.json > found 2> /dev/null && [ $(grep -c done store/.moult/history.jsonl) = 2 ]; \
                     then exit 0; fi

@@ -68,16 +68,40 @@
             #expect(error?.outcome == .refused)
         }
 
-        @Test func `a portable build refuses to reset a writable database`() async throws {
+        @Test func `a sound database is reset, and its rows are kept`() async throws {
             try await store.update(to: make(1))
             let connection = try store.connect()
             try connection.execute("INSERT INTO note VALUES ('mine')")
             try connection.close()
+            try store.reset("notes", settingUserDataAside: true)
+            #expect(try store.connect().rows("SELECT value FROM note") == [])
+            let set = try #require(try store.quarantine().first)
+            let kept = try Shell.must(["sqlite3", "\(set.directory)/notes.db", "SELECT value FROM note"])
+            #expect(kept == "mine\n")
+            #expect(try await store.verify(deep: true).isEmpty)
+        }
+
+        @Test func `a portable build refuses to reset a file that is not a database`() async throws {
+            try await store.update(to: make(1))
+            try scratch.must("printf 'not a database' > store/notes.db")
             let error = #expect(throws: MoultError.self) { try store.reset("notes", settingUserDataAside: true) }
             #expect(
-                error?.why?.contains("this build of moult cannot exchange two files in one step") == true,
+                error?.why?.contains("this build of moult cannot tell whether another process has a file open") == true,
                 "\(error?.description ?? "")")
-            #expect(try store.connect().rows("SELECT value FROM note") == [["mine"]])
+            #expect(error?.code == .portableBuild && error?.outcome == .refused, "\(String(describing: error))")
+            #expect(try scratch.must("cat store/notes.db") == "not a database")
+        }
+
+        @Test func `an error does not say that no other process has locked a database`() async throws {
+            try await store.update(to: make(1))
+            try scratch.must("sed -i '0,/{/s//{ \"waitForApps\": 0,/' store/moult.json")
+            let other = try Program.python(
+                "import sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); "
+                    + "d.execute('BEGIN IMMEDIATE'); print('locked', flush=True); sys.stdin.read()",
+                store.path(of: "notes"))
+            #expect(other.line() == "locked")
+            let error = #expect(throws: MoultError.self) { try store.reset("notes", settingUserDataAside: true) }
+            #expect(error?.why == "another process or a connection of this one has locked it")
         }
 
         @Test func `a portable build refuses to exchange two files, and does not rename a file over an existing one`()

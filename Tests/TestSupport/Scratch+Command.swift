@@ -50,6 +50,14 @@ extension Scratch {
 }
 
 extension Scratch {
+    #if MOULT_PORTABLE
+        /// The system call with which the built command renames a file.
+        package static let renameCall = "renameat"
+    #else
+        /// The system call with which the built command renames a file.
+        package static let renameCall = "renameat2"
+    #endif
+
     /// Returns the number of the first call of a kind, on a file in a store or on any, after the decision of an update, for tests
     /// that kill the update there. The update runs in a copy of the store.
     package func callAfterDecision(_ call: String, on file: String = "", of store: String, to manifest: String) throws
@@ -60,8 +68,8 @@ extension Scratch {
         let number = try must(
             """
             rm -rf counted; cp -a \(store) counted
-            strace -f -qq -y -o calls -e trace=renameat2,\(call) moult apply -q --store counted \(manifest)
-            awk '/renameat2/ && /decided\\.json/ { print count[$1] + 1; exit }
+            strace -f -qq -y -o calls -e trace=\(Self.renameCall),\(call) moult apply -q --store counted \(manifest)
+            awk '/ \(Self.renameCall)\\(/ && /decided\\.json/ { print count[$1] + 1; exit }
                 / \(call)\\(/ && index($0, "\(place)") { count[$1]++ }' calls
             rm -rf counted calls
             """)

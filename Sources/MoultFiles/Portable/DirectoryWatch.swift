@@ -10,11 +10,15 @@ package final class DirectoryWatch: Sendable {
     private let directory: String
     private let stopOut: Int32
     private let stopIn: Int32
-    private let seen: Mutex<[String: FileNumber]>
+    private let seen: Mutex<[String: FileNumber]?>
 
     package init(_ directory: String) throws {
         self.directory = directory
-        _ = try Files.list(directory)
+        let opened = try wrapped("cannot watch \(directory)") { () throws(Errno) in
+            try Syscall.open(directory, O_RDONLY | O_DIRECTORY, followsLast: true)
+        }
+        // Nothing was written through the descriptor, so close has nothing to report.
+        MoultLibc.close(opened)
         var ends: [Int32] = [-1, -1]
         guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot watch \(directory)") }
         (stopOut, stopIn) = (ends[0], ends[1])
@@ -48,10 +52,14 @@ package final class DirectoryWatch: Sendable {
         _ = MoultLibc.write(stopIn, &byte, 1)
     }
 
-    /// Returns the names and their files; empty if the directory is gone, which is a change like any other.
-    private static func names(in directory: String) -> [String: FileNumber] {
+    /// Returns the names and their files; nil if the directory is gone or cannot be read, which is a change like any other.
+    private static func names(in directory: String) -> [String: FileNumber]? {
         var found: [String: FileNumber] = [:]
-        for name in (try? Files.list(directory)) ?? [] {
+        // A missing directory is listed as empty, so it is looked for first.
+        guard let facts = try? Files.factsThroughLinks(directory), facts.kind == .directory,
+            let names = try? Files.list(directory)
+        else { return nil }
+        for name in names {
             // A name that is gone by now is left out.
             found[name] = (try? Files.facts("\(directory)/\(name)")).flatMap { $0.map { FileNumber($0) } }
         }

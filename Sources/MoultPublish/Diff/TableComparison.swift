@@ -56,7 +56,9 @@ struct TableComparison {
         } catch {
             // Other tables can still be compared.
             guard Connection.needsApp(error) else { throw error }
-            let need = AppNeed(error).map { "\($0)" } ?? "collation"
+            // SQLite does not name the collation in which a table WITHOUT ROWID is stored.
+            let collation = try old.connection.missingCollations(of: name).first.map { "collation \"\($0)\"" }
+            let need = AppNeed(error).map { "\($0)" } ?? collation ?? "collation"
             return TableDiff(name: name, presence: presence, method: .unread("it needs the app's \(need)"))
         }
     }

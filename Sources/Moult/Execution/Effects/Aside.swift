@@ -99,7 +99,7 @@ final class Aside: WritableEffect {
                 throw inUse(place)
             }
             return lease
-        } catch let error as MoultError where error.code != .inUse && error.outcome != .busy {
+        } catch let error as MoultError where error.outcome != .busy && ![.inUse, .portableBuild].contains(error.code) {
             let isOwn = try Files.facts(place)?.owner == geteuid()
             throw MoultError(
                 .inUse, .busy, what: "\(place) cannot be moved to quarantine",

@@ -88,11 +88,14 @@ enum InUse {
         // Only root can see which files the processes of other users have open.
         let users = try? OpenFiles.users(of: [path] + Sidecars.of(path).paths)
         let isOwn = users == nil && AppProcess.isCurrent
+        // Without /proc, no process is seen at all.
+        let seesOthers = (try? Files.facts("\(SystemFeatures.proc)/self")) != nil
         return MoultError(
             .inUse, .busy, what: "\(path) is in use",
             why: users
                 ?? (isOwn
-                    ? "no other process is seen to have it open, so a connection of this one has locked it"
+                    ? (seesOthers ? "no other process is seen to have it open, so" : "another process or")
+                        + " a connection of this one has locked it"
                     : "a process has it open or locked"),
             now: isOwn ? "End the transactions and statements of this process, and try again." : advice, cause: cause)
     }
