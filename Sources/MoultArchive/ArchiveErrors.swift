@@ -32,13 +32,13 @@ struct ArchiveRefusal: Error {
     let now: Advice?
 
     init(_ code: MoultError.Code, _ why: String, now: Advice? = .again) {
-        self.code = code
-        self.why = why
-        self.now = now
+        (self.code, self.why, self.now) = (code, why, now)
     }
 
-    static let cut = ArchiveRefusal(
-        .archiveCut, "it is truncated", now: .copyWhole)
+    static let cut = ArchiveRefusal(.archiveCut, "it is truncated", now: .copyWhole)
+
+    /// Returns the refusal for the failure of a library for a reason other than the archive.
+    static func library(_ why: String) -> ArchiveRefusal { ArchiveRefusal(.archiveLibrary, why, now: nil) }
 
     /// Returns the refusal for content that would need more memory than `decoderMemoryLimit`.
     static func memory(_ what: String, now: Advice) -> ArchiveRefusal {
@@ -51,9 +51,8 @@ struct ArchiveRefusal: Error {
     }
 
     static func size(of member: String, is found: String, declared: Int) -> ArchiveRefusal {
-        ArchiveRefusal(
-            .archiveSize, "its member \"\(member)\" has \(found) bytes instead of \(declared)",
-            now: .sameRelease)
+        let why = "its member \"\(member)\" has \(found) bytes instead of \(declared)"
+        return ArchiveRefusal(.archiveSize, why, now: .sameRelease)
     }
 }
 
@@ -65,18 +64,15 @@ struct NotThisFormat: Error {}
 
 /// Runs a function that reads an archive, and turns a refusal into an error that names the file.
 func reading<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
-    do { return try body() } catch let refusal as ArchiveRefusal {
-        throw MoultError(
-            refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now.map { .init($0.rawValue) })
-    }
+    try naming("cannot unpack \(path)", body)
 }
 
 /// Runs a function that writes an archive, and turns a refusal into a packing error.
-func packing<Result>(_ body: () throws -> Result) throws -> Result {
+func packing<Result>(_ body: () throws -> Result) throws -> Result { try naming("cannot pack the archive", body) }
+
+private func naming<Result>(_ what: @autoclosure () -> String, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as ArchiveRefusal {
-        throw MoultError(
-            refusal.code, what: "cannot pack the archive", why: refusal.why, now: refusal.now.map { .init($0.rawValue) }
-        )
+        throw MoultError(refusal.code, what: what(), why: refusal.why, now: refusal.now.map { .init($0.rawValue) })
     }
 }
 

@@ -5,10 +5,7 @@ struct LittleEndian {
     private let bytes: ArraySlice<UInt8>
     private(set) var position: Int
 
-    init(_ bytes: ArraySlice<UInt8>) {
-        self.bytes = bytes
-        position = bytes.startIndex
-    }
+    init(_ bytes: ArraySlice<UInt8>) { (self.bytes, position) = (bytes, bytes.startIndex) }
 
     var rest: ArraySlice<UInt8> { bytes[position...] }
 

@@ -84,8 +84,7 @@ struct MemberSet {
     private static func check(_ name: String) throws {
         func refused(_ why: String) -> ArchiveRefusal {
             ArchiveRefusal(
-                .archiveName, "it contains the name \"\(printable(name))\", \(why)",
-                now: .renamePlainly)
+                .archiveName, "it contains the name \"\(printable(name))\", \(why)", now: .renamePlainly)
         }
         guard name.utf8.allSatisfy({ $0 < 0x80 }) else { throw refused("which has characters outside ASCII") }
         if name.isAbsolutePath { throw refused("which is an absolute path") }
@@ -115,9 +114,7 @@ struct MemberSet {
 }
 
 /// Returns a name from an archive for errors: short, and without control characters.
-func printable(_ name: String) -> String {
-    shortened(visible(name), to: 100)
-}
+func printable(_ name: String) -> String { shortened(visible(name), to: 100) }
 
 /// Checks the members that another process reads from an archive and sends here: they must be the declared ones, with the
 /// declared sizes.
@@ -134,7 +131,6 @@ package struct ExpectedMembers {
         set = try reading(path) { try MemberSet(sizes) }
     }
 
-    /// Begins a member, and returns its declared name.
     package mutating func begin(_ name: String) throws -> String {
         let (name, size) = try reading(path) { try set.take(name) }
         (current, rest) = (name, size)

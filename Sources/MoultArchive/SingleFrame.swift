@@ -4,9 +4,7 @@ internal import MoultBasics
 /// Content that is small enough for memory, as one zstd frame with a checksum.
 package enum SingleFrame {
     package static func compress(_ content: [UInt8]) throws -> [UInt8] {
-        try packing {
-            try content.withUnsafeBytes(FrameCompressor(level: 6).compress)
-        }
+        try packing { try content.withUnsafeBytes { try FrameCompressor().compress($0, level: 6) } }
     }
 
     /// Returns the content of a frame; throws if the frame is damaged, or larger than `limit` bytes.
@@ -25,28 +23,37 @@ package enum SingleFrame {
     }
 }
 
-/// zstd's compression context with its settings.
+/// zstd's compressor.
 final class FrameCompressor {
     private let context: OpaquePointer
 
-    init(level: Int) throws {
-        guard let context = ZSTD_createCCtx() else {
-            throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
-        }
+    init() throws {
+        guard let context = ZSTD_createCCtx() else { throw ArchiveRefusal.library("zstd cannot start") }
         self.context = context
-        try check(zstd: ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, Int32(level)))
-        // Allows `zstd -t` to find damage.
-        try check(zstd: ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1))
     }
 
     deinit { ZSTD_freeCCtx(context) }
 
-    func compress(_ content: UnsafeRawBufferPointer) throws -> [UInt8] {
-        try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { packed, count in
+    /// Returns a frame. The decoder of a frame that was compressed behind other bytes needs the same bytes.
+    func compress(
+        _ content: UnsafeRawBufferPointer, level: Int, windowLog: Int32? = nil,
+        behind base: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) throws -> [UInt8] {
+        try check(zstd: ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
+        try set(ZSTD_c_compressionLevel, Int32(level))
+        if let windowLog { try set(ZSTD_c_windowLog, windowLog) }
+        // Allows `zstd -t` to find damage, and the decoder to detect a wrong base at once.
+        try set(ZSTD_c_checksumFlag, 1)
+        try check(zstd: ZSTD_CCtx_refPrefix(context, base.baseAddress, base.count))
+        return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { packed, count in
             let size = ZSTD_compress2(context, packed.baseAddress, packed.count, content.baseAddress, content.count)
             try check(zstd: size)
             count = size
         }
+    }
+
+    private func set(_ parameter: ZSTD_cParameter, _ value: Int32) throws {
+        try check(zstd: ZSTD_CCtx_setParameter(context, parameter, value))
     }
 }
 

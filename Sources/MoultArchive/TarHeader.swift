@@ -47,21 +47,14 @@ package enum TarHeader {
         [UInt8](repeating: 0, count: (blockSize - size % blockSize) % blockSize)
     }
 
-    /// The fields in which two headers written by moult can differ.
-    struct Fields {
-        let name: String
-        let size: Int
-        let modified: Int
-    }
-
     /// Parses a header; nil unless moult would write exactly the same bytes.
-    static func fields(of block: UnsafeRawBufferPointer) -> Fields? {
+    static func fields(of block: UnsafeRawBufferPointer) -> BundleReader.Member? {
         guard let name = String(validating: block[..<nameSize].prefix { $0 != 0 }, as: UTF8.self),
             let size = number(block[124..<136]), let modified = number(block[136..<148]), size >= 0,
             // `block` throws only if the name is too long, and a field of this length cannot contain such a name.
             let again = try? Self.block(name: name, size: size, modified: modified), block.elementsEqual(again)
         else { return nil }
-        return Fields(name: name, size: size, modified: modified)
+        return (name, size)
     }
 
     private static func number(_ field: Slice<UnsafeRawBufferPointer>) -> Int? {

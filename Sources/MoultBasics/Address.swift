@@ -33,18 +33,9 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
 
     private static let mark = "***"
 
-    private struct Parts {
-        /// The scheme, including `://`.
-        var scheme: Substring
-        var hasUser: Bool
-        /// Host and path; nil if they cannot be separated from a password.
-        var hostAndPath: Substring?
-        /// Query and fragment, including the character that introduces them.
-        var rest: Substring
-    }
-
-    /// The parts of a URL; nil for a file name, in which a question mark is an ordinary character.
-    private var parts: Parts? {
+    /// The parts of a URL; nil for a file name, in which a question mark is an ordinary character. `scheme` includes `://`, and
+    /// `rest` is query and fragment. `hostAndPath` is nil if they cannot be separated from a password.
+    private var parts: (scheme: Substring, hasUser: Bool, hostAndPath: Substring?, rest: Substring)? {
         guard contains(":", in: Array(withSecrets.utf8)) else { return nil }
         let lower = withSecrets.lowercased()
         // `http:` without slashes is a typo, but must not expose a secret either.
@@ -63,9 +54,10 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
             authority.unicodeScalars.lastIndex(of: "@").map { Substring(authority[$0...].unicodeScalars.dropFirst()) }
             ?? authority
         let port = host.hasSuffix("]") ? nil : host.lastIndex(of: ":").map { host[$0...].dropFirst() }
-        return Parts(
-            scheme: withSecrets[..<afterScheme.startIndex], hasUser: host.startIndex != authority.startIndex,
-            hostAndPath: port?.allSatisfy(\.isNumber) ?? true ? afterScheme[host.startIndex..<end] : nil,
-            rest: afterScheme[end...])
+        let hasPort = port?.allSatisfy(\.isNumber) ?? true
+        return (
+            withSecrets[..<afterScheme.startIndex], host.startIndex != authority.startIndex,
+            hasPort ? afterScheme[host.startIndex..<end] : nil, afterScheme[end...]
+        )
     }
 }

@@ -74,7 +74,6 @@ public struct Advice: Sendable, Equatable {
         }
     }
 
-    /// The commands.
     package var commands: [Command] {
         shown.compactMap { part in if case .command(let command) = part { command } else { nil } }
     }
@@ -92,7 +91,6 @@ public struct Advice: Sendable, Equatable {
             })
     }
 
-    /// Returns the advice with a placeholder in its commands replaced by a word.
     package func replacing(placeholder: String, with word: String) -> Advice {
         mapping { command in
             .command(Command(command.words.map { $0 == placeholder ? word : $0 }, rest: command.rest))

@@ -24,10 +24,7 @@ public struct Fields {
         guard case .object(let members) = json else {
             throw failure(place.isEmpty ? "the document" : place, "must be an object, but is \(json.kind)", nil)
         }
-        self.place = place
-        self.members = members
-        self.known = Known()
-        self.error = failure
+        (self.place, self.members, known, error) = (place, members, Known(), failure)
     }
 
     /// Returns the full path of a member.
@@ -138,9 +135,9 @@ public struct Fields {
 
     /// Returns the name and fields of each member of an object, in order; an empty list if the object is missing.
     public func named(_ name: String) throws -> [(name: String, fields: Fields)] {
-        guard let json = json(name) else { return [] }
-        guard case .object(let members) = json else { throw fail(name, "must be an object, but is \(json.kind)") }
-        return try members.map { ($0.name, try Fields($0.value, at: path("\(name).\($0.name)"), failure: error)) }
+        try (value(name, "an object", \.members) ?? []).map {
+            ($0.name, try Fields($0.value, at: path("\(name).\($0.name)"), failure: error))
+        }
     }
 
     /// Returns a string that must be one of the given words; nil if the member is missing.

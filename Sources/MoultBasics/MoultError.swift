@@ -53,12 +53,8 @@ public struct MoultError: Error, Sendable {
         _ code: Code, _ outcome: Outcome = .failed, what: String, why: String? = nil, now: Advice? = nil,
         cause: (any Error)? = nil
     ) {
-        self.code = code
-        self.outcome = outcome
-        self.what = readable(what)
-        self.why = why.map(readable)
-        self.now = now?.readable
-        self.cause = cause
+        (self.code, self.outcome, self.cause) = (code, outcome, cause)
+        (self.what, self.why, self.now) = (readable(what), why.map(readable), now?.readable)
     }
 }
 

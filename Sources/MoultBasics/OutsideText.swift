@@ -34,7 +34,7 @@ package enum OutsideText {
                 text.unicodeScalars.append(scalar)
                 rest = rest.dropFirst(UTF8.width(scalar))
             case .emptyInput, .error:
-                text += "\\x" + (first < 0x10 ? "0" : "") + String(first, radix: 16, uppercase: true)
+                text += "\\x" + twoHexDigits(first)
                 rest = rest.dropFirst()
             }
             decoder = UTF8()

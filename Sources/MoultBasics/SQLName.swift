@@ -51,9 +51,7 @@ extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {
 extension String {
     /// Returns whether both strings consist of the same bytes. `==` would treat the two encodings of é as equal, and takes
     /// quadratic time for many combining marks.
-    package func hasBytes(of other: String) -> Bool {
-        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
-    }
+    package func hasBytes(of other: String) -> Bool { utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8) }
 }
 
 /// Pairs the parts of two lists whose names have the same bytes, and calls the body for each pair and for each part in only one

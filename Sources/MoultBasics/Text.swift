@@ -53,8 +53,13 @@ private func ansiCQuoted(_ byte: UInt8) -> String {
     case UInt8(ascii: "\t"): "\\t"
     case UInt8(ascii: "'"), UInt8(ascii: "\\"): "\\\(Character(Unicode.Scalar(byte)))"
     case 0x20..<0x7F: "\(Character(Unicode.Scalar(byte)))"
-    default: "\\x" + (byte < 0x10 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    default: "\\x" + twoHexDigits(byte)
     }
+}
+
+/// Returns a byte as two hexadecimal digits in upper case.
+package func twoHexDigits(_ byte: UInt8) -> String {
+    (byte < 0x10 ? "0" : "") + String(byte, radix: 16, uppercase: true)
 }
 
 /// Returns whether a character is invisible or could mislead a reader: control characters, direction marks, joiners, and

@@ -14,12 +14,19 @@ public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible
 
     /// `2026-11-20T10:00:00Z`
     public var description: String {
-        let (year, month, day) = Self.civil(fromDays: Int((Double(seconds) / 86400).rounded(.down)))
-        let rest = seconds - Int((Double(seconds) / 86400).rounded(.down)) * 86400
-        func two(_ n: Int) -> String { n < 10 ? "0\(n)" : "\(n)" }
-        let y = String(year)
-        return String(repeating: "0", count: max(0, 4 - y.count)) + y + "-\(two(month))-\(two(day))T"
-            + "\(two(rest / 3600)):\(two(rest / 60 % 60)):\(two(rest % 60))Z"
+        let fields = fields
+        func text(_ number: Int32, _ width: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        return "\(text(fields.tm_year + 1900, 4))-\(text(fields.tm_mon + 1, 2))-\(text(fields.tm_mday, 2))T"
+            + "\(text(fields.tm_hour, 2)):\(text(fields.tm_min, 2)):\(text(fields.tm_sec, 2))Z"
+    }
+
+    private var fields: tm {
+        var (fields, seconds) = (tm(), time_t(seconds))
+        gmtime_r(&seconds, &fields)
+        return fields
     }
 
     /// Parses ISO 8601 in UTC, such as `2026-11-20T10:00:00Z`; nil for other formats.
@@ -37,31 +44,11 @@ public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible
             let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
             (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 61
         else { return nil }
-        let days = Self.days(year: year, month: month, day: day)
+        var fields = tm()
+        (fields.tm_year, fields.tm_mon, fields.tm_mday) = (Int32(year - 1900), Int32(month - 1), Int32(day))
+        let days = Timestamp(seconds: timegm(&fields))
         // 30 February does not exist: converting it back gives a different day.
-        guard Self.civil(fromDays: days) == (year, month, day) else { return nil }
-        seconds = days * 86400 + hour * 3600 + minute * 60 + second
-    }
-
-    // Days since 1970-01-01 in the proleptic Gregorian calendar. Years begin in March here, so that the leap day is the last
-    // day of its year.
-    private static func days(year: Int, month: Int, day: Int) -> Int {
-        let y = month <= 2 ? year - 1 : year
-        let era = (y >= 0 ? y : y - 399) / 400
-        let yearOfEra = y - era * 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-
-    private static func civil(fromDays days: Int) -> (year: Int, month: Int, day: Int) {
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+        guard days.fields.tm_mday == day else { return nil }
+        seconds = days.seconds + hour * 3600 + minute * 60 + second
     }
 }

@@ -5,16 +5,19 @@ internal import MoultLibc
 
 /// Serves the requests of one command with libcurl, one after the other, and keeps the connections to the servers open.
 struct Fetch {
-    private let connections: Connections
+    /// The pools of connections. `Reach` checks an address only when a connection opens, so transfers that may not connect to local
+    /// addresses use a pool of their own, in which every connection passed that check.
+    private let all: ConnectionPool
+    private let publicOnly: ConnectionPool
 
-    private init() throws { connections = try Connections() }
+    private init() throws { (all, publicOnly) = (try ConnectionPool(), try ConnectionPool()) }
 
     /// Answers the requests of the parent, until it closes the input: with a response, whatever its status, or with the reason why
     /// none arrived. Returns the exit status: 1 for other errors, such as an invalid request, whose reason goes to stderr.
     static func run() -> Int32 {
         signal(SIGPIPE, SIG_IGN)
         do {
-            try FetchGuard.confine()
+            try confine()
             guard curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK else { throw Failure("libcurl cannot start") }
             let fetch = try Fetch()
             var parent = ParentChannel(longest: Request.largest)
@@ -67,7 +70,7 @@ struct Fetch {
     ) throws -> String? {
         guard let origin = Origin(url) else { throw Failure("libcurl cannot parse the URL") }
         let curl = try Handle()
-        try curl.set(CURLOPT_SHARE, pointer: connections.pool(reach).share)
+        try curl.set(CURLOPT_SHARE, pointer: (reach.allowsLocal ? all : publicOnly).share)
         let answer = Answer(to: url, reach)
         let body = Body(request)
         // The Authorization header is not sent after a redirect to another host.
@@ -85,7 +88,7 @@ struct Fetch {
             try reach.prepare(curl, origin)
             // Passwords come from `~/.netrc`. They are sent only over TLS, and only to the host of the original URL.
             let isTrusted = request.usesNetrc && first.scheme == "https" && origin == first
-            answer.isNetrcExposed = try isTrusted && Netrc.isExposed()
+            answer.isNetrcExposed = try isTrusted && Self.isNetrcExposed()
             let isRead = isTrusted && !answer.isNetrcExposed
             try curl.set(CURLOPT_NETRC, Int((isRead ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED).rawValue))
             let left = max(.milliseconds(1), end - .now).components
@@ -191,5 +194,61 @@ struct Fetch {
         if let directory = try ProcessEnvironment.value("SSL_CERT_DIR") {
             try curl.set(CURLOPT_CAPATH, text: directory)
         }
+    }
+}
+
+/// Drops the rights of this program before it reads a request. It can resolve server names and talk to servers, and
+/// read the files that the C library and OpenSSL need for that. It cannot write files or start programs.
+extension Fetch {
+    #if SANITIZED
+        /// The shadow memory of the address sanitizer alone takes terabytes of address space.
+        private static let memory: Int? = nil
+    #else
+        private static let memory: Int? = 1 << 30
+    #endif
+
+    private static func confine() throws {
+        // A file that is missing or unreadable now will not be readable later either.
+        let existing = try readable.filter { (try? Files.factsThroughLinks($0)) != nil }
+        try Guard(.fetch, reading: .only(existing), limits: .init(memory: memory)).confineThisProcess()
+    }
+
+    private static var readable: [String] {
+        get throws {
+            let variables = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF"]
+            let named = try variables.compactMap { try ProcessEnvironment.value($0) }
+            return names + libraries + authorities + named + (try netrc.map { [$0] } ?? [])
+        }
+    }
+
+    /// The configuration files for resolving the names of hosts and services.
+    private static let names =
+        [
+            "resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf", "services", "protocols", "passwd",
+            "localtime",
+        ].map { "/etc/\($0)" } + ["systemd/resolve", "resolvconf", "NetworkManager", "nscd"].map { "/run/\($0)" }
+
+    /// The directories from which the C library loads a library for each method of name resolution, the linker's cache, and two
+    /// devices.
+    private static let libraries =
+        ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"] + [
+            "/dev/null", "/dev/urandom",
+        ]
+
+    /// The certificate directories of distributions, without the directory of private keys.
+    private static let authorities = [
+        "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/usr/share/ca-certificates",
+        "/usr/local/share/ca-certificates", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf",
+        "/etc/pki/ca-trust", "/etc/crypto-policies", "/usr/share/crypto-policies", "/usr/share/pki",
+        "/var/lib/ca-certificates",
+    ]
+
+    /// The user's password file, at the path where libcurl looks for it.
+    private static var netrc: String? { get throws { try ProcessEnvironment.value("HOME").map { "\($0)/.netrc" } } }
+
+    /// Returns whether other users can read or change the file; if they can, it is not used.
+    private static func isNetrcExposed() throws -> Bool {
+        guard let path = try netrc, let facts = try Files.factsThroughLinks(path) else { return false }
+        return facts.mode & 0o077 != 0 || ![0, geteuid()].contains(facts.owner)
     }
 }

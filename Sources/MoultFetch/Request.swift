@@ -1,6 +1,8 @@
 internal import CCurl
+internal import CLinux
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// A request, one JSON object.
 struct Request {
@@ -15,40 +17,27 @@ struct Request {
         var isRead: Bool { self == .get || self == .head }
     }
 
+    // `WebRequest`, from which the parent makes this object, explains the fields.
     let url: String
     let method: Method
-    /// The accepted media types.
     let accept: String?
-    /// The media type of the body.
     let contentType: String?
-    /// The body as text, if it is small.
     let text: String?
-    /// The body as a range of the file on descriptor 3.
+    /// The range of the file on descriptor 3.
     let file: Range<Int>?
-    /// The Authorization header.
     let authorization: String?
     let client: Client?
-    /// The Authorization header is sent only to the host and port of this URL.
     let authority: String
-    /// Whether a public server has named the URL, so that the request must not connect to this machine or its network.
     let isPublicOnly: Bool
-    /// Whether passwords are read from `~/.netrc`.
     let usesNetrc: Bool
-    /// The offset at which to resume; 0 requests the whole file.
     let offset: Int
-    /// The transfer resumes only if the server's file still has this tag.
     let ifRange: String?
-    /// The server sends no body if its file still has this tag.
     let ifNoneMatch: String?
-    /// Whether caches must ask the server whether their copy is current.
     let isFresh: Bool
-    /// Seconds after which to give up on a server that does not respond or is slower than `minimumRate`.
     let patience: Int
-    /// The speed in bytes per second below which to give up.
     let minimumRate: Int
     /// The time limit for the whole transfer, in seconds.
     let deadline: Int
-    /// The maximum speed in bytes per second; 0 means no limit.
     let bandwidth: Int
 
     /// What proves to certain servers who the client is.
@@ -100,5 +89,58 @@ struct Request {
         minimumRate = try fields.count("minimumRate")
         deadline = try fields.count("deadline")
         bandwidth = try fields.count("bandwidth")
+    }
+}
+
+/// The body of a request: text, or a range of the file on descriptor 3, which is read while it is sent.
+final class Body {
+    private enum Source {
+        case bytes([UInt8])
+        case file
+    }
+
+    private let source: Source
+    private var next: Int
+    private let end: Int
+    /// errno of a failed read.
+    private(set) var failure: Int32 = 0
+
+    var size: Int { end - start }
+    private let start: Int
+
+    /// Nil if the request has no body.
+    init?(_ request: Request) {
+        if let text = request.text {
+            source = .bytes(Array(text.utf8))
+            (start, next, end) = (0, 0, text.utf8.count)
+        } else if let part = request.file {
+            source = .file
+            (start, next, end) = (part.lowerBound, part.lowerBound, part.upperBound)
+        } else {
+            return nil
+        }
+    }
+
+    /// Copies the next bytes into the buffer and returns their number: 0 at the end, nil if the file cannot be read.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        let limit = min(buffer.count, end - next)
+        guard limit > 0 else { return 0 }
+        switch source {
+        case .bytes(let bytes):
+            bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[next..<next + limit])) }
+            next += limit
+            return limit
+        case .file:
+            while true {
+                let count = pread(Request.fileNumber, buffer.baseAddress, limit, off_t(next))
+                if count < 0, moult_errno() == EINTR { continue }
+                guard count > 0 else {
+                    failure = count < 0 ? moult_errno() : EIO
+                    return nil
+                }
+                next += count
+                return count
+            }
+        }
     }
 }

@@ -104,7 +104,7 @@ package final class ReadLock: Sendable {
             return .taken(ReadLock(descriptor))
         } catch {
             if error == .wouldBlock || error == .denied { return .blocked }
-            if [EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return .impossible }
+            if error.isOne(of: EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP) { return .impossible }
             throw error.error("cannot lock \(path)")
         }
     }
@@ -114,7 +114,7 @@ package final class ReadLock: Sendable {
         guard let descriptor = try open(path) else { return false }
         do { return try Syscall.isLocked(descriptor.number) } catch {
             // On a file system that does not support such locks, no file has one.
-            if [EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return false }
+            if error.isOne(of: EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP) { return false }
             throw error.error("cannot query the locks on \(path)")
         }
     }

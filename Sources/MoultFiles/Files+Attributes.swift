@@ -18,7 +18,8 @@ extension Files {
 
     /// Returns why this user cannot set the owner and group in `facts` on another file; nil if this user can.
     package static func reasonAgainstCopyingOwner(of facts: FileFacts) throws -> String? {
-        let groups = try wrapped("cannot read the groups of this process") { () throws(Errno) in try Syscall.groups() }
+        let groups: [gid_t]
+        do { groups = try Syscall.groups() } catch { throw error.error("cannot read the groups of this process") }
         return reasonAgainstSetting(owner: facts.owner, group: facts.group, as: geteuid(), in: groups + [getegid()])
     }
 
@@ -44,9 +45,7 @@ extension Files {
             if let isRoot = try Syscall.isMountRoot(path) { return isRoot }
         } catch {
             // The kernel may lack the call, or a sandbox may forbid it.
-            guard [ENOSYS, EPERM, EINVAL].map({ Errno($0) }).contains(error) else {
-                throw error.error("cannot access \(path)")
-            }
+            guard error.isOne(of: ENOSYS, EPERM, EINVAL) else { throw error.error("cannot access \(path)") }
         }
         return try isMountPointByTable(path, facts)
     }
@@ -77,7 +76,7 @@ extension Descriptor {
         }
         try copyExtendedAttributes(from: other)
         // Mode last, because an ACL sets the group's bits.
-        try wrapped("cannot set the mode of \(path)") { () throws(Errno) in try Syscall.chmod(file, wanted.mode) }
+        do { try Syscall.chmod(file, wanted.mode) } catch { throw error.error("cannot set the mode of \(path)") }
         let result = try facts()
         if (result.owner, result.group, result.mode) == (wanted.owner, wanted.group, wanted.mode) { return }
         // A file system without owners accepts the calls, and the kernel drops set-id bits without an error.
@@ -121,13 +120,13 @@ extension Descriptor {
         for name in present.keys.sorted() where wanted[name] == nil {
             // A security module may give every file a label, which cannot be removed.
             if name.hasPrefix("security."), name != "security.capability" { continue }
-            try wrapped("cannot remove the attribute \(name) of \(path)") { () throws(Errno) in
-                try Syscall.removeAttribute(file, name)
+            do { try Syscall.removeAttribute(file, name) } catch {
+                throw error.error("cannot remove the attribute \(name) of \(path)")
             }
         }
         for (name, value) in wanted.sorted(by: { $0.key < $1.key }) where present[name] != value {
-            try wrapped("cannot set the attribute \(name) of \(path)") { () throws(Errno) in
-                try Syscall.setAttribute(file, name, value)
+            do { try Syscall.setAttribute(file, name, value) } catch {
+                throw error.error("cannot set the attribute \(name) of \(path)")
             }
         }
     }
@@ -146,10 +145,11 @@ extension Descriptor {
             let names = buffer[..<count].split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
             var attributes: [String: [UInt8]] = [:]
             for name in names where name != "security.ima" && name != "security.evm" {
-                let size = try wrapped("cannot read the attribute \(name) of \(path)") { () throws(Errno) in
-                    try Syscall.getAttribute(file, name, buffer)
+                do throws(Errno) {
+                    attributes[name] = Array(buffer[..<(try Syscall.getAttribute(file, name, buffer))])
+                } catch {
+                    throw error.error("cannot read the attribute \(name) of \(path)")
                 }
-                attributes[name] = Array(buffer[..<size])
             }
             return attributes
         }

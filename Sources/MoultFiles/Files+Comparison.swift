@@ -37,7 +37,7 @@ extension Files {
                 let length = min(block, size - place)
                 let first = UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])
                 let second = UnsafeMutableRawBufferPointer(rebasing: buffer[block..<block + length])
-                let (a, b) = (try fill(first, one, place), try fill(second, other, place))
+                let (a, b) = (try one.fill(first, at: place), try other.fill(second, at: place))
                 for offset in ignored.joined() where place == 0 && offset < length {
                     (first[offset], second[offset]) = (0, 0)
                 }
@@ -46,17 +46,5 @@ extension Files {
             }
             return true
         }
-    }
-
-    private static func fill(
-        _ buffer: UnsafeMutableRawBufferPointer, _ file: borrowing Descriptor, _ place: Int
-    ) throws -> Int {
-        var done = 0
-        while done < buffer.count {
-            let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]), at: place + done)
-            if count == 0 { break }
-            done += count
-        }
-        return done
     }
 }

@@ -84,7 +84,9 @@ package struct ParentChannel {
             }
             let block = try [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
                 let bytes = UnsafeMutableRawBufferPointer(buffer)
-                count = try wrapped("cannot read a request") { () throws(Errno) in try Syscall.read(0, bytes) }
+                do throws(Errno) { count = try Syscall.read(0, bytes) } catch {
+                    throw error.error("cannot read a request")
+                }
             }
             isAtEnd = block.isEmpty
             lines.add(block)
@@ -96,11 +98,5 @@ package struct ParentChannel {
         try (message.message + (bytes.map { Array($0) } ?? [])).withUnsafeBytes { try send($0) }
     }
 
-    package static func send(_ bytes: UnsafeRawBufferPointer) throws(Errno) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = try Syscall.write(1, rest)
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
-    }
+    package static func send(_ bytes: UnsafeRawBufferPointer) throws(Errno) { try Syscall.writeAll(1, bytes) }
 }

@@ -4,7 +4,6 @@ internal import MoultLibc
 /// The file system of a path, from `/proc/self/mountinfo`. Querying the file system itself could hang if its server is
 /// unreachable, and with FUSE would not reveal the underlying type.
 package struct MountedFileSystem: Sendable, Equatable {
-    /// The mount point of the file system.
     package let mountPoint: String
     /// The type of the file system, such as `ext4`, `nfs4`, `fuse.sshfs`.
     package let type: String

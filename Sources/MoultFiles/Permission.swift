@@ -46,9 +46,7 @@ package enum Permission {
     }
 
     /// Throws the system's error, with advice, if modes deny this user the access.
-    package func require(_ what: String) throws {
-        if advice != nil { throw Errno.denied.error(what, self) }
-    }
+    package func require(_ what: String) throws { if advice != nil { throw Errno.denied.error(what, self) } }
 
     /// Throws an error with advice unless this user may read the file. With `ifThere`, a missing file is accepted.
     package func requireReadable(ifThere: Bool = false) throws {
@@ -69,7 +67,7 @@ package enum Permission {
     /// The permissions that new files of this process do not get; nil if the system does not show them.
     package static var umask: UInt32? {
         // Reading the umask with a system call would change it briefly.
-        let lines = Files.bytesForMessage("\(SystemFeatures.proc)/self/status").split(separator: UInt8(ascii: "\n"))
+        let lines = Files.bytes(ofSystemFile: "\(SystemFeatures.proc)/self/status").split(separator: UInt8(ascii: "\n"))
         let line = lines.first { $0.starts(with: "Umask:".utf8) }.flatMap { OutsideText.valid($0) }
         return line?.split(separator: "\t").last.flatMap { UInt32($0, radix: 8) }
     }
@@ -141,7 +139,7 @@ extension Files {
 
     /// Returns the fields of the lines of a system file as bytes: names that are not valid UTF-8 differ from each other.
     private static func table(_ path: String) -> [[ArraySlice<UInt8>]] {
-        bytesForMessage(path).split(separator: UInt8(ascii: "\n")).map {
+        bytes(ofSystemFile: path).split(separator: UInt8(ascii: "\n")).map {
             $0.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         }
     }
@@ -154,24 +152,27 @@ extension Files {
                 _ = try Syscall.getAttribute(path, "system.posix_acl_access", buffer)
                 return true
             } catch {
-                if [ENODATA, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return false }
+                if error.isOne(of: ENODATA, EOPNOTSUPP) { return false }
                 throw error.error("cannot read the access control list of \(path)")
             }
         }
     }
 
-    /// Returns the content of a system file; empty if it cannot be read, as in a confined process. The error
-    /// of `read` would need the same file for its own message.
-    fileprivate static func bytesForMessage(_ path: String) -> [UInt8] {
+    /// Returns the content of a system file, at most `limit` bytes; empty if it cannot be read, as in a confined process, or if the
+    /// process has ended. The error of `read` would need such a file for its own message, and a server may have thousands of
+    /// processes, so this makes no other system calls.
+    static func bytes(ofSystemFile path: String, limit: Int = 1 << 24) -> [UInt8] {
         let file = moult_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
         guard file >= 0 else { return [] }
         defer { _ = MoultLibc.close(file) }
         var bytes: [UInt8] = []
-        var part = [UInt8](repeating: 0, count: 1 << 16)
-        while bytes.count < 1 << 24 {
-            let count = MoultLibc.read(file, &part, part.count)
-            if count <= 0 { break }
-            bytes += part[..<count]
+        while bytes.count < limit {
+            let block = [UInt8](unsafeUninitializedCapacity: 1 << 12) { buffer, count in
+                count = max(0, MoultLibc.read(file, buffer.baseAddress, buffer.count))
+            }
+            bytes += block
+            // The kernel fills the buffer if the file is longer.
+            if block.count < 1 << 12 { break }
         }
         return bytes
     }

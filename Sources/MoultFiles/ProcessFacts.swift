@@ -1,3 +1,4 @@
+internal import CLinux
 package import MoultBasics
 internal import MoultLibc
 
@@ -15,7 +16,7 @@ package struct ProcessFacts: Sendable, Equatable {
         let line = Self.read("cmdline", of: pid)
         let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
         if words.isEmpty {
-            command = String(decoding: Self.read("comm", of: pid), as: UTF8.self).trimmingSuffix { $0 == "\n" }
+            command = String(decoding: Self.read("comm", of: pid), as: UTF8.self).trimmed
         } else {
             command = words.joined(separator: " ")
         }
@@ -24,9 +25,9 @@ package struct ProcessFacts: Sendable, Equatable {
 
     /// The effective user ID of the process; nil if it has ended.
     package var user: UInt32? {
-        // A process can end at any time, and this file then cannot be read.
-        let bytes = (try? Files.read("\(SystemFeatures.proc)/\(pid)/status", limit: 1 << 14)) ?? []
-        let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("Uid:") }
+        let line = String(decoding: Self.read("status", of: pid), as: UTF8.self).split(separator: "\n").first {
+            $0.hasPrefix("Uid:")
+        }
         // The line has the real, effective, saved and file system user IDs.
         let users = line?.dropFirst(4).split(whereSeparator: \.isWhitespace) ?? []
         return users.count > 1 ? UInt32(users[1]) : nil
@@ -55,23 +56,8 @@ package struct ProcessFacts: Sendable, Equatable {
         return Timestamp(seconds: boot + since / ticks)
     }
 
-    /// Reads a file of a process; empty if it has ended. A server may have thousands of processes, so this makes no other system
-    /// calls.
     private static func read(_ name: String, of pid: Int32) -> [UInt8] {
-        // The process may end at any time.
-        guard let number = try? Syscall.open("\(SystemFeatures.proc)/\(pid)/\(name)", O_RDONLY) else { return [] }
-        defer { _ = MoultLibc.close(number) }
-        var bytes: [UInt8] = []
-        while bytes.count < 1 << 16 {
-            let block = try? [UInt8](unsafeUninitializedCapacity: 1 << 12) { buffer, count in
-                count = try Syscall.read(number, UnsafeMutableRawBufferPointer(buffer))
-            }
-            guard let block else { break }
-            bytes += block
-            // The kernel fills the buffer if the file is longer.
-            if block.count < 1 << 12 { break }
-        }
-        return bytes
+        Files.bytes(ofSystemFile: "\(SystemFeatures.proc)/\(pid)/\(name)", limit: 1 << 16)
     }
 
     /// The boot time, from `/proc/stat`. The file is read only once, because the kernel generates it on each read, with a line
@@ -84,10 +70,95 @@ package struct ProcessFacts: Sendable, Equatable {
     }()
 }
 
-extension String {
-    func trimmingSuffix(while isTrimmed: (Character) -> Bool) -> String {
-        var text = Substring(self)
-        while let last = text.last, isTrimmed(last) { text.removeLast() }
-        return String(text)
+/// The environment variables of this process.
+package enum ProcessEnvironment {
+    /// Returns the value of a variable; nil if it is unset or empty. Throws if it is not valid UTF-8.
+    package static func value(_ name: String) throws(MoultError) -> String? {
+        guard let bytes = getenv(name), bytes.pointee != 0 else { return nil }
+        if let value = OutsideText.valid(bytes) { return value }
+        throw OutsideText.error(
+            UnsafeRawBufferPointer(start: bytes, count: strlen(bytes)), "the environment variable \(name)",
+            now: "Correct the variable, or unset it: \(run: ["unset", name])")
+    }
+
+    /// Returns the value of a variable that is not used as a path; nil if it is unset, empty or not valid UTF-8.
+    package static func word(_ name: String) -> String? {
+        guard let bytes = getenv(name), bytes.pointee != 0 else { return nil }
+        return OutsideText.valid(bytes)
+    }
+
+    /// The directories in PATH. One whose name is not valid UTF-8 is not searched.
+    package static var searchPath: [String] {
+        guard let bytes = getenv("PATH") else { return [] }
+        return UnsafeRawBufferPointer(start: bytes, count: strlen(bytes)).split(separator: UInt8(ascii: ":"))
+            .compactMap { OutsideText.valid($0) }
+    }
+
+    /// The variables that are valid UTF-8.
+    package static var all: [String: String] {
+        var settings: [String: String] = [:]
+        for setting in settingsOfProcess {
+            guard let text = OutsideText.valid(setting), let equals = text.utf8.firstIndex(of: UInt8(ascii: "="))
+            else { continue }
+            settings[String(text[..<equals])] = String(text[text.utf8.index(after: equals)...])
+        }
+        return settings
+    }
+
+    /// Returns copies of all variables, with changes, for a child process; the caller frees them. Values that are not valid
+    /// UTF-8 stay as they are.
+    static func copy(changing changes: [String: String]) -> [UnsafeMutablePointer<CChar>?] {
+        let kept = settingsOfProcess.filter { setting in
+            guard let equals = strchr(setting, Int32(UInt8(ascii: "="))) else { return false }
+            let name = UnsafeRawBufferPointer(start: setting, count: equals - UnsafeMutablePointer(mutating: setting))
+            return OutsideText.valid(name).map { changes[$0] == nil } ?? true
+        }
+        return kept.map { strdup($0) } + changes.sorted { $0.key < $1.key }.map { strdup("\($0.key)=\($0.value)") }
+    }
+
+    private static var settingsOfProcess: [UnsafePointer<CChar>] {
+        var settings: [UnsafePointer<CChar>] = []
+        var next = MoultLibc.environ
+        while let setting = next.pointee {
+            settings.append(UnsafePointer(setting))
+            next += 1
+        }
+        return settings
+    }
+}
+
+/// Another process, to which signals can be sent.
+///
+/// Its ID may be given to another process as soon as this one has ended. So first create the value, then check that this is the
+/// intended process, then send: if the process has ended in between, no other process gets the signal. Linux before 5.3 cannot
+/// ensure that.
+package final class SignalTarget {
+    package let pid: Int32
+    /// Refers to the process itself, not to its ID; -1 where the system has no such descriptors.
+    private let descriptor: Int32
+
+    private init(pid: Int32, descriptor: Int32) { (self.pid, self.descriptor) = (pid, descriptor) }
+
+    // Nothing was written, so closing cannot lose data.
+    deinit { if descriptor >= 0 { MoultLibc.close(descriptor) } }
+
+    /// Returns the process with this ID; nil if it does not exist.
+    package static func find(pid: Int32) throws -> SignalTarget? {
+        let descriptor = moult_pidfd_open(pid)
+        if descriptor >= 0 { return SignalTarget(pid: pid, descriptor: descriptor) }
+        let code = Errno(moult_errno())
+        if code == .noProcess { return nil }
+        // Container runtimes that do not know a system call refuse it with EPERM.
+        guard [.unknownCall, .notPermitted].contains(code) else { throw code.error("cannot find process \(pid)") }
+        return SignalTarget(pid: pid, descriptor: -1)
+    }
+
+    /// Sends a signal. Returns false if the process has ended.
+    package func send(_ signal: Int32) throws(Errno) -> Bool {
+        let answer = descriptor >= 0 ? moult_pidfd_signal(descriptor, signal) : kill(pid, signal)
+        if answer == 0 { return true }
+        let code = Errno(moult_errno())
+        if code == .noProcess { return false }
+        throw code
     }
 }

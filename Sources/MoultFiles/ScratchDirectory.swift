@@ -26,7 +26,7 @@ package final class ScratchDirectory: Sendable {
         }
         throw MoultError(
             .system, what: "no directory for temporary files",
-            why: failures.map { $0.what + ($0.why.map { ": \($0)" } ?? "") }.joined(separator: "; "),
+            why: failures.map(\.problem).joined(separator: "; "),
             now: "Choose another directory: TMPDIR=DIRECTORY", cause: failures.first?.cause)
     }
 

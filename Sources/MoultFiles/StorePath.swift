@@ -203,9 +203,7 @@ struct StorePath {
         }
     }
 
-    private static func fcntlDuplicate(_ descriptor: Int32) -> Int32 {
-        moult_fcntl_int(descriptor, F_DUPFD_CLOEXEC, 0)
-    }
+    private static func fcntlDuplicate(_ descriptor: Int32) -> Int32 { moult_fcntl_int(descriptor, F_DUPFD_CLOEXEC, 0) }
 
     private static func plain(_ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
         try start(path) { directory, path throws(Errno) in

@@ -19,11 +19,10 @@ extension Subprocess {
         var theirs: [Int32] = []
         defer { for number in theirs { MoultLibc.close(number) } }
         func pipe(_ mine: WritableKeyPath<Started, Int32>, childReads: Bool) throws -> Int32 {
-            var ends: [Int32] = [-1, -1]
-            guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot create a pipe") }
-            started[keyPath: mine] = ends[childReads ? 1 : 0]
-            theirs.append(ends[childReads ? 0 : 1])
-            return ends[childReads ? 0 : 1]
+            let (output, input) = try Pipe.ends()
+            started[keyPath: mine] = childReads ? input : output
+            theirs.append(childReads ? output : input)
+            return childReads ? output : input
         }
         do {
             var child = moult_child()
@@ -69,7 +68,8 @@ extension Subprocess {
     private static func run(_ command: Command, _ child: inout moult_child, _ started: inout Started) throws {
         let path = (command.wholeEnvironment ?? command.environment)["PATH"]?.split(ascii: ":").map { String($0) }
         let places = path ?? (command.wholeEnvironment == nil ? ProcessEnvironment.searchPath : [])
-        let program = try command.executable == nil ? find(command.name, in: places) : nil
+        let program = command.executable == nil ? program(command.name, in: places) : nil
+        if program == nil, command.executable == nil { throw Errno.noEntry.error("cannot run \(command.name)") }
         let words = command.arguments.map { strdup($0) } + [nil]
         let settings =
             (command.wholeEnvironment.map { $0.sorted { $0.key < $1.key }.map { strdup("\($0.key)=\($0.value)") } }
@@ -77,9 +77,8 @@ extension Subprocess {
         let (file, directory) = (program.flatMap { strdup($0) }, command.directory.flatMap { strdup($0) })
         defer { for text in words + settings + [file, directory] { free(text) } }
         (child.program, child.directory) = (UnsafePointer(file), UnsafePointer(directory))
-        (child.executable, child.is_script) = (
-            command.executable?.number ?? -1, command.executable?.isScript == true ? 1 : 0
-        )
+        child.executable = command.executable?.number ?? -1
+        child.is_script = command.executable?.isScript == true ? 1 : 0
         guard command.files.count <= MOULT_MOST_FILES else { throw Errno.invalid.error("cannot run \(command.name)") }
         withUnsafeMutableBytes(of: &child.files) { files in
             for (index, number) in command.files.enumerated() {
@@ -106,7 +105,7 @@ extension Subprocess {
         (started.group, started.isReadOnly) = (group, isReadOnly != 0)
         guard started.pid > 0 else {
             let (error, part) = (Errno(failure.code), part(failure.part))
-            if error == .noEntry, part.isEmpty, let program, let loader = ProgramLoader.missing(for: program) {
+            if error == .noEntry, part.isEmpty, let program, let loader = missingLoader(for: program) {
                 throw MoultError(
                     .system, what: "cannot run \(command.name)",
                     why: "\(program) exists, but the program that loads it does not: \(loader)", cause: error)
@@ -126,11 +125,6 @@ extension Subprocess {
         return parts.indices.contains(Int(number)) ? parts[Int(number)] : ""
     }
 
-    private static func find(_ name: String, in directories: [String]) throws -> String {
-        guard let program = program(name, in: directories) else { throw Errno.noEntry.error("cannot run \(name)") }
-        return program
-    }
-
     /// Returns the path of a program; a name without a directory is searched for in the directories.
     static func program(_ name: String, in directories: [String]) -> String? {
         if name.containsSlash { return name }
@@ -147,21 +141,60 @@ extension Subprocess {
 
     /// Returns an in-memory file with these bytes, positioned at the beginning.
     private static func memoryFile(_ bytes: [UInt8]) throws -> Int32 {
-        let number = moult_memfd()
-        guard number >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }
+        let number = try MemoryFile.makeOpen()
         do {
-            try bytes.withUnsafeBytes { all in
-                try wrapped("cannot write to a file in memory") { () throws(Errno) in
-                    var done = 0
-                    while done < all.count {
-                        done += try Syscall.pwrite(number, UnsafeRawBufferPointer(rebasing: all[done...]), done)
-                    }
-                }
-            }
+            try bytes.withUnsafeBytes { try MemoryFile.write($0, to: number, at: 0) }
             return number
         } catch {
             MoultLibc.close(number)
             throw error
         }
+    }
+}
+
+/// The program that the kernel starts for an executable file: the loader of an ELF file, or the interpreter of a script. If it is missing,
+/// the kernel reports that the executable file does not exist.
+extension Subprocess {
+    /// Returns the loader that a program names, if that file does not exist; nil otherwise, or if the program cannot be read.
+    private static func missingLoader(for program: String) -> String? {
+        do {
+            guard try Files.factsThroughLinks(program)?.kind == .file,
+                let path = try loader(in: Files.beginning(of: program, count: 4096)),
+                try Files.factsThroughLinks(path) == nil
+            else { return nil }
+            return path
+        } catch {
+            // The error that is about to be reported is the important one.
+            return nil
+        }
+    }
+
+    private static func loader(in bytes: [UInt8]) -> String? {
+        if bytes.starts(with: [0x23, 0x21]) {  // #!
+            let line = bytes.dropFirst(2).prefix { $0 != 0x0A }.drop { $0 == 0x20 || $0 == 0x09 }
+            return path(line.prefix { $0 != 0x20 && $0 != 0x09 })
+        }
+        // A 64-bit ELF file for a little-endian machine.
+        guard bytes.starts(with: [0x7F, 0x45, 0x4C, 0x46, 2, 1]) else { return nil }
+        func number(_ offset: Int, _ size: Int) -> Int? {
+            guard offset >= 0, offset <= bytes.count - size else { return nil }
+            return Int(exactly: (0..<size).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[offset + $1]) })
+        }
+        guard let table = number(32, 8), table < bytes.count, let step = number(54, 2), let count = number(56, 2) else {
+            return nil
+        }
+        for index in 0..<count {
+            let entry = table + index * step
+            guard number(entry, 4) == 3 else { continue }  // PT_INTERP
+            guard let from = number(entry + 8, 8), let size = number(entry + 32, 8), from < bytes.count,
+                size < bytes.count - from
+            else { return nil }
+            return path(bytes[from..<from + size].prefix { $0 != 0 })
+        }
+        return nil
+    }
+
+    private static func path(_ bytes: ArraySlice<UInt8>) -> String? {
+        bytes.first == 0x2F ? String(validating: bytes, as: UTF8.self) : nil
     }
 }

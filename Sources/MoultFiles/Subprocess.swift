@@ -100,9 +100,7 @@ package final class Subprocess {
     }
 
     /// Queues bytes for the program's input, which `next` writes. Discards them if the input is closed.
-    package func send(_ bytes: [UInt8]) {
-        if input >= 0 { pending += bytes }
-    }
+    package func send(_ bytes: [UInt8]) { if input >= 0 { pending += bytes } }
 
     /// Closes the program's input.
     package func closeInput() {
@@ -156,10 +154,12 @@ struct Pipe: ~Copyable {
     let output: Int32
     private(set) var input: Int32
 
-    init() throws {
+    init() throws { (output, input) = try Self.ends() }
+
+    static func ends() throws -> (output: Int32, input: Int32) {
         var ends: [Int32] = [-1, -1]
         guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot create a pipe") }
-        (output, input) = (ends[0], ends[1])
+        return (ends[0], ends[1])
     }
 
     mutating func closeInput() {
@@ -171,5 +171,225 @@ struct Pipe: ~Copyable {
     deinit {
         if input >= 0 { MoultLibc.close(input) }
         MoultLibc.close(output)
+    }
+}
+
+extension Subprocess {
+    package enum Event {
+        case output([UInt8])
+        case errors([UInt8])
+        /// The program has ended, and all of its earlier output was delivered.
+        case ended
+    }
+
+    /// Waits for the next event; returns nil at the deadline, or if this process receives a signal.
+    ///
+    /// The last event is the end of the program itself, even if its background processes keep the output open.
+    package func next(until deadline: ContinuousClock.Instant?) throws -> Event? {
+        var isOver = false
+        while true {
+            // `poll` ignores negative descriptors.
+            var polls = [output, errors, end].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            polls.append(pollfd(fd: pending.isEmpty ? -1 : input, events: Int16(POLLOUT), revents: 0))
+            let count = poll(&polls, nfds_t(polls.count), isOver ? 0 : timeout(until: deadline))
+            if count < 0 {
+                guard moult_errno() == EINTR else { throw Errno(moult_errno()).error("cannot wait for \(name)") }
+                return nil
+            }
+            if polls[3].revents != 0 { write() }
+            if polls[0].revents != 0 {
+                let bytes = try read(output)
+                if !bytes.isEmpty { return .output(bytes) }
+                close(&output)
+            } else if polls[1].revents != 0 {
+                let bytes = try read(errors)
+                if !bytes.isEmpty { return .errors(bytes) }
+                close(&errors)
+            } else if isOver {
+                return .ended
+            } else if try polls[2].revents != 0 || (end < 0 && hasEnded()) {
+                // All output that the program wrote before it ended is in the pipes by now.
+                isOver = true
+            } else if let deadline, ContinuousClock.now >= deadline {
+                return nil
+            }
+        }
+    }
+
+    private func timeout(until deadline: ContinuousClock.Instant?) -> Int32 {
+        guard end < 0 else { return Threads.milliseconds(until: deadline) }
+        return min(Threads.milliseconds(until: deadline ?? .now + .seconds(1)), Int32(MOULT_END_INTERVAL))
+    }
+
+    private func hasEnded() throws -> Bool {
+        let answer = moult_has_ended(pid)
+        if answer < 0 { throw Errno(moult_errno()).error("cannot wait for \(name)") }
+        return answer == 1
+    }
+
+    private func read(_ number: Int32) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
+            do throws(Errno) { count = try Syscall.read(number, bytes) } catch {
+                throw error.error("cannot read the output of \(name)")
+            }
+        }
+    }
+
+    private func write() {
+        let count = pending.withUnsafeBytes { moult_write_quietly(input, $0.baseAddress, $0.count) }
+        if count > 0 {
+            pending.removeFirst(count)
+        } else if moult_errno() != EAGAIN, moult_errno() != EINTR {
+            // The program no longer reads its input; its output or exit status shows why.
+            closeInput()
+        }
+    }
+
+    private func close(_ number: inout Int32) {
+        MoultLibc.close(number)
+        number = -1
+    }
+
+    package struct Result: Sendable {
+        /// The process ID of the program, or of its supervisor.
+        package let pid: Int32
+        package let ending: Ending
+        package let output: [UInt8]
+        package let errors: [UInt8]
+
+        package var succeeded: Bool { ending == .exited(0) }
+        /// Standard output without spaces and line feeds at either end.
+        package var text: String { String(decoding: output, as: UTF8.self).trimmed }
+        /// The program's standard error; if that is empty or the program exceeded its time limit, how the program ended.
+        package var complaint: String {
+            let said = String(decoding: errors, as: UTF8.self).trimmed
+            if !said.isEmpty, ending != .timedOut { return said }
+            return switch ending {
+            case .exited(let status): "it ended with status \(status)"
+            case .signalled(let signal): "it was killed by signal \(signal)"
+            case .timedOut: "it did not end in time"
+            }
+        }
+    }
+
+    /// Whether a limit applies to the size of files written by programs that this process starts.
+    package static var hasFileSizeLimit: Bool { moult_has_file_size_limit() != 0 }
+
+    /// The time between SIGTERM and SIGKILL.
+    private static let grace = Duration.seconds(2)
+
+    /// Runs a command line of the user in a shell, unless another user can change the program that the line begins with.
+    package static func shell(_ line: String, environment: [String: String]) throws -> Result {
+        try PathCustody.check(program: line.split(whereSeparator: \.isWhitespace).map { String($0) })
+        return try run(["sh", "-c", line], environment: environment, limit: 1 << 26, isSupervised: true)
+    }
+
+    /// Runs a program, found through PATH, until it ends. `environment` is added to the environment of this process;
+    /// `wholeEnvironment` replaces both.
+    ///
+    /// An exit status other than 0 is not an error here. If the program writes more than `limit` bytes, it is killed and this
+    /// function throws. With `within`, the program gets its own process group and is stopped after that time. This function
+    /// does not wait for background processes that the program leaves behind. It calls `stop` when this process receives a
+    /// signal; if `stop` throws, the program is killed. A program that another user can change is not run.
+    package static func run(
+        _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
+        wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,
+        confinement: Confinement? = nil, isSupervised: Bool = false, stop: () throws -> Void = {}
+    ) throws -> Result {
+        var command = Command(arguments, environment: environment, in: directory)
+        command.wholeEnvironment = wholeEnvironment
+        (command.confinement, command.isGroup) = (confinement, time != nil || isSupervised)
+        command.isSupervised = isSupervised
+        try PathCustody.check(
+            program: arguments, path: wholeEnvironment?["PATH"] ?? environment["PATH"], in: directory)
+        let child = try Subprocess(command, input: input.isEmpty ? .nothing : .bytes(input))
+        let deadline = time.map { ContinuousClock.now + $0 }
+        var said: (output: [UInt8], errors: [UInt8]) = ([], [])
+        func listen(until deadline: ContinuousClock.Instant?, stop: () throws -> Void) throws -> Bool {
+            while true {
+                switch try child.next(until: deadline) {
+                case .output(let bytes): said.output += bytes
+                case .errors(let bytes): said.errors += bytes
+                case .ended: return true
+                case nil:
+                    try stop()
+                    if let deadline, ContinuousClock.now >= deadline { return false }
+                }
+                if max(said.output.count, said.errors.count) > limit {
+                    throw MoultError(
+                        .system, what: "stopped \(child.name)", why: "it wrote more than \(ByteCount(limit))")
+                }
+            }
+        }
+        let ending: Ending
+        if try listen(until: deadline, stop: stop) {
+            ending = try child.wait()
+        } else {
+            // SIGTERM lets the program and all its children clean up first. `stop` is not called again.
+            child.signal(SIGTERM)
+            _ = try listen(until: .now + grace, stop: {})
+            child.kill()
+            ending = .timedOut
+        }
+        return Result(pid: child.pid, ending: ending, output: said.output, errors: said.errors)
+    }
+
+    /// Runs a program with this process's output and terminal, and waits until it ends.
+    ///
+    /// `stopSignal` is polled ten times a second. If it returns a signal, the program receives it, and is killed if it does not
+    /// end within two seconds. The program is also killed when this process ends.
+    package static func runInPlace(
+        _ arguments: [String], environment: [String: String] = [:], stopSignal: () -> Int32? = { nil }
+    ) throws -> Ending {
+        var command = Command(arguments, environment: environment)
+        command.endsWithParent = true
+        let child = try Subprocess(command, output: .inherited)
+        var asked: ContinuousClock.Instant?
+        while true {
+            if case .ended = try child.next(until: .now + .milliseconds(100)) { return try child.wait() }
+            if let asked {
+                if ContinuousClock.now > asked + grace { child.signal(SIGKILL) }
+            } else if let signal = stopSignal() {
+                asked = .now
+                child.signal(signal)
+            }
+        }
+    }
+
+    // MARK: streaming output
+
+    /// The maximum number of bytes of standard error to keep.
+    private static let complaintLimit = 1 << 16
+
+    /// Returns the next block of the program's standard output; nil at the end. Throws if nothing arrives for `patience`
+    /// seconds. Calls `stop` several times a second.
+    package func read(patience seconds: Int, stop: () throws -> Void) throws -> [UInt8]? {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while true {
+            try stop()
+            switch try next(until: .now + .milliseconds(100)) {
+            case .output(let bytes): return bytes
+            case .errors(let bytes): complaint = (complaint + bytes).suffix(Self.complaintLimit)
+            case .ended: return nil
+            case nil:
+                if ContinuousClock.now > deadline {
+                    throw MoultError(.system, what: "stopped \(name)", why: "it sent nothing for \(seconds) seconds")
+                }
+            }
+        }
+    }
+
+    /// Waits for the program to end, and returns its exit status and standard error.
+    package func finish() throws -> Result {
+        var isOver = false
+        while !isOver {
+            switch try next(until: nil) {
+            case .errors(let bytes): complaint = (complaint + bytes).suffix(Self.complaintLimit)
+            case .ended: isOver = true
+            case .output, nil: break
+            }
+        }
+        return Result(pid: pid, ending: try wait(), output: [], errors: complaint)
     }
 }

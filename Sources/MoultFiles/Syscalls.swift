@@ -1,4 +1,5 @@
 internal import CLinux
+package import MoultBasics
 internal import MoultLibc
 
 /// The system calls that open or change files. They are made here, so that a test can make the n-th of them fail.
@@ -16,11 +17,11 @@ package enum Syscall {
     }
     /// Opens a name of any bytes in an open directory, without following symlinks.
     static func open(_ name: [UInt8], in directory: Int32, _ flags: Int32) throws(Errno) -> Int32 {
-        let name = name.map { CChar(bitPattern: $0) } + [0]
-        return try call("open") { moult_openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, 0) }
+        try call("open") { moult_openat(directory, cString(name), flags | O_CLOEXEC | O_NOFOLLOW, 0) }
     }
+    private static func cString(_ name: [UInt8]) -> [CChar] { name.map { CChar(bitPattern: $0) } + [0] }
     static func unlink(_ name: [UInt8], in directory: Int32, isDirectory: Bool = false) throws(Errno) {
-        let name = name.map { CChar(bitPattern: $0) } + [0]
+        let name = cString(name)
         _ = try call(isDirectory ? "rmdir" : "unlink") {
             MoultLibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
         }
@@ -28,11 +29,6 @@ package enum Syscall {
     /// Creates a file in an open directory; the name must be free.
     static func create(_ name: String, in directory: Int32, mode: mode_t) throws(Errno) -> Int32 {
         try call("open") { moult_openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode) }
-    }
-    static func unlink(_ name: String, in directory: Int32, isDirectory: Bool = false) throws(Errno) {
-        _ = try call(isDirectory ? "rmdir" : "unlink") {
-            MoultLibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
-        }
     }
     /// Closes a descriptor. The call is not retried, and it is made even if a test makes it fail, because the descriptor is
     /// gone whatever close returns. If SQLite has the file open in this process, the descriptor is kept for the next open.
@@ -61,6 +57,15 @@ package enum Syscall {
     }
     static func pwrite(_ fd: Int32, _ buffer: UnsafeRawBufferPointer, _ offset: Int) throws(Errno) -> Int {
         try call("pwrite") { MoultLibc.pwrite(fd, buffer.baseAddress, buffer.count, offset) }
+    }
+    /// Writes all bytes: at an offset, or at the current position of the file.
+    static func writeAll(_ fd: Int32, _ buffer: UnsafeRawBufferPointer, at offset: Int? = nil) throws(Errno) {
+        var done = 0
+        while done < buffer.count {
+            let rest = UnsafeRawBufferPointer(rebasing: buffer[done...])
+            let count = if let offset { try pwrite(fd, rest, offset + done) } else { try write(fd, rest) }
+            done += count
+        }
     }
     static func fsync(_ fd: Int32) throws(Errno) { _ = try call("fsync") { MoultLibc.fsync(fd) } }
     static func startWriteback(_ fd: Int32, _ offset: Int, _ length: Int) throws(Errno) {
@@ -101,8 +106,7 @@ package enum Syscall {
     /// Returns the metadata of the file that a name of any bytes in an open directory leads to.
     static func stat(_ name: [UInt8], in directory: Int32) throws(Errno) -> moult_stat {
         var facts = moult_stat()
-        let name = name.map { CChar(bitPattern: $0) } + [0]
-        _ = try call("stat") { fstatat(directory, name, &facts, 0) }
+        _ = try call("stat") { fstatat(directory, cString(name), &facts, 0) }
         return facts
     }
     /// Returns the metadata of a name in an open directory, without following symlinks.
@@ -222,17 +226,18 @@ package enum Syscall {
         -> UnsafeMutableRawPointer
     {
         let flags = MAP_PRIVATE | (address == nil ? 0 : MAP_FIXED) | (fd < 0 ? MAP_ANONYMOUS : 0)
+        return try map(fd, at: address, offset, size, PROT_READ, flags)
+    }
+    private static func map(
+        _ fd: Int32, at address: UnsafeMutableRawPointer?, _ offset: Int, _ size: Int, _ access: Int32, _ flags: Int32
+    ) throws(Errno) -> UnsafeMutableRawPointer {
         // The result of a failure is -1; valid addresses are never negative.
-        let place = try call("mmap") { Int(bitPattern: MoultLibc.mmap(address, size, PROT_READ, flags, fd, offset)) }
+        let place = try call("mmap") { Int(bitPattern: MoultLibc.mmap(address, size, access, flags, fd, offset)) }
         guard let pointer = UnsafeMutableRawPointer(bitPattern: place) else { throw .invalid }
         return pointer
     }
     static func mapShared(_ fd: Int32, _ size: Int) throws(Errno) -> UnsafeMutableRawPointer {
-        let place = try call("mmap") {
-            Int(bitPattern: MoultLibc.mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0))
-        }
-        guard let pointer = UnsafeMutableRawPointer(bitPattern: place) else { throw .invalid }
-        return pointer
+        try map(fd, at: nil, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED)
     }
     static func unmap(_ address: UnsafeMutableRawPointer, _ size: Int) throws(Errno) {
         _ = try call("munmap") { MoultLibc.munmap(address, size) }
@@ -295,6 +300,8 @@ package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     package let code: Int32
     package init(_ code: Int32) { self.code = code }
 
+    func isOne(of codes: Int32...) -> Bool { codes.contains(code) }
+
     package var description: String { String(cString: strerror(code)) }
 
     package static let noEntry = Errno(ENOENT)
@@ -312,4 +319,52 @@ package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     static let noProcess = Errno(ESRCH)
     static let notPermitted = Errno(EPERM)
     static let unknownCall = Errno(ENOSYS)
+}
+
+extension Errno {
+    /// Returns an error with the failed operation and path, the cause, and the remedy. To find the remedy, the function checks
+    /// which of the needed permissions is missing.
+    package func error(_ what: String, _ needs: Permission...) -> MoultError {
+        if self == .loop, let link = needs.lazy.compactMap({ StorePath.plantedLink(in: $0.path) }).first {
+            return MoultError(
+                .system, what: what,
+                why: "\(link) is a symbolic link, and moult does not follow links in its own directory",
+                now: "Remove the link: \(run: ["rm", link])", cause: self)
+        }
+        // The system's message does not name UTF-8.
+        let why = self == Errno(EILSEQ) ? "a name, or the target of a link, is not valid UTF-8" : description
+        return MoultError(.system, what: what, why: why, now: remedy(needs), cause: self)
+    }
+
+    /// The advice if a file cannot grow even though the disk has free space.
+    package static let fileSizeAdvice: Advice =
+        "A file cannot grow beyond the limit of this shell, or of the file system. To raise the limit of the shell: \(run: ["ulimit", "-f", "unlimited"])"
+
+    private func remedy(_ needs: [Permission]) -> Advice? {
+        switch self {
+        case .denied:
+            Permission.umaskAdvice ?? needs.compactMap(\.advice).first
+                ?? "Check the owner and mode of the file and of the directories above it."
+        case .noSpace, Errno(EDQUOT): "Free some space on that file system."
+        case .tooLarge: Self.fileSizeAdvice
+        case Errno(EXDEV):
+            "A directory cannot be moved out of a lower layer of an overlay file system. Copy the store to a volume, and use the copy."
+        case .readOnly: "The file system is mounted read-only; mount it for writing."
+        default: nil
+        }
+    }
+}
+
+extension SystemFeatures {
+    /// Returns the error for an operation that needs a Linux feature which the portable build does not use.
+    package static func unavailable(_ what: String, because why: String) -> MoultError {
+        MoultError(
+            .portableBuild, .refused, what: what, why: "this build of moult \(why)",
+            now: "Use a build for Linux.")
+    }
+
+    static func requireExchange(_ one: String, _ other: String) throws {
+        if exchangesNames { return }
+        throw unavailable("cannot exchange \(one) and \(other)", because: "cannot exchange two files in one step")
+    }
 }

@@ -173,11 +173,10 @@ public final class TestStore: StoreReader {
         let new = try Connection(path: staged, access: .readWrite)
         try new.execute("PRAGMA synchronous = OFF; BEGIN")
         try new.execute(ReleaseMarker.create)
-        _ = try new.query(
-            ReleaseMarker.insert,
-            [
-                .text("\(release.version)"), .integer(Int64(release.sequence)), .text(database.sha256), .text(id),
-            ])
+        let marker: [Value] = [
+            .text("\(release.version)"), .integer(Int64(release.sequence)), .text(database.sha256), .text(id),
+        ]
+        _ = try new.query(ReleaseMarker.insert, marker)
         try new.execute("COMMIT")
         if isNew {
             try new.close()

@@ -12,9 +12,9 @@ package struct ClientFiles: Sendable, Equatable {
     package init() {}
 
     /// Reads the files. Their content is sent only to the hosts of these locations, and only over TLS.
-    package func proof(for places: [Location]) throws -> ClientProof? {
+    package func proof(for places: [Location]) throws -> ClientFiles.Proof? {
         if self == ClientFiles() { return nil }
-        var proof = ClientProof(
+        var proof = ClientFiles.Proof(
             places: places.compactMap { place in
                 switch place {
                 case .file: nil
@@ -60,14 +60,14 @@ package struct ClientFiles: Sendable, Equatable {
         return line[..<colon].utf8.allSatisfy { (0x30...0x7a).contains($0) || $0 == UInt8(ascii: "-") }
             && line.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
     }
-}
 
-/// The content of `ClientFiles`, and the locations whose hosts receive it.
-package struct ClientProof: Sendable {
-    let places: [String]
-    fileprivate(set) var certificate: String?
-    fileprivate(set) var key: String?
-    fileprivate(set) var headers: [String] = []
+    /// The content of `ClientFiles`, and the locations whose hosts receive it.
+    package struct Proof: Sendable {
+        let places: [String]
+        fileprivate(set) var certificate: String?
+        fileprivate(set) var key: String?
+        fileprivate(set) var headers: [String] = []
 
-    var json: JSON { .record(["places": places, "certificate": certificate, "key": key, "headers": headers]) }
+        var json: JSON { .record(["places": places, "certificate": certificate, "key": key, "headers": headers]) }
+    }
 }

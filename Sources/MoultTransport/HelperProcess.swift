@@ -44,7 +44,7 @@ final class HelperProcess: @unchecked Sendable {
     private func running(uploading file: String?) throws -> Subprocess {
         if let child, file == nil || file == self.file, try Self.isIdle(child) { return child }
         // The URL is not passed as an argument, because every user can see the arguments of a program.
-        var command = try Subprocess.Command([Helper.path()])
+        var command = try Subprocess.Command([Self.path()])
         command.endsWithParent = true
         var descriptor: Descriptor?
         if let file { descriptor = try Descriptor(file, .read) }
@@ -53,7 +53,7 @@ final class HelperProcess: @unchecked Sendable {
         defer { descriptor = nil }
         self.file = file
         do { return try Subprocess(command, input: .pipe) } catch let error as MoultError where error.cause is Errno {
-            throw Helper.cannotStart(error.why ?? error.what)
+            throw Self.cannotStart(error.why ?? error.what)
         }
     }
 
@@ -83,16 +83,16 @@ final class HelperProcess: @unchecked Sendable {
                     continue
                 }
                 guard let line = try Self.next(&lines) else { break }
-                let message = try JSON(parsing: line, source: Helper.name)
+                let message = try JSON(parsing: line, source: Self.name)
                 if let why = message["why"]?.string { return .failure(why: why, kind: message["kind"]?.string) }
                 guard let known = head else {
-                    head = try WebHead(message, source: Helper.name)
+                    head = try WebHead(message, source: Self.name)
                     try head.map { try sink.begin($0) }
                     continue
                 }
                 if message["end"] != nil { return .response(known) }
                 guard let size = message["bytes"]?.integer, (1...1 << 20).contains(size) else {
-                    throw Helper.invalidReply("a message is not part of a response")
+                    throw Self.invalidReply("a message is not part of a response")
                 }
                 left = Int(size)
             }
@@ -101,6 +101,48 @@ final class HelperProcess: @unchecked Sendable {
     }
 
     private static func next(_ lines: inout MessageLines) throws -> [UInt8]? {
-        do { return try lines.next() } catch { throw Helper.invalidReply("a line is too long") }
+        do { return try lines.next() } catch { throw Self.invalidReply("a line is too long") }
+    }
+}
+
+/// The program that sends requests to web servers, so that commands without network access do not have to load libcurl.
+extension HelperProcess {
+    static let name = "moult-fetch"
+
+    /// Returns the path of the helper: the value of MOULT_FETCH, or a file next to this program, in an installation directory,
+    /// or in PATH.
+    static func path() throws -> String {
+        if let named = try ProcessEnvironment.value("MOULT_FETCH") { return named }
+        var places: [String] = []
+        if let own = try Files.ownProgram() {
+            let directory = Files.directory(of: own)
+            places = ["\(directory)/\(name)", "\(Files.directory(of: directory))/libexec/moult/\(name)"]
+        }
+        places += ["/usr/local/libexec/moult/\(name)", "/usr/libexec/moult/\(name)"]
+        places += ProcessEnvironment.searchPath.map { "\($0)/\(name)" }
+        for place in places where try Files.factsThroughLinks(place)?.kind == .file { return place }
+        throw MoultError(
+            .helper, what: "cannot send requests to web servers", why: "\(name) is not installed next to moult",
+            now: "Install it, or set MOULT_FETCH to its path.")
+    }
+
+    /// Returns the error if the helper is there and cannot be started, or cannot load its libraries.
+    static func cannotStart(_ why: String) -> MoultError {
+        MoultError(
+            .helper, what: "cannot send requests to web servers", why: why,
+            now: "\(name) needs the GNU C library, libstdc++ and libcurl. On Debian and Ubuntu, install them with: "
+                + "\(run: ["apt", "install", "libcurl4", "libstdc++6", "ca-certificates"]). It does not run on systems with musl, such as Alpine: "
+                + "use an image of Debian there, or a feed in a directory.")
+    }
+
+    /// Whether the program ended because the loader did not find a library.
+    static func lacksLibrary(_ complaint: String) -> Bool {
+        complaint.contains("error while loading shared libraries") || complaint.contains("Error loading shared library")
+    }
+
+    static func invalidReply(_ why: String) -> MoultError {
+        MoultError(
+            .helper, what: "\(name) sent an invalid reply", why: why,
+            now: "Install the \(name) that comes with this version of moult.")
     }
 }

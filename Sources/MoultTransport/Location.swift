@@ -126,9 +126,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
             let query = url[end...].prefix { $0 != "#" }
             let path = url[..<end]
             let scheme = path.firstRange(of: "://")?.upperBound ?? path.startIndex
-            guard let slash = path.lastSlash, slash >= scheme else {
-                return .web(Address("\(path)/\(name)\(query)"))
-            }
+            guard let slash = path.lastSlash, slash >= scheme else { return .web(Address("\(path)/\(name)\(query)")) }
             return .web(Address("\(path[...slash])\(name)\(query)"))
         }
     }

@@ -46,23 +46,24 @@ final class MemorySink: ResponseSink {
 
 /// Discards the body, for requests whose result is in the header.
 final class IgnoredBody: ResponseSink {
+    /// Ends a request when its head has arrived.
+    struct Arrived: Error { let head: WebHead }
+
     private static let largest = 1 << 16
+    private let endsAtHead: Bool
     private var count = 0
 
-    func begin(_ head: WebHead) throws { count = 0 }
+    init(endsAtHead: Bool = false) { self.endsAtHead = endsAtHead }
+
+    func begin(_ head: WebHead) throws {
+        if endsAtHead { throw Arrived(head: head) }
+        count = 0
+    }
 
     func take(_ part: UnsafeRawBufferPointer) throws {
         count += part.count
         guard count <= Self.largest else { throw MemorySink.tooLarge("the body of a response", Self.largest) }
     }
-}
-
-/// Ends a request when its head has arrived, by an error that has the head.
-final class HeadSink: ResponseSink {
-    struct Arrived: Error { let head: WebHead }
-
-    func begin(_ head: WebHead) throws { throw Arrived(head: head) }
-    func take(_ part: UnsafeRawBufferPointer) {}
 }
 
 /// Writes a large body to a file, starting where the last attempt stopped.
@@ -73,6 +74,8 @@ final class PartialFile: ResponseSink {
     private let file: Descriptor
     private let progress: (Int) throws -> Void
     private let name: String
+    /// Called with the head of a successful response.
+    var note: (WebHead) throws -> Void = { _ in }
 
     /// Resumes the partial file, or starts again if the file is longer than the complete one.
     init(_ path: String, size: Int, named name: String, progress: @escaping (Int) throws -> Void) throws {
@@ -90,7 +93,7 @@ final class PartialFile: ResponseSink {
     func begin(_ head: WebHead) throws {
         guard head.status == 200 || head.status == 206 else { return }
         try Self.requireSize(size, in: head, of: name)
-        if head.offset == received { return }
+        if head.offset == received { return try note(head) }
         guard head.offset == 0 else {
             throw MoultError(
                 .badAnswer, .failed, what: "the server resumed \(name) at the wrong offset",
@@ -98,6 +101,7 @@ final class PartialFile: ResponseSink {
                 now: "Report this to the operator of the server.")
         }
         try restart()
+        try note(head)
     }
 
     /// Throws if the server reports another size of a file.

@@ -21,7 +21,7 @@ package enum Base64 {
         var bits = 0
         var count = 0
         for character in text.prefix(while: { $0 != padding }) {
-            guard let value = value(of: character) else { return nil }
+            guard let value = alphabet.firstIndex(of: character) else { return nil }
             bits = (bits << 6 | value) & 0xffff
             count += 6
             if count >= 8 {
@@ -30,16 +30,5 @@ package enum Base64 {
             }
         }
         return encode(bytes).utf8.elementsEqual(text) ? bytes : nil
-    }
-
-    private static func value(of character: UInt8) -> Int? {
-        switch character {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): Int(character - UInt8(ascii: "A"))
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): Int(character - UInt8(ascii: "a")) + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): Int(character - UInt8(ascii: "0")) + 52
-        case UInt8(ascii: "+"): 62
-        case UInt8(ascii: "/"): 63
-        default: nil
-        }
     }
 }

@@ -71,7 +71,7 @@ package enum Ed25519 {
         let handle: OpaquePointer
 
         init(seed: [UInt8]) throws {
-            try Library.begin()
+            try beginCrypto()
             guard seed.count == seedSize,
                 let handle = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count)
             else { throw cryptoError("load an Ed25519 secret key") }
@@ -79,7 +79,7 @@ package enum Ed25519 {
         }
 
         init(publicKey: [UInt8]) throws {
-            try Library.begin()
+            try beginCrypto()
             guard publicKey.count == publicKeySize,
                 let handle = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, publicKey, publicKey.count)
             else { throw cryptoError("load an Ed25519 public key") }
@@ -103,7 +103,7 @@ package enum Ed25519 {
 
 /// Returns random bytes from the system, for keys and salts.
 func randomBytes(_ count: Int) throws -> [UInt8] {
-    try Library.begin()
+    try beginCrypto()
     var bytes = [UInt8](repeating: 0, count: count)
     guard RAND_bytes(&bytes, Int32(count)) == 1 else { throw cryptoError("generate random bytes") }
     return bytes

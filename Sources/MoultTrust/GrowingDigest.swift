@@ -1,4 +1,5 @@
 internal import MoultFiles
+internal import Synchronization
 
 /// A SHA-256 digest of bytes as they arrive. The caller continues while another thread computes the digest.
 package final class GrowingDigest: @unchecked Sendable {
@@ -99,5 +100,47 @@ private final class Work: @unchecked Sendable {
     func result() throws -> Digest {
         guard let outcome = monitor.locked({ outcome }) else { throw cryptoError("finish a SHA-256") }
         return try outcome.get()
+    }
+}
+
+/// The SHA-256 digests of files, computed one after the other on a separate thread.
+package final class BackgroundDigest: Sendable {
+    private let work: BackgroundWork<[String: Result<String, any Error>]>
+    private let isStopped: Flag
+
+    /// Opens the files at once, so they may be moved afterwards; their content must not change.
+    package init(of paths: [String: String]) throws {
+        let files = try paths.mapValues { try SharedFile($0) }
+        let isStopped = Flag()
+        self.isStopped = isStopped
+        work = try BackgroundWork {
+            files.mapValues { file in
+                Result { try SHA256.digest(of: file.descriptor) { if isStopped.isSet { throw Stopped() } }.hex }
+            }
+        }
+    }
+
+    /// Stops reading the files.
+    deinit {
+        isStopped.set()
+        work.wait()
+    }
+
+    /// Waits for all digests, and returns one of them; nil for a name without a file.
+    package func digest(_ name: String) throws -> String? { try work.value()[name]?.get() }
+
+    /// Computes the digest of a file while `body` runs, and passes it to `check` afterwards.
+    package static func of(_ path: String, while body: () throws -> Void, check: (String) throws -> Void) throws {
+        let running = try BackgroundDigest(of: [path: path])
+        try body()
+        if let digest = try running.digest(path) { try check(digest) }
+    }
+
+    private struct Stopped: Error {}
+
+    private final class Flag: Sendable {
+        private let value = Atomic(false)
+        var isSet: Bool { value.load(ordering: .relaxed) }
+        func set() { value.store(true, ordering: .relaxed) }
     }
 }

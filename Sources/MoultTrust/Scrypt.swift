@@ -6,10 +6,7 @@ package struct Scrypt: Equatable {
     package var operations: UInt64
     package var memory: UInt64
 
-    package init(operations: UInt64, memory: UInt64) {
-        self.operations = operations
-        self.memory = memory
-    }
+    package init(operations: UInt64, memory: UInt64) { (self.operations, self.memory) = (operations, memory) }
 
     /// The protection of new keys: N = 2^17, r = 8, p = 1, which takes 128 MiB and a few tenths of a second. A key file
     /// contains its limits, so minisign can open these keys as well.
@@ -21,7 +18,7 @@ package struct Scrypt: Equatable {
 
     /// Derives a key of `count` bytes from a password.
     package func key(password: [UInt8], salt: [UInt8], count: Int) throws -> [UInt8] {
-        try Library.begin()
+        try beginCrypto()
         let (cost, parallel) = parameters
         // The memory limit for libcrypto, whose default of 32 MiB is too low. It uses 128 r bytes for each of N + 2 + p blocks.
         let needed = 128 * Self.blockFactor * (cost + 2 + parallel)
@@ -40,9 +37,7 @@ package struct Scrypt: Equatable {
     /// N and p for the limits, chosen as in libsodium, so that minisign and moult can open each other's keys.
     private var parameters: (cost: UInt64, parallel: UInt64) {
         let operations = max(operations, 32_768)
-        if operations < memory / 32 {
-            return (cost(below: operations / (Self.blockFactor * 4)), 1)
-        }
+        if operations < memory / 32 { return (cost(below: operations / (Self.blockFactor * 4)), 1) }
         let cost = cost(below: memory / (Self.blockFactor * 128))
         return (cost, min(operations / 4 / cost, 0x3fff_ffff) / Self.blockFactor)
     }

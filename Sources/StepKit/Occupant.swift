@@ -74,9 +74,7 @@ extension PlanContext {
     }
 
     /// Returns whether the installed release has a cache at a path.
-    public func hasInstalledCache(at path: String) -> Bool {
-        installed?.databases.contains { $0.kind.isDisposable && self.path(of: $0) == path } ?? false
-    }
+    public func hasInstalledCache(at path: String) -> Bool { installedDatabase(at: path)?.kind.isDisposable ?? false }
 
     /// Returns whether the file at a path belongs to a cache of the installed or an earlier release.
     public func hadCache(at path: String) throws -> Bool { try owner(at: path)?.kind.isDisposable ?? false }
@@ -117,11 +115,6 @@ extension PlanContext {
                 + "\(moult: purpose == .rollback ? "rollback" : "apply", "--take-over", database.name)")
     }
 
-    /// Returns whether the installed release has a database at a path.
-    private func isInstalled(at path: String) -> Bool {
-        installed?.databases.contains { self.path(of: $0) == path } ?? false
-    }
-
     /// Returns the error for an obstacle at the path of a database.
     public func obstacle(at path: String, _ database: Database) throws -> MoultError {
         var (old, number) = ("\(store.path(path)).old", 2)
@@ -133,7 +126,7 @@ extension PlanContext {
                 + "special file",
             now: "Nothing was changed. Before you apply again, move the directory or special file away"
                 // A database that was installed is not created again without the user's consent.
-                + (isInstalled(at: path) && database.holdsAppData
+                + (installedDatabase(at: path) != nil && database.holdsAppData
                     ? ", then restore the database file, or reset it: "
                         + "\(moult: "reset", database.name, "--set-user-data-aside"). To move it away: "
                     : ": ")
@@ -156,14 +149,14 @@ extension PlanContext {
     /// Returns the error for a missing database that must not be recreated.
     public func missing(_ database: Database, at path: String) -> MoultError {
         // If the link cannot be read, the error without its target remains.
-        if !isInstalled(at: path), case .link(let target)? = try? store.look(path) {
+        if installedDatabase(at: path) == nil, case .link(let target)? = try? store.look(path) {
             return MoultError(
                 .missingData, .refused, what: "\(store.path(path)) is a symbolic link to \(target), which is missing",
                 why: "its disk may not be mounted",
                 now: "Nothing was changed. Before you apply again, mount that disk, or remove the link: "
                     + "\(run: ["rm", store.path(path)])")
         }
-        let isInstalled = isInstalled(at: path)
+        let isInstalled = installedDatabase(at: path) != nil
         let name = release.databases.first { self.path(of: $0) == path }?.name ?? database.name
         return MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
@@ -242,7 +235,7 @@ extension MoultError {
     public static func unselectable(_ database: Database, _ table: String, _ cause: MoultError) -> MoultError {
         MoultError(
             .preserve, .refused, what: "the rows to preserve in \(database.name).\(table) cannot be selected",
-            why: [cause.what, cause.why].compactMap(\.self).joined(separator: ": "),
+            why: cause.problem,
             now:
                 "Nothing was changed. To leave the rows behind in quarantine: \(moult: "apply", "--accept-unpreserved")",
             cause: cause)
@@ -253,7 +246,7 @@ extension MoultError {
         MoultError(
             .preserve, .refused,
             what: "the rows to preserve in \(database.name)\(table.map { ".\($0)" } ?? "") cannot be read",
-            why: [cause.what, cause.why].compactMap(\.self).joined(separator: ": "),
+            why: cause.problem,
             now: "Nothing was changed. To leave the rows behind in the old file, which is kept: "
                 + "\(moult: "apply", "--accept-unpreserved")",
             cause: cause)

@@ -8,9 +8,7 @@ public enum PlainName {
     private static func fault(_ name: String, longest: Int) -> String? {
         if name.isEmpty { return "is empty" }
         if name.utf8.count > longest { return "is longer than \(longest) characters" }
-        guard name.utf8.allSatisfy(isPlain) else {
-            return "has a character other than A-Z, a-z, 0-9, '.', '_' and '-'"
-        }
+        guard name.utf8.allSatisfy(isPlain) else { return "has a character other than A-Z, a-z, 0-9, '.', '_' and '-'" }
         if name.hasPrefix(".") || name.hasPrefix("-") { return "begins with '\(name.prefix(1))'" }
         // SQLite would treat such a file as a sidecar of another database.
         let lower = name.lowercased()

@@ -42,12 +42,8 @@ public struct Policy: Sendable, Equatable {
         follow: Follow, allowDowngrade: Bool = false, appVersion: Version? = nil, moultVersion: Version,
         cacheRoot: String? = nil, now: Timestamp = .now
     ) {
-        self.cacheRoot = cacheRoot
-        self.follow = follow
-        self.allowDowngrade = allowDowngrade
-        self.appVersion = appVersion
-        self.moultVersion = moultVersion
-        self.now = now
+        (self.follow, self.allowDowngrade, self.cacheRoot) = (follow, allowDowngrade, cacheRoot)
+        (self.appVersion, self.moultVersion, self.now) = (appVersion, moultVersion, now)
     }
 }
 

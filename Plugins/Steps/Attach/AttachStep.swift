@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultSQLite
 internal import MoultSandbox
 public import StepKit
@@ -6,8 +7,7 @@ public import StepKit
 /// Attach: checks that the databases open together as the app will open them, each group on one connection.
 public struct AttachStep: Step {
     public let name = "attach"
-    public let summary =
-        "opens each group of databases on one connection; checks their names and number"
+    public let summary = "opens each group of databases on one connection; checks their names and number"
 
     public init() {}
 
@@ -25,8 +25,7 @@ public struct AttachStep: Step {
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         if effects.isEmpty { return }
         let sets = Self.sets(context.plan.release)
-        try examine(
-            sets.flatMap(\.sealed).map { database in (database, try staged(database, context)) }, context)
+        try examine(sets.flatMap(\.sealed).map { database in (database, try staged(database, context)) }, context)
         for set in sets {
             let files = try set.sealed.map { database in (database, try staged(database, context)) }
             try set.requireSameEncoding(set.writable.map { ($0, try place($0, context)) } + files)
@@ -54,20 +53,19 @@ public struct AttachStep: Step {
     /// Repeats the check with the paths that the app will use.
     public func check(_ effect: Effect, _ context: ApplyContext) throws {
         for set in Self.sets(context.plan.release) {
-            let files = set.sealed.map { (database: $0, path: context.plan.store.path($0.path)) }
-            try set.open(files)
+            try set.open(set.sealed.map { ($0, context.plan.store.path($0.path)) })
         }
     }
 
     /// Returns the file that the app will open: the existing one if it stays, otherwise that of the release.
     private func place(_ database: Database, _ context: PrepareContext) throws -> String {
         let existing = context.plan.store.path(context.plan.path(of: database))
-        return try database.kind.isMigrated && Found.exists(existing) ? existing : staged(database, context)
+        return try database.kind.isMigrated && Files.facts(existing) != nil ? existing : staged(database, context)
     }
 
     private func staged(_ database: Database, _ context: PrepareContext) throws -> String {
         let staged = "\(context.stagedGeneration)/\(database.member)"
-        if try Found.exists(staged) { return staged }
+        if try Files.facts(staged) != nil { return staged }
         return context.plan.store.path(ofMember: database.member, in: context.plan.generation)
     }
 }

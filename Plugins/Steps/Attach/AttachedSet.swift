@@ -81,7 +81,3 @@ struct AttachedSet {
     /// The databases cannot be opened together.
     static let code = MoultError.Code(540)
 }
-
-extension Found {
-    static func exists(_ path: String) throws -> Bool { try Files.facts(path) != nil }
-}

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 public import StepKit
 
 /// Copy: installs the release's files. Read-only files form a generation that a single rename makes current; a user database is
@@ -21,16 +22,14 @@ public struct CopyStep: Step {
             effects.append(effect(.copy, database.name, .keepTemplate(member: database.member, size: database.size)))
         }
         for database in context.release.databases where database.kind.isMigrated {
-            effects.append(effect(.copy, database.name, try Template.change(for: database, context)))
+            effects.append(effect(.copy, database.name, try UserSchema(database: database, context: context).change()))
         }
         for database in context.release.databases where database.kind.isDisposable {
             effects.append(effect(.copy, database.name, try cache(database, context)))
         }
         // Writable files are replaced after `current` is switched, because nothing may follow a live replacement.
-        var replacements: [Effect] = []
-        for database in context.release.databases where database.kind.isReplaced {
-            replacements.append(
-                effect(.copy, database.name, try SharedContent(database: database, context: context).change()))
+        let replacements = try context.release.databases.filter(\.kind.isReplaced).map { database in
+            effect(.copy, database.name, try SharedContent(database: database, context: context).change())
         }
         if source.isStaged { effects.append(effect(.copy, nil, .installGeneration(generation: context.generation))) }
         if context.generation != context.installedGeneration {
@@ -105,13 +104,13 @@ public struct CopyStep: Step {
             let target = "\(context.resources)/\(database.member)"
             guard let facts = try Files.factsThroughLinks(target), facts.kind == .file else {
                 throw MoultError(
-                    Template.code, what: "the database \(target) is missing",
+                    .userDatabase, what: "the database \(target) is missing",
                     why: "the manifest expects this file in the same directory",
                     now: "Put the file next to the manifest, or use another manifest.")
             }
             if facts.size != database.size {
                 throw MoultError(
-                    Template.code, what: "\(target) does not match the manifest",
+                    .userDatabase, what: "\(target) does not match the manifest",
                     why: "the file has \(facts.size) bytes, and the manifest says \(database.size)",
                     now: "Rebuild the database and the manifest together.")
             }
@@ -143,7 +142,7 @@ public struct CopyStep: Step {
                 let staged = "\(context.stagedGeneration)/\(member)"
                 try Files.rename(context.unpacked(member), to: staged)
                 if let database = effect.database.flatMap(context.plan.release.database) {
-                    try PreserveRules(database: database, release: context.plan.release.version).check(staged)
+                    try database.checkPreserve(in: staged, of: context.plan.release.version)
                     if isKept(database, effects) {
                         try UserSchema(database: database, context: context.plan).check(staged)
                     }
@@ -162,7 +161,7 @@ public struct CopyStep: Step {
                 try Files.seal(waiting, mode: 0o600)
             case .migrate(let path, let members, _, _, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
-                try MigrationTrial(database: database, context: context).run(members, path: path)
+                try WritableStaging(context: context).tryMigrations(members, of: database, path: path)
             default: continue
             }
         }
@@ -190,11 +189,8 @@ enum Source {
             self = .staged
             return
         }
-        let intact: Bool
-        do {
-            try context.store.proveSeal(of: context.generation)
-            intact = true
-        } catch {
+        var intact = true
+        do { try context.store.proveSeal(of: context.generation) } catch {
             // A damaged generation is replaced by a new one from the release; a rollback has no replacement.
             if context.purpose == .rollback { throw error }
             intact = false
@@ -211,4 +207,14 @@ enum Source {
     }
 
     var isStaged: Bool { self == .staged }
+}
+
+extension PlanContext {
+    /// Throws if the path of a writable database is a dangling link, or a link that another user controls.
+    func requireTrustedFile(_ database: Database) throws {
+        let path = store.path(database.path)
+        guard try Files.facts(path)?.kind == .link else { return }
+        if try Files.factsThroughLinks(path)?.kind != .file { throw missing(database, at: database.path) }
+        try WritableFile.requireTrustedLink(path)
+    }
 }

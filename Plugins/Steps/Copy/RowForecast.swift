@@ -156,21 +156,18 @@ struct RowForecast {
     }
 }
 
-/// Checks that a release's `preserve` matches its own schema: a misspelled name would leave the app's rows behind.
-struct PreserveRules {
-    let database: Database
-    let release: Version
-
-    func check(_ file: String) throws {
-        guard database.kind.isReplaced, !database.preserve.isEmpty else { return }
+extension Database {
+    /// Checks that the release's `preserve` matches its own schema: a misspelled name would leave the app's rows behind.
+    func checkPreserve(in file: String, of release: Version) throws {
+        guard kind.isReplaced, !preserve.isEmpty else { return }
         let connection = try Connection(path: file, access: .immutable)
         let check = SelectionCheck(connection)
-        for (index, entry) in database.preserve.enumerated() {
+        for (index, entry) in preserve.enumerated() {
             let rule = RowRule(table: entry.table, conditions: [entry.where], columns: entry.columns)
             guard let fault = try check.faults(in: rule).first else { continue }
             throw MoultError(
                 .preserve, .refused,
-                what: "databases.\(database.name).preserve[\(index)] does not match the schema of release \(release)",
+                what: "databases.\(name).preserve[\(index)] does not match the schema of release \(release)",
                 why: fault.subject == .condition ? "\"\(entry.where ?? "")\": \(fault.why)" : fault.why,
                 now: "Nothing was changed. The publisher must correct the entry and publish a new release.")
         }

@@ -33,9 +33,7 @@ struct SharedContent {
     private func replace(reason: KeptReason, isOwn: Bool) throws -> Change {
         let place = context.store.path(database.path)
         let facts = try examine(place, isOwn: isOwn, reason)
-        if isOwn, facts.digest == database.sha256 {
-            return .keep(why: "its content is already from this release")
-        }
+        if isOwn, facts.digest == database.sha256 { return .keep(why: "its content is already from this release") }
         var new = Replacement(database, at: database.path, reason)
         new.rows = facts.rows
         return .replace(new)
@@ -63,7 +61,7 @@ struct SharedContent {
             // The whole file is kept, and the rows that can be read are counted when the release is applied.
             if reason == .foreign, error.code == .databaseCorrupt { return Facts() }
             throw MoultError(
-                Template.code, .refused,
+                .userDatabase, .refused,
                 what: "the \(reason == .takenOver ? "" : "shared ")database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",
                 now: "Nothing was changed. "
@@ -86,8 +84,7 @@ struct SharedContent {
         {
             facts.digest = digest
         }
-        let forecast = RowForecast(
-            database: database, context: context, isOwn: isOwn, digest: facts.digest)
+        let forecast = RowForecast(database: database, context: context, isOwn: isOwn, digest: facts.digest)
         if isOwn, facts.digest == database.sha256 {
             // The content stays, but the new release may no longer preserve the app's rows in it.
             try forecast.refuseUnpreserved(connection)

@@ -4,12 +4,28 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// Plans the change of an existing user database: it is kept, or migrated to the release's schema.
+/// Plans the change of a user database: it is created from the release's template if it is missing, and otherwise kept or
+/// migrated to the release's schema.
 struct UserSchema {
     let database: Database
     let context: PlanContext
 
     func change() throws -> Change {
+        if context.isSetAside(database.path) { return .create(path: database.path, size: database.size) }
+        switch try context.occupant(of: database) {
+        case .nothing, .generationLink: return .create(path: database.path, size: database.size)
+        case .missing(let before): throw context.missing(before, at: database.path)
+        case .obstacle: throw try context.obstacle(at: database.path, database)
+        case .own, .foreign, .link, .cache, .claimed:
+            if let reason = context.displacement(at: database.path) {
+                return .replace(Replacement(database, at: database.path, reason))
+            }
+            try context.requireTrustedFile(database)
+            return try changeOfExisting()
+        }
+    }
+
+    private func changeOfExisting() throws -> Change {
         let kept = "the existing file is kept"
         try requireUsable()
         // If a release does not specify versions, the app is responsible for the schema.
@@ -18,7 +34,7 @@ struct UserSchema {
         }
         guard version <= known else {
             throw MoultError(
-                Template.code, .refused, what: "\(place) is newer than release \(context.release.version) supports",
+                .userDatabase, .refused, what: "\(place) is newer than release \(context.release.version) supports",
                 why: "the user_version of the database is \(version), and the release supports at most \(known)",
                 now: "Apply a newer release. The database was not touched.")
         }
@@ -95,7 +111,7 @@ struct UserSchema {
         let isInstalled =
             context.installed?.database(database.name).map { !$0.kind.isSealed && $0.path == database.path } ?? false
         return MoultError(
-            Template.code, .refused, what: "the user database \(place) cannot be used", why: why,
+            .userDatabase, .refused, what: "the user database \(place) cannot be used", why: why,
             now: "Nothing was changed. "
                 + (isInstalled
                     ? "To set it aside and start with an empty one: \(moult: "reset", database.name, "--set-user-data-aside")"

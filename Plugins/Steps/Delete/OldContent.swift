@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultTrust
 internal import StepKit
 
 /// The content at the path of a database that leaves as a whole: another database, another app or an unfit cache left it there.
@@ -28,7 +29,7 @@ struct OldContent {
         case .nothing where database.holdsAppData: return try strays().map { ($0, .replaced) }
         case .own, .link, .obstacle, .missing, .nothing:
             guard database.kind.isDisposable else { return nil }
-            guard let fault = try CacheFitness(database: database, context: context).fault() else { return nil }
+            guard let fault = try cacheFault() else { return nil }
             try refuseForeignCache(occupant)
             return (fault, .unfitCache)
         case .foreign, .generationLink: return nil
@@ -55,7 +56,7 @@ struct OldContent {
         // later be removed from quarantine.
         case .cache:
             try context.hadCache(at: context.path(of: database))
-                && CacheFitness(database: database, context: context).fault() == nil
+                && cacheFault() == nil
         }
     }
 
@@ -79,5 +80,42 @@ struct OldContent {
             return "the file is missing, and only \(path)\(suffix) is left"
         }
         return nil
+    }
+
+    /// Returns why the cache must be set aside, with its sidecars: it does not open, or does not have the schema of the release. Nil
+    /// if it stays or does not exist. A cache can be recreated.
+    private func cacheFault() throws -> String? {
+        guard let schema = database.identity.schema else {
+            throw MoultError(
+                .occupied, .refused, what: "databases.\(database.name).identity.schema is missing",
+                why:
+                    "without this field, moult cannot check whether an existing cache matches release \(context.release.version)",
+                now: "Pack and publish the release again. `moult pack` adds this field.")
+        }
+        let path = context.store.path(context.path(of: database))
+        if case .sealedLink = try context.store.look(path) {
+            // If the release turns a read-only database into a cache, the link is removed separately.
+            return nil
+        }
+        switch try Fitness.of(path, judge: { try differs($0, schema: schema) }) {
+        case .fits, .missing: return nil
+        case .unfit(let why, _): return why
+        case .unknown(let error):
+            // A lock or a missing permission says nothing about the cache.
+            if error.isAboutAccess { throw error }
+            return error.why ?? error.what
+        }
+    }
+
+    private func differs(_ connection: Connection, schema: String) throws -> String? {
+        let found = try Identity(of: connection)
+        // The release's own file has moult's tables if its source comes from a store, and a cache has them if it was a shared
+        // database before.
+        let isSame = try [found.shape, .ofContent(connection)].contains {
+            "sha256:\(try SHA256.digest(of: Array($0.canonicalText.utf8)).hex)" == schema
+        }
+        if !isSame { return "its schema does not match release \(context.release.version)" }
+        return database.compatible?.fault(
+            applicationID: Int(found.applicationID), userVersion: Int(found.userVersion))
     }
 }

@@ -27,8 +27,7 @@ struct ContentCheck {
         (release, time) = (context.release, context.policy.checkTime)
         let demanded = context.demandedCheck(of: database)
         let isProven = isPublished && context.carriedProof(of: database) != nil
-        depth =
-            demanded == .full ? .full : isProven || database.place == .inPlace ? .header : .quick
+        depth = demanded == .full ? .full : isProven || database.place == .inPlace ? .header : .quick
     }
 
     /// A staged file does not match the manifest, or fails verification.
@@ -39,17 +38,12 @@ struct ContentCheck {
     func verifyDigest() throws {
         guard database.place == .inPlace, depth == .full || isChanged else { return }
         let digest = try SHA256.digest(ofFileAt: path).hex
-        if digest != database.sha256 {
-            if isChanged {
-                throw MoultError(
-                    Self.code, .refused, what: "\(path) was changed after it was installed",
-                    why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
-                    now: "Install the app's files again, then repeat the command.")
-            }
-            throw failed(
-                "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
-                now: "Rebuild the database and the manifest together.")
-        }
+        if digest == database.sha256 { return }
+        let why = "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…"
+        guard isChanged else { throw failed(why, now: "Rebuild the database and the manifest together.") }
+        throw MoultError(
+            Self.code, .refused, what: "\(path) was changed after it was installed", why: why,
+            now: "Install the app's files again, then repeat the command.")
     }
 
     /// The checks to run on the database.
@@ -60,9 +54,8 @@ struct ContentCheck {
         validation.isWritable = database.place != .inPlace
         validation.wantsIdentity = database.identity != .init()
         validation.wantsForeignKeys = depth == .full
-        validation.queries = GoldenQueries(database: database, release: release).queries
-        let tables = ChangeBudget(database: database, release: release).tables
-        if let old, !tables.isEmpty { (validation.old, validation.tables) = (old, tables) }
+        validation.queries = queries.map(\.sql)
+        if let old, !budgets.isEmpty { (validation.old, validation.tables) = (old, budgets.map(\.table)) }
         return validation
     }
 
@@ -100,9 +93,61 @@ struct ContentCheck {
                 findings.count == 1 ? first : "\(first), and \(counted(findings.count - 1, "more finding"))",
                 what: "fails verification")
         }
-        try GoldenQueries(database: database, release: release).verify(report.answers)
+        try verify(report.answers)
         if let failure = report.failure { throw failure }
-        try ChangeBudget(database: database, release: release).verify(report.rows)
+        try verify(report.rows)
+    }
+
+    private var queries: [Manifest.GoldenQuery] { release.checks.filter { $0.on == database.name } }
+
+    /// Checks the results of the release's golden queries.
+    private func verify(_ answers: [ValidationReport.Answer]) throws {
+        for (check, answer) in zip(queries, answers) {
+            switch answer {
+            case .none(let why):
+                throw MoultError(
+                    Self.code, .refused,
+                    what: "the golden query on \(database.name) cannot run: \(shortened(check.sql))",
+                    why: why, now: "The publisher must correct the query, and publish a new release.")
+            case .text(let answer) where !check.expect.isMet(by: answer):
+                throw MoultError(
+                    Self.code, .refused, what: "\(database.member) fails a golden query",
+                    why: "\(shortened(check.sql)) returns \(shortened(answer)), expected \(check.expect)",
+                    now: "The publisher must correct the data or the query, and publish a new release.")
+            case .text: continue
+            }
+        }
+        guard answers.count == queries.count else {
+            throw MoultError(
+                Self.code, .refused, what: "\(database.member) cannot be checked",
+                why: "the process that checks the file answered \(answers.count) of \(queries.count) golden queries",
+                now: "Try again.")
+        }
+    }
+
+    private var budgets: [Manifest.Budget] { release.budget.filter { $0.database == database.name } }
+
+    /// Checks how much each table shrinks or grows in a release: the loss of half of a table's rows is probably a mistake. `rows`
+    /// has the tables of the budgets in their order, or is empty without an old database.
+    private func verify(_ rows: [ValidationReport.Rows]) throws {
+        for (budget, rows) in zip(budgets, rows) {
+            guard let before = rows.before else { continue }
+            guard let after = rows.after else { throw refused(budget, before, nil, "be removed") }
+            if let shrink = budget.shrink, after < before, !shrink.allows(before - after, of: before) {
+                throw refused(budget, before, after, "shrink by more than \(shrink)")
+            }
+            if let grow = budget.grow, after > before, !grow.allows(after - before, of: before) {
+                throw refused(budget, before, after, "grow by more than \(grow)")
+            }
+        }
+    }
+
+    private func refused(_ budget: Manifest.Budget, _ before: Int, _ after: Int?, _ what: String) -> MoultError {
+        MoultError(
+            Self.code, .refused, what: "table \(budget.table) of \(database.name) would \(what)",
+            why: after.map { "the table has \(before) rows, and \($0) in release \(release.version)" }
+                ?? "the table has \(before) rows",
+            now: "If that is intended, publish the release with another budget.")
     }
 
     private func verify(_ found: ValidationReport.Identity) throws {
@@ -120,8 +165,7 @@ struct ContentCheck {
         }
         if let schema = wanted.schema, found.schema != schema {
             throw failed(
-                "its schema does not match the manifest (\(found.schema.prefix(15))…, not \(schema.prefix(15))…)"
-            )
+                "its schema does not match the manifest (\(found.schema.prefix(15))…, not \(schema.prefix(15))…)")
         }
     }
 

@@ -99,3 +99,79 @@ private final class FrameQueue: Sendable {
         }
     }
 }
+
+/// Compresses the pieces of a patch: as differences from the old file if a piece has enough in common with it, otherwise with
+/// zstd.
+final class PatchCompressor {
+    private let compressor: FrameCompressor
+    private let old: OldFile?
+
+    init(_ old: OldFile?) throws { (self.old, compressor) = (old, try FrameCompressor()) }
+
+    /// Compresses a piece. `near` is the part of the old file that zstd uses.
+    func compress(
+        _ content: UnsafeRawBufferPointer, of piece: PatchLayout.Piece, behind near: UnsafeRawBufferPointer
+    ) throws -> [UInt8] {
+        guard let old, !content.isEmpty else { return try zstd(content, behind: near, piece.windowLog) }
+        var covers = [Cover(literals: 0, place: 0, count: content.count, shift: piece.offset)]
+        if !old.has(content, at: piece.offset) {
+            if old.isUnlike(content, start: piece.offset) { return try plain(content, piece) }
+            guard let search = CoverSearch(content, in: old.index) else {
+                return try zstd(content, behind: near, piece.windowLog)
+            }
+            covers = search.covers(start: piece.offset)
+        }
+        let found = covers.reduce(0) { $0 + $1.count }
+        if found < content.count / 8 { return try plain(content, piece) }
+        let columns = DifferenceWriter(covers, of: content, in: old.bytes, start: piece.offset)
+        let bytes = columns.bytes
+        guard bytes.count <= DifferenceFrame.maxColumns else { return try zstd(content, behind: near, piece.windowLog) }
+        let difference = try DifferenceFrame.encode(bytes)
+        // For similar content, the difference is always smaller, and trying zstd takes a hundred times as long.
+        if columns.literals <= content.count / 4 { return difference }
+        let other = try found < content.count / 4 ? plain(content, piece) : zstd(content, behind: near, piece.windowLog)
+        return difference.count <= other.count ? difference : other
+    }
+
+    /// Compresses content that has little in common with the old file. At the highest level and with a prefix, zstd would take
+    /// minutes, and its result would hardly be smaller.
+    private func plain(_ content: UnsafeRawBufferPointer, _ piece: PatchLayout.Piece) throws -> [UInt8] {
+        try zstd(content, behind: .init(start: nil, count: 0), piece.windowLog, level: 12)
+    }
+
+    /// The maximum size of the part of the old file that zstd searches. It limits how long publishers wait.
+    private static let maxNear = 16 << 20
+
+    private func zstd(
+        _ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer, _ windowLog: Int32, level: Int = 19
+    ) throws -> [UInt8] {
+        // The search always covers the end of the same prefix, so the decoder does not need to know this limit.
+        let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.maxNear))
+        return try compressor.compress(content, level: level, windowLog: windowLog, behind: near)
+    }
+}
+
+/// The memory for making a patch, in addition to the mapped old and new files: an index of the old file, and buffers
+/// for compressing a piece on each thread.
+package struct PatchMemory: Sendable {
+    let index: Int
+    let threads: Int
+
+    static let maxIndex = 256 << 20
+    /// The memory of zstd at level 19 for a piece and an equally large part of the old file before it.
+    private static let thread = 100 << 20
+    /// With less memory, the index of a large file finds hardly any matches.
+    private static let minIndex = 28 << 20
+    /// The smallest limit, for one thread.
+    package static let minimum = thread + minIndex
+
+    /// With a limit, fewer threads run, and the index of a large file has fewer positions, so patches become larger.
+    package init(threads: Int, limit: Int? = nil) {
+        guard let limit else {
+            (self.threads, index) = (threads, Self.maxIndex)
+            return
+        }
+        self.threads = max(1, min(threads, (limit - Self.minIndex) / Self.thread))
+        index = min(Self.maxIndex, max(Self.minIndex, limit - self.threads * Self.thread))
+    }
+}

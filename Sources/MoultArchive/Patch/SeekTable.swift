@@ -14,7 +14,6 @@ package enum SeekTable {
 
     static func size(frames count: Int) -> Int { headerSize + count * entrySize + footerSize }
 
-    /// Returns the encoded table.
     static func encode(_ frames: [Frame]) -> [UInt8] {
         var bytes: [UInt8] = []
         func put(_ number: Int) { bytes += (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
@@ -78,21 +77,11 @@ package enum SeekTable {
 
 /// Fills the buffer from the file; throws if the file is too short.
 func fill(_ buffer: UnsafeMutableRawBufferPointer, from file: borrowing Descriptor, at offset: Int) throws {
-    var filled = 0
-    while filled < buffer.count {
-        let more = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]), at: offset + filled)
-        if more == 0 { throw ArchiveRefusal.cut }
-        filled += more
-    }
+    guard try file.fill(buffer, at: offset) == buffer.count else { throw ArchiveRefusal.cut }
 }
 
 /// The compressed size and the content size of an independently compressed part of a patch.
 package struct Frame: Hashable, Sendable {
     package let packedSize: Int
     package let contentSize: Int
-
-    package init(packedSize: Int, contentSize: Int) {
-        self.packedSize = packedSize
-        self.contentSize = contentSize
-    }
 }

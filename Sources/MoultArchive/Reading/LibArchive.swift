@@ -43,9 +43,7 @@ final class LibArchive {
     private var name = ""
 
     init(_ format: Format, _ input: ArchiveInput) throws {
-        guard let handle = archive_read_new() else {
-            throw ArchiveRefusal(.archiveLibrary, "libarchive cannot start", now: nil)
-        }
+        guard let handle = archive_read_new() else { throw ArchiveRefusal.library("libarchive cannot start") }
         (self.format, self.handle, self.input) = (format, handle, input)
         switch format {
         case .tar: try check(archive_read_support_format_tar(handle))

@@ -21,8 +21,7 @@ package struct ArchiveWriter {
             let levels: ClosedRange<Int>
             switch kind {
             case .tar(.bzip2), .sevenZip:
-                throw ArchiveRefusal(
-                    .archivePacking, "a \(kind) is not supported here", now: .otherKind)
+                throw ArchiveRefusal(.archivePacking, "a \(kind) is not supported here", now: .otherKind)
             case .tar(.none): levels = level...level
             case .tar(let compression): levels = compression.levels
             case .zip: levels = 1...9
@@ -34,9 +33,7 @@ package struct ArchiveWriter {
                     now: .otherLevel)
             }
         }
-        self.kind = kind
-        self.members = members
-        self.modified = modified
+        (self.kind, self.members, self.modified) = (kind, members, modified)
         (self.level, self.threads) = (level, threads)
     }
 
@@ -67,12 +64,7 @@ package struct ArchiveWriter {
         func put(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes(encoder.encode) }
         for (index, member) in members.enumerated() {
             try put(TarHeader.block(name: member.name, size: member.size, modified: modified))
-            var counter = MemberCounter(name: member.name, size: member.size)
-            try source(index) { bytes in
-                try counter.add(bytes.count)
-                try encoder.encode(bytes)
-            }
-            try counter.finish()
+            try pass(index, source, to: encoder.encode)
             try put(TarHeader.padding(member.size))
         }
         try put(TarHeader.end)
@@ -82,39 +74,28 @@ package struct ArchiveWriter {
     private func writeZip(_ zip: ZipWriter, _ source: Source) throws {
         for (index, member) in members.enumerated() {
             try zip.begin(member.name, size: member.size)
-            var counter = MemberCounter(name: member.name, size: member.size)
-            try source(index) { bytes in
-                try counter.add(bytes.count)
-                try zip.write(bytes)
-            }
-            try counter.finish()
+            try pass(index, source, to: zip.write)
             try zip.end()
         }
         try zip.finish()
     }
-}
 
-/// Counts the bytes that a source provides for a member; throws unless the size is exact.
-struct MemberCounter {
-    let name: String
-    let size: Int
-    private var count = 0
-
-    init(name: String, size: Int) {
-        self.name = name
-        self.size = size
-    }
-
-    mutating func add(_ more: Int) throws {
-        count += more
-        guard count <= size else { throw error("more than \(size) bytes") }
-    }
-
-    func finish() throws { guard count == size else { throw error("\(count) bytes instead of \(size)") } }
-
-    private func error(_ found: String) -> MoultError {
-        MoultError(
-            .archivePacking, what: "cannot pack \(name)", why: "moult read \(found) from the file",
-            now: "Stop the programs that write to the file, then pack again.")
+    /// Passes on the content of a member; throws unless it has exactly the declared size.
+    private func pass(_ index: Int, _ source: Source, to write: @escaping (UnsafeRawBufferPointer) throws -> Void)
+        throws
+    {
+        let (name, size) = members[index]
+        func wrong(_ found: String) -> MoultError {
+            MoultError(
+                .archivePacking, what: "cannot pack \(name)", why: "moult read \(found) from the file",
+                now: "Stop the programs that write to the file, then pack again.")
+        }
+        var count = 0
+        try source(index) { bytes in
+            count += bytes.count
+            guard count <= size else { throw wrong("more than \(size) bytes") }
+            try write(bytes)
+        }
+        guard count == size else { throw wrong("\(count) bytes instead of \(size)") }
     }
 }

@@ -30,9 +30,7 @@ final class ZipWriter {
     private static func version(_ isLarge: Bool) -> [UInt8] { [isLarge ? 45 : 20, 0] }
 
     init(modified: Int, level: Int, _ output: @escaping ArchiveOutput) {
-        self.level = level
-        self.output = output
-        time = Self.dosTime(modified)
+        (self.level, self.output, time) = (level, output, Self.dosTime(modified))
     }
 
     /// Starts a member. Its content is passed to `write`, then `end` is called.

@@ -84,9 +84,7 @@ struct LandlockRules {
     }
 
     /// Returns the scopes to restrict to the process and its children: abstract sockets (1) and signals (2).
-    private func scopes(_ profile: Profile) -> UInt64 {
-        profile.sockets == .all && profile != .fetch ? 2 : 3
-    }
+    private func scopes(_ profile: Profile) -> UInt64 { profile.sockets == .all && profile != .fetch ? 2 : 3 }
 
     /// Returns the directories and devices in which no running program keeps pipes, because other directories exist for these.
     private static func persistent() throws -> [String] {
@@ -102,10 +100,9 @@ struct LandlockRules {
 
     private func allow(_ rights: Rights, at path: String, _ ruleset: Int32, _ isResolved: Bool) throws {
         let flags = SystemFeatures.pathOnly | (isResolved ? O_NOFOLLOW : 0)
-        let place = Descriptor(
-            owning: try wrapped("cannot open \(path)") { () throws(Errno) in
-                try Syscall.answer(moult_openat(AT_FDCWD, path, flags | O_CLOEXEC, 0))
-            }, path)
+        let number = moult_openat(AT_FDCWD, path, flags | O_CLOEXEC, 0)
+        guard number >= 0 else { throw Errno(moult_errno()).error("cannot open \(path)") }
+        let place = Descriptor(owning: number, path)
         let kind = try place.facts().kind
         if kind == .link { throw Errno.loop.error("cannot allow a process to write to \(path)") }
         let rights = kind == .directory ? rights : rights.intersection(.ofFiles)

@@ -6,34 +6,28 @@ internal import MoultLibc
 package final class DirectoryWatch: Sendable {
     private let directory: String
     private let events: Int32
-    private let stopOut: Int32
-    private let stopIn: Int32
+    /// A byte in it ends `wait`.
+    private let stop: Pipe
 
     package init(_ directory: String) throws {
         self.directory = directory
+        stop = try Pipe()
         events = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
         guard events >= 0 else { throw Errno(moult_errno()).error("cannot watch \(directory)") }
-        var ends: [Int32] = [-1, -1]
-        guard moult_pipe(&ends) == 0 else {
-            let failure = Errno(moult_errno())
-            MoultLibc.close(events)
-            throw failure.error("cannot watch \(directory)")
-        }
-        (stopOut, stopIn) = (ends[0], ends[1])
         let kinds = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR
         guard inotify_add_watch(events, directory, UInt32(kinds)) >= 0 else {
             throw Errno(moult_errno()).error("cannot watch \(directory)")
         }
     }
 
-    // Nothing was written through these descriptors, so close has nothing to report.
-    deinit { for descriptor in [events, stopOut, stopIn] { MoultLibc.close(descriptor) } }
+    // Nothing was written through the descriptor, so close has nothing to report.
+    deinit { MoultLibc.close(events) }
 
     /// Blocks until entries of the directory have been created, moved or removed since the last call; returns false after
     /// `cancel`.
     package func wait() throws -> Bool {
         while true {
-            var polls = [events, stopOut].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            var polls = [events, stop.output].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             if poll(&polls, nfds_t(polls.count), -1) < 0 {
                 if moult_errno() == EINTR { continue }
                 throw Errno(moult_errno()).error("cannot watch \(directory)")
@@ -50,7 +44,7 @@ package final class DirectoryWatch: Sendable {
     package func cancel() {
         var byte: UInt8 = 0
         // If the pipe is full, the cancellation was already sent.
-        _ = MoultLibc.write(stopIn, &byte, 1)
+        _ = MoultLibc.write(stop.input, &byte, 1)
     }
 
     /// Discards the events without reading the names: the caller lists the directory itself, so an overflow of the queue loses

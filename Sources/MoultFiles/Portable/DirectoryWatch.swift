@@ -8,25 +8,16 @@ package final class DirectoryWatch: Sendable {
     private static let interval: Int32 = 200
 
     private let directory: String
-    private let stopOut: Int32
-    private let stopIn: Int32
+    /// A byte in it ends `wait`.
+    private let stop: Pipe
     private let seen: Mutex<[String: FileNumber]?>
 
     package init(_ directory: String) throws {
         self.directory = directory
-        let opened = try wrapped("cannot watch \(directory)") { () throws(Errno) in
-            try Syscall.open(directory, O_RDONLY | O_DIRECTORY, followsLast: true)
-        }
-        // Nothing was written through the descriptor, so close has nothing to report.
-        MoultLibc.close(opened)
-        var ends: [Int32] = [-1, -1]
-        guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot watch \(directory)") }
-        (stopOut, stopIn) = (ends[0], ends[1])
+        _ = try Files.list(directory)
+        stop = try Pipe()
         seen = Mutex(Self.names(in: directory))
     }
-
-    // Nothing was written through these descriptors, so close has nothing to report.
-    deinit { for descriptor in [stopOut, stopIn] { MoultLibc.close(descriptor) } }
 
     /// Blocks until names have changed since the last call; returns false after `cancel`.
     package func wait() throws -> Bool {
@@ -36,7 +27,7 @@ package final class DirectoryWatch: Sendable {
                 defer { seen = names }
                 return seen != names
             }
-            var polls = [pollfd(fd: stopOut, events: Int16(POLLIN), revents: 0)]
+            var polls = [pollfd(fd: stop.output, events: Int16(POLLIN), revents: 0)]
             if poll(&polls, 1, isNew ? 0 : Self.interval) < 0, moult_errno() != EINTR {
                 throw Errno(moult_errno()).error("cannot watch \(directory)")
             }
@@ -49,7 +40,7 @@ package final class DirectoryWatch: Sendable {
     package func cancel() {
         var byte: UInt8 = 0
         // If the pipe is full, the cancellation was already sent.
-        _ = MoultLibc.write(stopIn, &byte, 1)
+        _ = MoultLibc.write(stop.input, &byte, 1)
     }
 
     /// Returns the names and their files; nil if the directory is gone or cannot be read, which is a change like any other.

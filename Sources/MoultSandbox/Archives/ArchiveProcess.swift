@@ -2,12 +2,7 @@ internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
-
-/// A file that several processes and threads read.
-final class OpenFile: Sendable {
-    let descriptor: Descriptor
-    init(_ path: String) throws { descriptor = try Descriptor(path, .read) }
-}
+internal import Synchronization
 
 /// A process that reads an untrusted archive. Nothing that the process sends is trusted, because the archive may have taken
 /// over the process. Deinitialization kills the process. Used by one thread at a time.
@@ -39,7 +34,7 @@ final class ArchiveProcess: @unchecked Sendable {
     private var isReady = false
 
     /// `files` contains the archive and, for a patch, its base file.
-    init(_ settings: Settings, _ request: ArchiveRequest, _ files: [OpenFile]) throws {
+    init(_ settings: Settings, _ request: ArchiveRequest, _ files: [SharedFile]) throws {
         (self.settings, self.request) = (settings, request)
         memory = try .inMemory(size: request.memory)
         // The exit status shows what happened. Printing a backtrace takes seconds, and hides the signal.
@@ -104,13 +99,7 @@ final class ArchiveProcess: @unchecked Sendable {
 
     /// Copies data from the shared memory, which the process could change at any time, into this process's own memory.
     func copy(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
-        var done = 0
-        while done < buffer.count {
-            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
-            let count = try memory.read(into: rest, at: offset + done)
-            guard count > 0 else { throw invalid("the content is too short") }
-            done += count
-        }
+        guard try memory.fill(buffer, at: offset) == buffer.count else { throw invalid("the content is too short") }
     }
 
     /// Returns the error for an invalid reply.
@@ -138,12 +127,133 @@ final class ArchiveProcess: @unchecked Sendable {
                 why: "the process that reads the archive was killed by signal \(signal)", now: "Try again.")
         case .signalled(let signal):
             return failed(
-                CrashReason(signal: signal).reason(
-                    "the process that reads the archive",
+                crashReason(
+                    signal, "the process that reads the archive",
                     excessiveTime: "more than \(request.limits.processor ?? 0) s of CPU time",
                     diskLimit: "it is allowed"))
         case .exited, .timedOut:
             return failed("the process that reads the archive exited too early: \(String(end.complaint.prefix(500)))")
+        }
+    }
+}
+
+/// Frames decoded by sandboxed processes, one for each thread that requests them.
+final class ConfinedFrames: FrameSource {
+    let contentSizes: [Int]
+    let maxThreads: Int
+    private let start: @Sendable () throws -> ArchiveProcess
+    private let idle: Mutex<[ArchiveProcess]>
+
+    /// `first` is a process that is already running; it is used before others are started.
+    init(
+        contentSizes: [Int], maxThreads: Int, first: ArchiveProcess,
+        start: @escaping @Sendable () throws -> ArchiveProcess
+    ) {
+        (self.contentSizes, self.maxThreads, self.start) = (contentSizes, maxThreads, start)
+        idle = Mutex([first])
+    }
+
+    func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer {
+        let process = try idle.withLock { $0.popLast() } ?? start()
+        let buffer = memory.map { OwnBuffer(borrowing: $0) } ?? OwnBuffer(size: contentSizes.max() ?? 0)
+        return { [contentSizes] index in
+            process.send(.record(["frame": index]))
+            guard try process.next().count("bytes") == contentSizes[index] else {
+                throw process.invalid("frame \(index) has the wrong size")
+            }
+            let content = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<contentSizes[index]])
+            try process.copy(into: content, at: 0)
+            return UnsafeRawBufferPointer(content)
+        }
+    }
+}
+
+/// Memory that no other process can access.
+final class OwnBuffer {
+    let bytes: UnsafeMutableRawBufferPointer
+    private let isOwned: Bool
+
+    init(size: Int) { (bytes, isOwned) = (.allocate(byteCount: max(1, size), alignment: 4096), true) }
+    init(borrowing bytes: UnsafeMutableRawBufferPointer) { (self.bytes, isOwned) = (bytes, false) }
+
+    deinit { if isOwned { bytes.deallocate() } }
+}
+
+/// The request to a process that reads an archive, sent as its first line. The process also gets open files: the shared memory,
+/// the archive and, for a patch, its base file.
+struct ArchiveRequest: Sendable {
+    /// The first argument that makes a program read archives. Its number changes with the message format.
+    static let verb = "unpack-1"
+
+    enum Task: Sendable {
+        /// All members, with declared sizes, of an archive whose format follows from its name.
+        case members([String: Int], archive: String)
+        /// The names and sizes of the members of a bundle that `moult pack` made as .tar.zst.
+        case list
+        /// The pieces of a file produced by a patch, one at a time.
+        case patch(resultSize: Int)
+    }
+
+    let task: Task
+    /// The size of the shared memory that transfers content, in bytes.
+    let memory: Int
+    /// The size of a patch's base file in bytes; 0 without one.
+    var baseSize = 0
+
+    /// The content of an archive is transferred in parts of this size; the parts of the memory are used in turn.
+    static let partSize = 256 << 10
+    static let parts = 8
+
+    /// The memory that a process may allocate for an archive of another program, because libarchive allocates what the archive asks
+    /// for. With the program itself and the shared memory, it needs at most 64 MB.
+    private static let allocated = 45 << 20
+
+    /// Limits far above what honest archives need. A patch maps its base file up to twice, with the end rounded up.
+    var limits: Guard.Limits {
+        var isForeign = false
+        if case .members = task { isForeign = true }
+        let content =
+            switch task {
+            // A hostile manifest may declare any sizes.
+            case .members(let sizes, _): sizes.values.reduce(0) { min($0, 1 << 60) + min($1, 1 << 60) }
+            case .list: 1 << 40
+            case .patch(let size): size + baseSize
+            }
+        return Guard.Limits(
+            memory: Validator.memory.map { $0 / 2 + 3 * baseSize + memory },
+            data: isForeign ? Validator.memory.map { _ in Self.allocated } : nil, processor: 60 + content / 500_000,
+            // The process writes only to memory and pipes, which this limit does not affect.
+            fileSize: 0)
+    }
+}
+
+extension ArchiveRequest {
+    var json: JSON {
+        let task: JSON =
+            switch task {
+            case .members(let sizes, let archive):
+                .record([
+                    "archive": archive,
+                    "members": JSON.object(sizes.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) }),
+                ])
+            case .list: .record([:])
+            case .patch(let size): .record(["result": size])
+            }
+        return task.setting("memory", to: .size(memory)).setting("base", to: .size(baseSize))
+    }
+
+    init(_ fields: Fields) throws {
+        memory = try fields.count("memory")
+        baseSize = try fields.count("base")
+        if let archive = try fields.optionalString("archive") {
+            let members = fields.json("members")?.members ?? []
+            task = .members(
+                Dictionary(members.map { ($0.name, Int($0.value.integer ?? 0)) }) { first, _ in first },
+                archive: archive)
+        } else if let size = try fields.optionalCount("result") {
+            task = .patch(resultSize: size)
+        } else {
+            task = .list
         }
     }
 }

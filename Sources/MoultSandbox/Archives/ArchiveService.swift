@@ -94,19 +94,19 @@ enum ArchiveService {
             try ParentChannel.send(.record(["bytes": decode(index).count]))
         }
     }
-}
 
-/// The requests from standard input.
-private struct RequestInput {
-    private var channel = ParentChannel(longest: 4 << 20)
+    /// The requests from standard input.
+    private struct RequestInput {
+        private var channel = ParentChannel(longest: 4 << 20)
 
-    /// Returns the next request; nil at the end.
-    mutating func next() throws -> Fields? {
-        guard let json = try channel.next() else { return nil }
-        return try Fields(json) { place, why, _ in
-            MoultError(.archiveProcess, what: "\(place) of the request \(why)")
+        /// Returns the next request; nil at the end.
+        mutating func next() throws -> Fields? {
+            guard let json = try channel.next() else { return nil }
+            return try Fields(json) { place, why, _ in
+                MoultError(.archiveProcess, what: "\(place) of the request \(why)")
+            }
         }
-    }
 
-    func failed(_ why: String) -> MoultError { MoultError(.archiveProcess, what: "the request \(why)") }
+        func failed(_ why: String) -> MoultError { MoultError(.archiveProcess, what: "the request \(why)") }
+    }
 }

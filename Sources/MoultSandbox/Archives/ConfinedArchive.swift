@@ -44,7 +44,7 @@ extension ConfinedArchive {
         named name: String, members: [String: Int], onMember: (String, ArchiveReader.Part) throws -> Void
     ) throws {
         _ = try ArchiveKind(fileName: name)
-        let file = try OpenFile(path)
+        let file = try SharedFile(path)
         let process: ArchiveProcess? = try confinedOrHere { settings in
             let process = try ArchiveProcess(
                 settings,
@@ -121,7 +121,7 @@ extension ConfinedArchive {
 extension ConfinedArchive {
     /// Returns the members and their sizes in a bundle that `moult pack` made as .tar.zst. The caller must not trust them.
     package func members() throws -> [(name: String, size: Int)] {
-        let file = try OpenFile(path)
+        let file = try SharedFile(path)
         return try confinedOrHere { settings in
             let message = try ArchiveProcess(settings, ArchiveRequest(task: .list, memory: 1), [file]).next()
             return try message.objects("members").map { (try $0.string("name"), try $0.count("size")) }
@@ -136,8 +136,8 @@ extension ConfinedArchive {
 
     /// Opens a patch that produces a file of this size from a base; the frames are the pieces of `PatchLayout`.
     package func patch(from base: String?, resultSize: Int) throws -> (layout: PatchLayout, frames: any FrameSource) {
-        let file = try OpenFile(path)
-        let old = try base.map { try OpenFile($0) }
+        let file = try SharedFile(path)
+        let old = try base.map { try SharedFile($0) }
         let baseSize = try old?.descriptor.facts().size ?? 0
         let layout = PatchLayout(baseSize: baseSize, resultSize: resultSize)
         let frames: any FrameSource = try confinedOrHere { settings in

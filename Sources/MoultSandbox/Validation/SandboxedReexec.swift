@@ -70,8 +70,8 @@ package enum SandboxedReexec {
         case .signalled(let signal):
             throw MoultError(
                 .validation, .refused, what: "cannot \(what)",
-                why: CrashReason(signal: signal).reason(
-                    "the process that reads the databases",
+                why: crashReason(
+                    signal, "the process that reads the databases",
                     excessiveTime: "more CPU time than legitimate databases of that size need",
                     diskLimit: "four times the databases' size"),
                 now: "Nothing was changed. Try again with more memory; if it fails again, do not use this database.")

@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 package import MoultSQLite
+internal import Synchronization
 
 /// Validates untrusted databases in a separate process, where archives are read too (`ConfinedArchive`).
 ///
@@ -64,20 +65,14 @@ package enum Validator: Sendable, Equatable {
     package func examine(
         _ exams: [Validation], scratch: String, stop: @escaping @Sendable (Validation) throws -> Void = { _ in }
     ) throws -> [ValidationReport] {
-        guard exams.count > 1 else {
-            return try exams.map { try examine($0, scratch: scratch) { validation in try stop(validation) } }
-        }
-        let queue = ValidationQueue(exams)
-        let threads = try (0..<min(exams.count, Threads.cores)).map { _ in
-            try Threads.start { [self] in
-                while let (number, validation) = queue.next() {
-                    queue.put(
-                        Result { try examine(validation, scratch: "\(scratch)-\(number)", stop: stop) }, at: number)
-                }
+        let reports = Mutex([ValidationReport?](repeating: nil, count: exams.count))
+        try Workers.run(jobs: exams.count, threads: Threads.cores) {
+            { number in
+                let report = try examine(exams[number], scratch: "\(scratch)-\(number)", stop: stop)
+                reports.withLock { $0[number] = report }
             }
         }
-        for thread in threads { thread.wait() }
-        return try queue.reports()
+        return reports.withLock { $0.compactMap(\.self) }
     }
 
     private func examine(_ validation: Validation, scratch: String, stop: (Validation) throws -> Void) throws

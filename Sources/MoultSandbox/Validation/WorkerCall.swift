@@ -1,6 +1,8 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
+internal import MoultSQLite
+internal import Synchronization
 
 /// A request to a separate process about untrusted data.
 protocol WorkerRequest: Sendable {
@@ -112,8 +114,9 @@ struct WorkerCall<Asked: WorkerRequest> {
     }
 
     private func reason(_ signal: Int32) -> String {
-        CrashReason(signal: signal).reason(
-            request.work, excessiveTime: "more than \(request.processor) s of CPU time", diskLimit: request.diskLimit)
+        crashReason(
+            signal, request.work, excessiveTime: "more than \(request.processor) s of CPU time",
+            diskLimit: request.diskLimit)
     }
 
     private func refused(_ why: String, now: Advice? = nil) -> MoultError {
@@ -121,23 +124,67 @@ struct WorkerCall<Asked: WorkerRequest> {
     }
 }
 
-/// A description of the signal that ended a sandboxed process.
-struct CrashReason {
-    let signal: Int32
-
-    func reason(_ work: String, excessiveTime: String, diskLimit: String) -> String {
-        switch signal {
-        case SIGXCPU: "\(work) took \(excessiveTime)"
-        case SIGXFSZ where Subprocess.hasFileSizeLimit:
-            "\(work) needed larger files than this shell allows (ulimit -f), or more disk space than \(diskLimit)"
-        case SIGXFSZ: "\(work) needed more disk space than \(diskLimit)"
-        case SIGKILL: "\(work) ended with SIGKILL, probably because memory ran out"
-        default: "\(work) ended with \(Self.names[signal] ?? "signal \(signal)")"
-        }
-    }
-
-    private static let names: [Int32: String] = [
+/// Returns a description of the signal that ended a sandboxed process.
+func crashReason(_ signal: Int32, _ work: String, excessiveTime: String, diskLimit: String) -> String {
+    let names: [Int32: String] = [
         SIGSEGV: "SIGSEGV", SIGBUS: "SIGBUS", SIGABRT: "SIGABRT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP",
         SIGFPE: "SIGFPE", SIGSYS: "SIGSYS",
     ]
+    return switch signal {
+    case SIGXCPU: "\(work) took \(excessiveTime)"
+    case SIGXFSZ where Subprocess.hasFileSizeLimit:
+        "\(work) needed larger files than this shell allows (ulimit -f), or more disk space than \(diskLimit)"
+    case SIGXFSZ: "\(work) needed more disk space than \(diskLimit)"
+    case SIGKILL: "\(work) ended with SIGKILL, probably because memory ran out"
+    default: "\(work) ended with \(names[signal] ?? "signal \(signal)")"
+    }
+}
+
+/// The service side of a validation: a process started only for this purpose.
+package enum WorkerService {
+    private static let offered = Atomic(false)
+
+    /// Whether this program, started again with `Validator.verb`, is a validator.
+    static var isOffered: Bool { offered.load(ordering: .relaxed) }
+
+    /// The maximum size of a request or a reply in bytes.
+    static let largest = 16 << 20
+
+    /// Answers a request and ends the process if the arguments say so; otherwise records that this program can answer requests.
+    package static func offer(_ words: [String?]) {
+        do {
+            switch words {
+            case [Validation.verb]: try serve(Validation.self)
+            case [MigrationRun.verb]: try serve(MigrationRun.self)
+            case [SalvageRun.verb]: try serve(SalvageRun.self)
+            case [ArchiveRequest.verb]: try ArchiveService.serve()
+            default: return offered.store(true, ordering: .relaxed)
+            }
+        } catch {
+            // Only the parent process can read this text.
+            let text = Array("\(error)\n".utf8)
+            _ = MoultLibc.write(2, text, text.count)
+            exit(1)
+        }
+        exit(0)
+    }
+
+    /// The line sent before the reply, and before the database is opened.
+    static let ready = Array("ready".utf8)
+
+    private static func serve<Asked: WorkerRequest>(_: Asked.Type) throws {
+        var parent = ParentChannel(longest: largest)
+        guard let json = try parent.next() else { throw MoultError(.validation, what: "the request is missing") }
+        let fields = try Fields(json) { place, why, _ in
+            MoultError(.validation, what: "\(place) of the request \(why)")
+        }
+        let request = try Asked(fields)
+        let scratch = try fields.string("scratch")
+        guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.validation, what: "out of memory") }
+        try request.protection(scratch: scratch).confineThisProcess()
+        // Deadlines count processor time, because on a busy machine this process gets only part of a processor.
+        DeadlineClock.countProcessorTime()
+        try (ready + [UInt8(ascii: "\n")]).withUnsafeBytes { try ParentChannel.send($0) }
+        try ParentChannel.send(Asked.json(of: request.perform()))
+    }
 }

@@ -17,7 +17,7 @@ package struct Artifact: Sendable, Equatable {
         package let size: Int
 
         package init(name: String, mediaType: MediaType, sha256: String, size: Int) {
-            (self.name, self.mediaType, self.sha256, self.size) = (name, mediaType.rawValue, sha256, size)
+            self.init(name: name, type: mediaType.rawValue, sha256: sha256, size: size)
         }
 
         fileprivate init(name: String, type: String, sha256: String, size: Int) {
@@ -91,9 +91,8 @@ package struct Artifact: Sendable, Equatable {
             guard names.insert(name).inserted else {
                 throw layer.fail("annotations", "have the title of an earlier layer")
             }
-            layers.append(
-                Layer(
-                    name: name, type: try layer.string("mediaType"), sha256: sha256.hex, size: try layer.count("size")))
+            let (type, size) = (try layer.string("mediaType"), try layer.count("size"))
+            layers.append(Layer(name: name, type: type, sha256: sha256.hex, size: size))
         }
     }
 

@@ -2,6 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 internal import MoultTrust
+internal import Synchronization
 
 /// The user's credentials for a registry, from the files and helpers that container tools use.
 enum RegistryCredentials: Equatable {
@@ -51,17 +52,14 @@ enum RegistryCredentials: Equatable {
         let fields = try Fields(JSON(parsing: bytes, source: path)) {
             MoultError(.json, what: "\(path): \($0) \($1)", now: $2)
         }
-        let helper = try fields.optionalTexts("credHelpers")?[repository.host]
-        if let helper {
+        if let helper = try fields.optionalTexts("credHelpers")?[repository.host] {
             return try ask(helper, for: repository.host, path, stop)
         }
         let entries = try fields.named("auths")
         for key in keys(repository) {
             guard let entry = entries.first(where: { $0.name == key })?.fields else { continue }
             if let token = try entry.optionalString("identitytoken"), !token.isEmpty { return .identity(token) }
-            if let text = try entry.optionalString("auth"), !text.isEmpty {
-                return try password(text, entry)
-            }
+            if let text = try entry.optionalString("auth"), !text.isEmpty { return try password(text, entry) }
         }
         // The default helper for all registries.
         if let store = try fields.optionalString("credsStore"), !store.isEmpty {
@@ -121,5 +119,98 @@ enum RegistryCredentials: Equatable {
         guard let secret = try answer.optionalString("Secret"), !secret.isEmpty else { return nil }
         let name = try answer.optionalString("Username") ?? ""
         return name == "<token>" ? .identity(secret) : .password(name: name, password: secret)
+    }
+}
+
+/// The tokens, credentials and artifacts that one command has received.
+///
+/// Requests are made one after the other; the mutex is only needed because the compiler cannot know that.
+final class RegistrySession: Sendable {
+    private struct State {
+        var authorizations: [Purpose: String] = [:]
+        var credentials: [Repository: RegistryCredentials.Found] = [:]
+        var artifacts: [String: Artifact] = [:]
+    }
+
+    /// The access that a token is requested for.
+    struct Purpose: Hashable {
+        let repository: Repository
+        let writes: Bool
+        /// The repository that blobs are mounted from.
+        var source: String?
+
+        /// The scope in the syntax of token services.
+        var scope: String {
+            "repository:\(repository.name):\(writes ? "pull,push" : "pull")"
+                + (source.map { " repository:\($0):pull" } ?? "")
+        }
+    }
+
+    private let state = Mutex(State())
+
+    func authorization(for purpose: Purpose) -> String? { state.withLock { $0.authorizations[purpose] } }
+    func keep(_ authorization: String?, for purpose: Purpose) {
+        state.withLock { $0.authorizations[purpose] = authorization }
+    }
+
+    func artifact(_ place: String) -> Artifact? { state.withLock { $0.artifacts[place] } }
+    func keep(_ artifact: Artifact?, at place: String) { state.withLock { $0.artifacts[place] = artifact } }
+
+    /// Returns the credentials, which are looked up only once, and only when a registry requires them.
+    func credentials(for repository: Repository, stop: () throws -> Void) throws -> RegistryCredentials.Found {
+        if let found = state.withLock({ $0.credentials[repository] }) { return found }
+        let found = try RegistryCredentials.find(for: repository, stop: stop)
+        state.withLock { $0.credentials[repository] = found }
+        return found
+    }
+}
+
+/// The authentication that a registry requires: `Bearer realm="https://…",service="…",scope="…"`.
+struct Challenge: Equatable {
+    enum Scheme { case basic, bearer }
+
+    let scheme: Scheme
+    let realm: String
+    let service: String?
+
+    /// Returns the first Bearer challenge of a response, or otherwise the first Basic one; nil if moult supports none of them.
+    static func first(of lines: [String]) -> Challenge? {
+        let all = lines.compactMap { Challenge($0) }
+        return all.first { $0.scheme == .bearer } ?? all.first
+    }
+
+    init?(_ line: String) {
+        let word = line.prefix { $0 != " " }
+        switch word.lowercased() {
+        case "basic": scheme = .basic
+        case "bearer": scheme = .bearer
+        default: return nil
+        }
+        let parameters = Self.parameters(line.dropFirst(word.count))
+        (realm, service) = (parameters["realm"] ?? "", parameters["service"])
+        if scheme == .bearer, realm.isEmpty { return nil }
+    }
+
+    /// Parses `name="value"` pairs separated by commas; a quoted value may contain commas.
+    private static func parameters(_ text: Substring) -> [String: String] {
+        var found: [String: String] = [:]
+        var rest = text
+        while true {
+            rest = rest.drop { $0 == " " || $0 == "," || $0 == "\t" }
+            guard let equals = rest.firstIndex(of: "=") else { return found }
+            let name = rest[..<equals].lowercased()
+            rest = rest[rest.index(after: equals)...]
+            var value = ""
+            if rest.first == "\"" {
+                rest = rest.dropFirst()
+                while let next = rest.popFirst(), next != "\"" {
+                    value.append(next == "\\" ? rest.popFirst() ?? " " : next)
+                }
+            } else {
+                value = String(rest.prefix { $0 != "," })
+                rest = rest.dropFirst(value.count)
+            }
+            if found[name] == nil { found[name] = value }
+        }
     }
 }

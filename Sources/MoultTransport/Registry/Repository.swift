@@ -26,7 +26,6 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
         return lower.hasPrefix(scheme) || lower.hasPrefix(plainScheme)
     }
 
-    /// Parses a repository with an optional tag.
     package static func parse(_ address: Address) throws -> (repository: Repository, tag: String?) {
         let text = address.withSecrets
         let isPlain = text.lowercased().hasPrefix(plainScheme)

@@ -94,32 +94,15 @@ extension Transport {
 
     /// Returns whether the registry has a blob with this digest.
     package func has(_ sha256: String, in repository: Repository, named name: String) throws -> Bool {
-        let purpose = Purpose(repository: repository, writes: false)
-        return try retryingSmallRequest { until in
-            var request = WebRequest(url: repository.url("blobs/sha256:\(sha256)"), method: .head)
-            request.purpose = "cannot get \(name)"
-            let head = try ask(request, purpose, until: until, IgnoredBody())
-            switch head.status {
-            case 200: return true
-            case 404: return false
-            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
-            }
-        }
+        try find("blobs/sha256:\(sha256)", in: repository, failed: "cannot get \(name)") { _ in true } ?? false
     }
 
+    /// Returns whether the registry has the blob. The request asks for push access, so that its token is also valid for the upload.
     private func isStored(_ upload: Upload) throws -> Bool {
-        try retryingSmallRequest { until in
-            var request = WebRequest(url: upload.repository.url("blobs/\(upload.digest)"), method: .head)
-            request.purpose = upload.failed
-            // The request asks for push access, so that its token is also valid for the upload.
-            let head = try ask(request, upload.purpose, until: until, IgnoredBody())
-            switch head.status {
+        try find("blobs/\(upload.digest)", in: upload.repository, as: upload.purpose, failed: upload.failed) {
             // A blob with a different size does not have the same content.
-            case 200: return head.total ?? upload.size == upload.size
-            case 404: return false
-            default: throw try refusal(head, upload.purpose, failed: upload.failed)
-            }
-        }
+            $0.total ?? upload.size == upload.size
+        } ?? false
     }
 
     /// Starts an upload; returns false if the registry mounted the blob instead.

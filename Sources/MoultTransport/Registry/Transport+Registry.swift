@@ -85,10 +85,8 @@ extension Transport {
     /// Throws unless the token service uses TLS or a loopback address, because it receives the password.
     private func checkRealm(_ realm: String, _ repository: Repository) throws {
         let lower = realm.lowercased()
-        let isPlainHere =
-            repository.isPlain && lower.hasPrefix("http://")
-            && Repository.isLoopback(
-                String(lower.dropFirst("http://".count).prefix { $0 != "/" && $0 != "?" }))
+        let host = String(lower.dropFirst("http://".count).prefix { $0 != "/" && $0 != "?" })
+        let isPlainHere = repository.isPlain && lower.hasPrefix("http://") && Repository.isLoopback(host)
         guard lower.hasPrefix("https://") || isPlainHere, (try? Location(realm)) != nil else {
             throw MoultError(
                 .badAnswer, .refused, what: "cannot get a token for \(repository)",
@@ -107,8 +105,7 @@ extension Transport {
             if Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/".utf8).contains(byte) {
                 result.unicodeScalars.append(Unicode.Scalar(byte))
             } else {
-                let digits = String(byte, radix: 16, uppercase: true)
-                result += "%" + (digits.count == 1 ? "0" : "") + digits
+                result += "%" + twoHexDigits(byte)
             }
         }
         return result
@@ -170,20 +167,30 @@ extension Transport {
         return .bytes(bytes, tag: digest)
     }
 
-    /// Returns the digest that a tag refers to; nil if the registry does not have the tag or does not report the digest.
-    package func digest(_ repository: Repository, _ tag: String) throws -> String? {
-        let purpose = Purpose(repository: repository, writes: false)
+    /// Requests something of a repository, and passes the head of the response to `use`. Returns nil if the registry does not have it.
+    func find<Result>(
+        _ path: String, in repository: Repository, method: WebRequest.Method = .head, accept: String? = nil,
+        as purpose: Purpose? = nil, failed: String, _ sink: any ResponseSink = IgnoredBody(),
+        _ use: (WebHead) throws -> Result?
+    ) throws -> Result? {
+        let purpose = purpose ?? Purpose(repository: repository, writes: false)
+        var request = WebRequest(url: repository.url(path), method: method)
+        (request.accept, request.purpose) = (accept, failed)
         return try retryingSmallRequest { until in
-            var request = WebRequest(url: repository.url("manifests/\(tag)"), method: .head)
-            request.accept = Self.manifestTypes
-            request.purpose = "cannot get \(repository):\(tag)"
-            let head = try ask(request, purpose, until: until, IgnoredBody())
+            let head = try ask(request, purpose, until: until, sink)
             switch head.status {
-            case 200: return head.digest
+            case 200: return try use(head)
             case 404: return nil
-            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
+            default: throw try refusal(head, purpose, failed: failed)
             }
         }
+    }
+
+    /// Returns the digest that a tag refers to; nil if the registry does not have the tag or does not report the digest.
+    package func digest(_ repository: Repository, _ tag: String) throws -> String? {
+        try find(
+            "manifests/\(tag)", in: repository, accept: Self.manifestTypes, failed: "cannot get \(repository):\(tag)"
+        ) { $0.digest }
     }
 
     /// Returns the tags of a repository; none if it does not exist. Some registries return all tags at once, others in pages.
@@ -203,70 +210,39 @@ extension Transport {
     private static let tagsInPage = 1000
 
     private func page(of path: String, _ repository: Repository) throws -> [String] {
-        let purpose = Purpose(repository: repository, writes: false)
         let place = "the tags of \(repository)"
-        let bytes = try retryingSmallRequest { until -> [UInt8]? in
-            var request = WebRequest(url: repository.url(path))
-            request.purpose = "cannot get \(place)"
-            let sink = MemorySink(limit: 8 << 20, named: place)
-            let head = try ask(request, purpose, until: until, sink)
-            switch head.status {
-            case 200: return try sink.whole(head, Address(place))
-            case 404: return nil
-            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
-            }
+        let sink = MemorySink(limit: 8 << 20, named: place)
+        let bytes = try find(path, in: repository, method: .get, failed: "cannot get \(place)", sink) {
+            try sink.whole($0, Address(place))
         }
-        guard let bytes else { return [] }
         // The list is null for a repository without tags.
-        return try JSON(parsing: bytes, source: place)["tags"]?.array?.compactMap(\.string) ?? []
+        return try bytes.map { try JSON(parsing: $0, source: place)["tags"]?.array?.compactMap(\.string) ?? [] } ?? []
     }
 
     /// Returns the artifact that a tag refers to, and its digest; nil if the registry does not have the tag.
     package func artifact(_ repository: Repository, _ tag: String) throws -> (artifact: Artifact, digest: String)? {
-        let purpose = Purpose(repository: repository, writes: false)
         let place = "\(repository):\(tag)"
-        let bytes = try retryingSmallRequest { until -> [UInt8]? in
-            var request = WebRequest(url: repository.url("manifests/\(tag)"))
-            request.accept = Self.manifestTypes
-            request.purpose = "cannot get \(place)"
-            let sink = MemorySink(limit: Artifact.largest, named: place)
-            let head = try ask(request, purpose, until: until, sink)
-            switch head.status {
-            case 200: return try sink.whole(head, Address(place))
-            case 404: return nil
-            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
-            }
-        }
-        guard let bytes else {
-            registries.keep(nil, at: place)
-            return nil
-        }
-        let artifact = try Artifact(parsing: bytes, source: place)
+        let sink = MemorySink(limit: Artifact.largest, named: place)
+        let bytes = try find(
+            "manifests/\(tag)", in: repository, method: .get, accept: Self.manifestTypes, failed: "cannot get \(place)",
+            sink
+        ) { try sink.whole($0, Address(place)) }
+        let artifact = try bytes.map { try Artifact(parsing: $0, source: place) }
         registries.keep(artifact, at: place)
+        guard let bytes, let artifact else { return nil }
         return (artifact, try Artifact.digest(of: bytes))
     }
 
     /// Returns the blob with a digest; nil if the registry does not have it.
     package func blob(_ repository: Repository, _ sha256: String, named name: String, limit: Int) throws -> [UInt8]? {
-        let purpose = Purpose(repository: repository, writes: false)
-        return try retryingSmallRequest { until in
-            var request = WebRequest(url: repository.url("blobs/sha256:\(sha256)"))
-            request.purpose = "cannot get \(name)"
-            let sink = MemorySink(limit: limit, named: name)
-            let head = try ask(request, purpose, until: until, sink)
-            switch head.status {
-            case 200: break
-            case 404: return nil
-            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
-            }
-            let bytes = try sink.whole(head, Address(name))
-            guard try SHA256.digest(of: bytes).hex == sha256 else {
-                throw MoultError(
-                    .digest, .refused, what: "\(name) does not match its digest in the registry",
-                    why: "its SHA-256 is not \(sha256)",
-                    now: "Try again later, or report it to the operator of the registry.")
-            }
-            return bytes
+        let sink = MemorySink(limit: limit, named: name)
+        return try find("blobs/sha256:\(sha256)", in: repository, method: .get, failed: "cannot get \(name)", sink) {
+            let bytes = try sink.whole($0, Address(name))
+            if try SHA256.digest(of: bytes).hex == sha256 { return bytes }
+            throw MoultError(
+                .digest, .refused, what: "\(name) does not match its digest in the registry",
+                why: "its SHA-256 is not \(sha256)",
+                now: "Try again later, or report it to the operator of the registry.")
         }
     }
 

@@ -12,8 +12,7 @@ struct MinisignText {
 
     /// Splits a file into exactly `count` lines; the last one may lack its line break.
     init(_ bytes: [UInt8], kind: String, named name: String, lines count: Int) throws {
-        self.kind = kind
-        self.name = name
+        (self.kind, self.name) = (kind, name)
         guard bytes.count <= Self.limit else { throw Self.error(kind, name, "it is larger than 1 MiB") }
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         if lines.last?.isEmpty == true { lines.removeLast() }

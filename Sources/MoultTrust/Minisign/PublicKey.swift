@@ -6,10 +6,7 @@ package struct PublicKey: Hashable, Sendable {
     /// The 32 bytes of the Ed25519 key.
     let bytes: [UInt8]
 
-    init(id: KeyID, bytes: [UInt8]) {
-        self.id = id
-        self.bytes = bytes
-    }
+    init(id: KeyID, bytes: [UInt8]) { (self.id, self.bytes) = (id, bytes) }
 
     /// Parses a public key on a single line, in the form that minisign's `-P` option takes and settings files contain.
     package init(base64 line: String, named name: String) throws {

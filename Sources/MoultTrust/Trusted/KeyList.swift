@@ -39,7 +39,6 @@ package struct KeyList: Sendable, Equatable {
 
     package static func fileName(_ serial: Int) -> String { "keys-\(serial).json" }
 
-    /// Returns whether this is the file name of a key list.
     package static func isFileName(_ name: String) -> Bool {
         guard name.hasPrefix("keys-"), name.hasSuffix(".json") else { return false }
         return Int(name.dropFirst(5).dropLast(5)) != nil
@@ -82,10 +81,7 @@ extension KeyRoles {
             try part.refuseUnknown()
             return keys
         }
-        let time = try fields.string("expires")
-        guard let expires = Timestamp(time) else {
-            throw fields.fail("expires", "\"\(time)\" is not a time", now: "For example: 2027-11-20T10:00:00Z.")
-        }
+        guard let expires = try fields.optionalTime("expires") else { throw fields.fail("expires", "is missing") }
         self.init(
             root: try keys(fields.object("root")), release: try keys(fields.object("release")),
             timestamp: try fields.optionalObject("timestamp").map(keys), expires: expires)
@@ -96,4 +92,91 @@ extension KeyRoles {
             "expires": expires?.description, "root": root.json, "release": release.json, "timestamp": timestamp?.json,
         ])
     }
+}
+
+extension KeyList {
+    /// Parses a key list; returns nil unless enough root keys of the previous list signed it.
+    ///
+    /// A list of format 2 must also be signed by its own root keys, so that a next list is always possible.
+    package init?(
+        verifying bytes: [UInt8], serial: Int, product: String, after roles: KeyRoles, named name: String,
+        at now: Timestamp, find: (String) throws -> [UInt8]?
+    ) throws {
+        guard try roles.root.haveSigned(bytes, named: name, at: now, find: find) else { return nil }
+        try self.init(parsing: bytes, source: name)
+        guard self.product == product, self.serial == serial else {
+            throw MoultError(
+                .feed, .refused, what: "\(name) is key list \(self.serial) of \(self.product)",
+                why: "it must be key list \(serial) of \(product)",
+                now: self.product == product
+                    ? "Report this to the publisher."
+                    : "If \"product\" in the store's moult.json is wrong, correct it. Otherwise, report this to the publisher."
+            )
+        }
+        try requireOwnSignatures(bytes, named: name, at: now, find: find)
+    }
+
+    /// Throws unless a list of format 2 is signed with its own root keys: otherwise, no next list would be possible.
+    package func requireOwnSignatures(
+        _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
+    ) throws {
+        if try isPlain || roles.root.haveSigned(bytes, named: name, at: now, find: find) { return }
+        throw MoultError(
+            .unsigned, .refused, what: "\(name) is not signed with its own root keys",
+            why: "the list needs \(roles.root.need)",
+            now: "Sign it with a root key: \(moult: "sign", name, "--key", "ROOT.key")")
+    }
+}
+
+extension TrustedKeys {
+    /// Returns whether enough of these keys signed the bytes; throws if that cannot be determined.
+    fileprivate func haveSigned(
+        _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
+    ) throws -> Bool {
+        do {
+            _ = try verify(bytes, named: name, at: now, find: find)
+            return true
+        } catch let error as MoultError {
+            // If a server did not respond, the signature may still exist.
+            if error.outcome != .refused { throw error }
+            return false
+        }
+    }
+}
+
+/// The keys that may sign key lists, manifests and feeds.
+package struct KeyRoles: Sendable, Equatable {
+    /// The keys that sign the next key list.
+    package var root: TrustedKeys
+    /// The keys that sign manifests.
+    package var release: TrustedKeys
+    /// The keys that only sign feeds; nil if the release keys also sign feeds.
+    package var timestamp: TrustedKeys?
+    /// The time after which no key is trusted until a newer list arrives.
+    package var expires: Timestamp?
+
+    package init(
+        root: TrustedKeys, release: TrustedKeys, timestamp: TrustedKeys? = nil, expires: Timestamp? = nil
+    ) {
+        (self.root, self.release, self.timestamp, self.expires) = (root, release, timestamp, expires)
+    }
+
+    /// Creates roles with one set of keys for all of them, as in a store's settings and in key lists of format 1.
+    package init(all keys: TrustedKeys) { self.init(root: keys, release: keys) }
+
+    /// The IDs of the keys that sign releases and feeds.
+    package var all: [String] {
+        var ids: [String] = []
+        for entry in release.entries + feed.entries where !ids.contains(entry.key.id.description) {
+            ids.append(entry.key.id.description)
+        }
+        return ids
+    }
+
+    /// The keys that sign feeds.
+    package var feed: TrustedKeys { timestamp ?? release }
+
+    /// Whether each manifest needs its own signatures. Otherwise the same keys sign feeds and manifests, and the digest
+    /// in a signed feed proves a manifest.
+    package var isSplit: Bool { timestamp != nil }
 }

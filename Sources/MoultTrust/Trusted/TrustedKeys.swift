@@ -45,11 +45,7 @@ package struct TrustedKeys: Sendable, Equatable {
         if let id = try part.optionalString("id"), id != key.id.description {
             throw part.fail("id", "must be \(key.id), the ID of the key")
         }
-        let time = try part.optionalString("notAfter")
-        let notAfter = time.flatMap { Timestamp($0) }
-        if let time, notAfter == nil {
-            throw part.fail("notAfter", "\"\(time)\" is not a time", now: "For example: 2027-11-20T10:00:00Z.")
-        }
+        let notAfter = try part.optionalTime("notAfter")
         try part.refuseUnknown()
         return Entry(key: key, notAfter: notAfter)
     }

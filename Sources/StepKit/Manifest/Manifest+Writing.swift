@@ -8,11 +8,25 @@ extension Manifest {
         .record([
             "manifest": Self.format, "product": product, "version": version.description, "sequence": sequence,
             "created": created?.description, "expires": expires?.description, "notes": notes, "sqlite": sqlite,
-            "critical": critical.unlessEmpty,
-            "requires": requires.json.unlessEmpty, "bundle": bundle?.json, "patches": patches.map(\.json).unlessEmpty,
+            "critical": critical.unlessEmpty, "requires": requires.json.unlessEmpty,
+            "bundle": bundle.map { JSON.record(["file": $0.file, "size": $0.size, "sha256": $0.sha256]) },
+            "patches": patches.map(\.json).unlessEmpty,
             "databases": JSON.object(databases.map { JSON.Member($0.name, $0.json) }),
-            "checks": checks.map(\.json).unlessEmpty, "budget": JSON.object(budget.map(\.member)).unlessEmpty,
-            "steps": steps.map(\.json).unlessEmpty,
+            "checks": checks.map {
+                JSON.record(["on": $0.on, "sql": $0.sql, "expect": $0.expect.description])
+            }.unlessEmpty,
+            "budget": JSON.object(
+                budget.map { budget in
+                    let limits = JSON.record(["shrink": budget.shrink?.written, "grow": budget.grow?.written])
+                    return .init("\(budget.database).\(budget.table)", limits)
+                }
+            ).unlessEmpty,
+            "steps": steps.map { use in
+                JSON.record([
+                    "step": use.step, use.when.rawValue: use.phase.rawValue,
+                    "with": use.with == .object([]) ? nil : use.with,
+                ])
+            }.unlessEmpty,
         ])
     }
 }
@@ -21,8 +35,8 @@ extension Manifest.Requires {
     var json: JSON { .record(["app": app?.description, "moult": moult?.description, "from": from?.description]) }
 }
 
-extension Manifest.Bundle {
-    fileprivate var json: JSON { .record(["file": file, "size": size, "sha256": sha256]) }
+extension Manifest.Content {
+    package var json: JSON { .record(["size": size, "sha256": sha256]) }
 }
 
 extension Manifest.Patch {
@@ -34,25 +48,49 @@ extension Manifest.Patch {
     }
 }
 
-extension Manifest.Content {
-    package var json: JSON { .record(["size": size, "sha256": sha256]) }
-}
-
-extension Manifest.GoldenQuery {
-    fileprivate var json: JSON { .record(["on": on, "sql": sql, "expect": expect.description]) }
-}
-
-extension Manifest.Budget {
-    fileprivate var member: JSON.Member {
-        JSON.Member(
-            "\(database).\(table)",
-            .record(["shrink": shrink?.written, "grow": grow?.written]))
+extension Database {
+    /// The JSON object that describes the database in a sealed manifest.
+    var json: JSON {
+        .record([
+            "kind": kind.rawValue, "member": bundlePath, "size": size, "sha256": sha256,
+            "path": path == member ? nil : path, "place": place == .generation ? nil : place.rawValue,
+            "verify": verify?.rawValue,
+            "proved": proved.map {
+                JSON.record(["check": $0.check.rawValue, "sqlite": $0.sqlite, "moult": $0.moult.description])
+            },
+            "attach": JSON.record([
+                "as": attach.alias == name ? nil : attach.alias, "group": attach.group,
+                "qualified": attach.isQualified ? true : nil,
+            ]).unlessEmpty,
+            "identity": JSON.record([
+                "applicationID": identity.applicationID, "userVersion": identity.userVersion,
+                "schema": identity.schema, "encoding": identity.encoding,
+            ]).unlessEmpty,
+            // `pack` without a draft takes the decision from the previous release, so an empty list is one, too.
+            "preserve": kind.isReplaced ? preserve.map(\.json) : nil,
+            "unpreserved": unpreserved == .refuse ? nil : unpreserved.rawValue,
+            "migrations": migrations.map {
+                JSON.record(["member": $0.member, "size": $0.size, "sha256": $0.sha256])
+            }.unlessEmpty,
+            "schema": schemaOwner == .release ? nil : schemaOwner.rawValue,
+            "compatible": compatible.map {
+                JSON.record([
+                    "applicationID": $0.applicationID, "userVersionAtLeast": $0.userVersionAtLeast,
+                    "userVersionAtMost": $0.userVersionAtMost,
+                ])
+            },
+        ])
     }
 }
 
-extension Manifest.StepUse {
+extension Database.Preserve {
     fileprivate var json: JSON {
-        .record(["step": step, when.rawValue: phase.rawValue, "with": with == .object([]) ? nil : with])
+        .record([
+            "table": table, "where": `where`, "onConflict": onConflict == .keepUser ? nil : onConflict.rawValue,
+            "onReject": onReject == .block ? nil : onReject.rawValue,
+            "columns": JSON.object(columns.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value)) })
+                .unlessEmpty,
+        ])
     }
 }
 

@@ -67,9 +67,7 @@ public struct Manifest: Sendable, Equatable {
     }
 
     /// Returns the databases of one group, or those without a group if `name` is nil.
-    public func group(_ name: String?) -> AttachGroup {
-        Self.group(name, databases.filter { $0.attach.group == name })
-    }
+    public func group(_ name: String?) -> AttachGroup { Self.group(name, databases.filter { $0.attach.group == name }) }
 
     private static func group(_ name: String?, _ all: [Database]) -> AttachGroup {
         let main = all.first { $0.kind.isMain }

@@ -78,9 +78,7 @@ extension ManifestReader {
     private mutating func identity(_ fields: Fields) throws -> Database.Identity {
         guard let part = try fields.optionalObject("identity") else { return .init() }
         let schema = try part.optionalString("schema")
-        if let schema,
-            !schema.hasPrefix("sha256:") || schema.utf8.count != 71 || !schema.utf8.dropFirst(7).allSatisfy(Self.isHex)
-        {
+        if let schema, !schema.hasPrefix("sha256:") || !isDigest(String(schema.dropFirst(7))) {
             throw part.fail("schema", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
         }
         let encoding = try part.optionalString("encoding")

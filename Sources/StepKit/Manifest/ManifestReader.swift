@@ -13,10 +13,7 @@ struct ManifestReader {
     /// The maximum number of unknown fields with a warning of their own.
     private static let mostWarnings = 20
 
-    init(form: Manifest.Form, source: String) {
-        self.form = form
-        self.source = source
-    }
+    init(form: Manifest.Form, source: String) { (self.form, self.source) = (form, source) }
 
     /// Creates errors that name a place in this manifest.
     var failure: Fields.Failure {
@@ -97,11 +94,10 @@ struct ManifestReader {
 
     private var warnings: [String] {
         let rest = unknownCount - unknown.count
+        let ofNewer = "that this version of moult does not know"
         return unknown.map { "\(source): \($0) is not known to this version of moult and was ignored" }
             + (rest > 0
-                ? [
-                    "\(source): \(counted(rest, "other field")) that this version of moult does not know \(rest == 1 ? "was" : "were") ignored"
-                ] : [])
+                ? ["\(source): \(counted(rest, "other field")) \(ofNewer) \(rest == 1 ? "was" : "were") ignored"] : [])
     }
 
     /// The advice if a field is missing that only drafts may omit.
@@ -135,9 +131,7 @@ struct ManifestReader {
 
     func sha256(_ fields: Fields, _ name: String) throws -> String {
         let text = try fields.string(name)
-        guard text.utf8.count == 64, text.utf8.allSatisfy(Self.isHex) else {
-            throw fields.fail(name, "must be 64 hexadecimal digits in lower case")
-        }
+        guard isDigest(text) else { throw fields.fail(name, "must be 64 hexadecimal digits in lower case") }
         return text
     }
 
@@ -147,5 +141,95 @@ struct ManifestReader {
         let text = try fields.string(name)
         if let fault = PlainName.fault(text) { throw fields.fail(name, "\"\(text)\" \(fault)") }
         return text
+    }
+
+    mutating func bundle(_ fields: Fields) throws -> Manifest.Bundle? {
+        guard let part = try fields.optionalObject("bundle") else { return nil }
+        let bundle = Manifest.Bundle(
+            file: try plainName(part, "file"),
+            size: try sealed(part, "size", orDraft: 0, size),
+            sha256: try sealed(part, "sha256", orDraft: "", sha256))
+        try done(part)
+        return bundle
+    }
+
+    mutating func patches(_ fields: Fields) throws -> [Manifest.Patch] {
+        let parts = try fields.objects("patches")
+        guard parts.count <= Manifest.mostPatches else {
+            throw fields.fail("patches", "must have at most \(Manifest.mostPatches) patches, but has \(parts.count)")
+        }
+        return try parts.map { part in
+            let patch = Manifest.Patch(
+                member: try part.string("member"), from: try version(part, "from"), base: try content(part, "base"),
+                result: try content(part, "result"), file: try plainName(part, "file"), size: try size(part, "size"),
+                sha256: try sha256(part, "sha256"))
+            try done(part)
+            return patch
+        }
+    }
+
+    private mutating func content(_ fields: Fields, _ name: String) throws -> Manifest.Content? {
+        guard let part = try fields.optionalObject(name) else { return nil }
+        let content = Manifest.Content(size: try size(part, "size"), sha256: try sha256(part, "sha256"))
+        try done(part)
+        return content
+    }
+
+    mutating func checks(_ fields: Fields) throws -> [Manifest.GoldenQuery] {
+        try fields.objects("checks").map { part in
+            let text = try part.string("expect")
+            guard let expect = Expectation(text) else {
+                throw part.fail(
+                    "expect", "\"\(text)\" is not an expectation",
+                    now:
+                        "Write the expected value, or an operator and a value, for example: \"52\", \"= 5\", \"!= 0\" or "
+                        + "\">= 7000\" (>=, <=, > and < need a number).")
+            }
+            let check = Manifest.GoldenQuery(on: try part.string("on"), sql: try part.string("sql"), expect: expect)
+            try done(part)
+            return check
+        }
+    }
+
+    mutating func budget(_ fields: Fields) throws -> [Manifest.Budget] {
+        try fields.named("budget").map { name, part in
+            func allowance(_ key: String) throws -> Allowance? {
+                guard let text = try part.optionalString(key) else { return nil }
+                guard let allowance = Allowance(text) else {
+                    throw part.fail(
+                        key, "\"\(text)\" is not an allowance",
+                        now: "For example: \"20%\", \"0.5%\" or \"100\" (rows).")
+                }
+                return allowance
+            }
+            guard let dot = name.firstIndex(of: "."), name.index(after: dot) < name.endIndex else {
+                throw fields.fail(
+                    "budget.\(name)", "does not name a table",
+                    now: "Write DATABASE.TABLE, for example food.items.")
+            }
+            let budget = Manifest.Budget(
+                database: String(name[..<dot]), table: String(name[name.index(after: dot)...]),
+                shrink: try allowance("shrink"), grow: try allowance("grow"))
+            try done(part)
+            return budget
+        }
+    }
+
+    mutating func steps(_ fields: Fields) throws -> [Manifest.StepUse] {
+        try fields.objects("steps").map { part in
+            let before = try part.word("before", Phase.self)
+            let after = try part.word("after", Phase.self)
+            guard let phase = before ?? after, before == nil || after == nil else {
+                throw failure(
+                    part.place, "has \(before == nil ? "neither \"before\" nor" : "both \"before\" and") \"after\"",
+                    "Choose one phase, for example \"after\": \"copy\".")
+            }
+            let with = part.json("with") ?? .object([])
+            guard with.members != nil else { throw part.fail("with", "must be an object, but is \(with.kind)") }
+            let step = Manifest.StepUse(
+                step: try plainName(part, "step"), when: before == nil ? .after : .before, phase: phase, with: with)
+            try done(part)
+            return step
+        }
     }
 }

@@ -14,7 +14,7 @@ struct ManifestRules {
         try requireDistinct(databases.flatMap(members), "member")
         try requireDistinct(databases.map { ("databases.\($0.name).member", $0.member) }, "file name")
         try requireDistinct(databases.map { ("databases.\($0.name).path", $0.path) }, "path")
-        try checkAliases(databases)
+        try checkAliases(manifest.groups)
         for database in databases {
             try requireAscending(database)
             try checkVersionLimits(database)
@@ -46,13 +46,11 @@ struct ManifestRules {
         }
     }
 
-    private func checkAliases(_ databases: [Database]) throws {
+    private func checkAliases(_ groups: [Manifest.AttachGroup]) throws {
         // Each group has its own connection, so two groups may use the same alias.
-        for all in Dictionary(grouping: databases, by: \.attach.group).values {
+        for group in groups {
             var seen: [String: String] = [:]
-            // The first user database is the connection's main database and is not attached.
-            let main = all.first { $0.kind.isMain }
-            for database in all where database.name != main?.name {
+            for database in group.others {
                 let alias = database.attach.alias
                 let place = "databases.\(database.name).attach.as"
                 if ["main", "temp"].contains(alias.lowercased()) {

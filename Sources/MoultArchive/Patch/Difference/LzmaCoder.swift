@@ -8,7 +8,7 @@ struct LzmaCoder {
     /// The dictionary is as large as the content, so the caller must limit `contentSize`.
     init(contentSize: Int) throws {
         guard lzma_lzma_preset(&options, moult_lzma_extreme) == 0 else {
-            throw ArchiveRefusal(.archiveLibrary, "xz has no such preset", now: nil)
+            throw ArchiveRefusal.library("xz has no such preset")
         }
         options.dict_size = UInt32(max(1 << 12, contentSize))
         // Two bits of the previous byte predict the next one; its position does not.
@@ -25,7 +25,7 @@ struct LzmaCoder {
             }
             if result == LZMA_OK { filled = count }
         }
-        guard !packed.isEmpty else { throw ArchiveRefusal(.archiveLibrary, "xz cannot pack", now: nil) }
+        guard !packed.isEmpty else { throw ArchiveRefusal.library("xz cannot pack") }
         return packed
     }
 
@@ -34,7 +34,7 @@ struct LzmaCoder {
         var stream = lzma_stream()
         defer { lzma_end(&stream) }
         guard withFilters({ lzma_raw_decoder(&stream, $0) }) == LZMA_OK else {
-            throw ArchiveRefusal(.archiveLibrary, "xz cannot start", now: nil)
+            throw ArchiveRefusal.library("xz cannot start")
         }
         let plain = packed.withUnsafeBufferPointer { packed in
             [UInt8](unsafeUninitializedCapacity: size) { plain, filled in
