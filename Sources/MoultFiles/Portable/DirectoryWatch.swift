@@ -14,7 +14,11 @@ package final class DirectoryWatch: Sendable {
 
     package init(_ directory: String) throws {
         self.directory = directory
-        _ = try Files.list(directory)
+        let opened = try wrapped("cannot watch \(directory)") { () throws(Errno) in
+            try Syscall.open(directory, O_RDONLY | O_DIRECTORY, followsLast: true)
+        }
+        // Nothing was written through the descriptor, so close has nothing to report.
+        MoultLibc.close(opened)
         stop = try Pipe()
         seen = Mutex(Self.names(in: directory))
     }
