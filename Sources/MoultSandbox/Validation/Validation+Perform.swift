@@ -32,15 +32,7 @@ extension Validation {
     private func soundness(_ connection: Connection) throws -> Soundness {
         var soundness = Soundness()
         if depth != .header {
-            // The database is staged or read-only, so no other process writes to it, and no locks are needed.
-            let access: Access = isWritable ? .readWrite : .immutable
-            let isSound =
-                try !isOfApp
-                && DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)
-            if depth == .full || !isSound {
-                soundness = try connection.soundness(
-                    full: depth == .full, limit: maxFindings, isQuicklySound: isSound)
-            }
+            soundness = try connection.soundness(full: depth == .full, limit: maxFindings)
         }
         if wantsForeignKeys, soundness.findings.isEmpty {
             do { soundness.findings = try connection.foreignKeyCheck(limit: maxFindings) } catch {
