@@ -63,7 +63,7 @@ extension TrialReport {
         path: String, userVersion: Int?, applicationID: Int?, mayShrink: (String, Int, Int) -> Bool,
         misfit: (String) -> MoultError
     ) throws {
-        if let loss = RowCounts(after).loss(since: RowCounts(before), mayShrink: mayShrink) {
+        if let loss = after.lossOfRows(since: before, mayShrink: mayShrink) {
             throw Migrations.loses(loss, path: path)
         }
         if let failure { throw failure }
