@@ -13,13 +13,11 @@ package struct AppContent: Equatable, Sendable {
         package static func < (one: Item, two: Item) -> Bool { (one.kind, one.name) < (two.kind, two.name) }
     }
 
-    /// The number of rows added or changed, by table.
     package private(set) var rows: [SQLName: Int] = [:]
     /// Tables that the original database lacks, with their row counts.
     package private(set) var tables: [SQLName: Int] = [:]
     /// Indexes, triggers, views and virtual tables that are new or defined differently.
     package private(set) var items: [Item] = []
-    /// Columns that the original table lacks, by table.
     package private(set) var columns: [SQLName: [SQLName]] = [:]
 
     /// Whether nothing but rows differs, and all of these rows were kept.
@@ -34,12 +32,10 @@ package struct AppContent: Equatable, Sendable {
         ignoring: Set<String> = [], keeping kept: KeptRows? = nil
     ) throws {
         for (table, conditions) in selected { try Selection.check(conditions, of: table.text) }
-        try live.reading {
+        try live.readingStrictly {
             try pristine.reading {
-                try live.with(.doubleQuotedStringsInDML, false) {
-                    try live.namingAppExtensions("compare \(live.path) with what it was made from") {
-                        try compare(live, pristine, selected, ignoring, kept)
-                    }
+                try live.namingAppExtensions("compare \(live.path) with what it was made from") {
+                    try compare(live, pristine, selected, ignoring, kept)
                 }
             }
         }
@@ -50,33 +46,30 @@ package struct AppContent: Equatable, Sendable {
     package static func isStillEmpty(
         _ live: Connection, since copy: Connection, selected: [SQLName: [String?]], ignoring: Set<String>
     ) throws -> Bool {
-        try live.reading {
+        struct Found: Error {}
+        return try live.readingStrictly {
             try copy.reading {
-                try live.with(.doubleQuotedStringsInDML, false) {
-                    let (now, was) = (try Schema(of: live, ignoring: ignoring), try Schema(of: copy))
-                    guard try schema(of: live, []) == schema(of: copy, []), now.virtual.isEmpty,
-                        now.undecodable.isEmpty
-                    else { return false }
-                    do {
-                        for table in now.ordinary {
-                            let conditions = selected[table] ?? []
-                            if conditions.contains(nil) { continue }
-                            let side = RowComparison.Side(try now.listed(table), live)
-                            let isSelected = try SelectedRows(conditions, side)
-                            let comparison = try RowComparison(
-                                .init(was.listed(table), copy), side, isWanted: { $0 != .removed })
-                            try comparison.run { difference, _, row in
-                                if try difference != .removed && !isSelected.contains(row) { throw Found() }
-                            }
-                        }
-                        return true
-                    } catch is Found { return false }
+                let (now, was) = (try Schema(of: live, ignoring: ignoring), try Schema(of: copy))
+                guard try schema(of: live, []) == schema(of: copy, []), now.virtual.isEmpty, now.undecodable.isEmpty
+                else {
+                    return false
                 }
+                do {
+                    for table in now.ordinary {
+                        let conditions = selected[table] ?? []
+                        if conditions.contains(nil) { continue }
+                        let side = RowComparison.Side(try now.listed(table), live)
+                        let isSelected = try Self.lookup(conditions, side)
+                        let before = RowComparison.Side(try was.listed(table), copy)
+                        try RowComparison(before, side, isWanted: { $0 != .removed }).run { difference, _, row in
+                            if try difference != .removed && !isSelected.contains(row) { throw Found() }
+                        }
+                    }
+                    return true
+                } catch is Found { return false }
             }
         }
     }
-
-    private struct Found: Error {}
 
     /// Returns the number of rows in each table and virtual table, except tables that are too damaged to be counted.
     package static func rowCounts(of live: Connection, ignoring: Set<String>) throws -> [SQLName: Int] {
@@ -129,13 +122,13 @@ package struct AppContent: Equatable, Sendable {
         tables.merge(try now.undecodableRowCounts()) { $0 + $1 }
         let shipped = try Self.definitions(of: pristine, was)
         // A new virtual table with its own content is already in `tables`.
-        items = Set(try Self.definitions(of: live, now).subtracting(shipped).map(\.key))
-            .filter { $0.kind != "table" || tables[$0.name] == nil }.sorted()
+        items = try Self.definitions(of: live, now).filter { item, sql in
+            shipped[item] != sql && (item.kind != "table" || tables[item.name] == nil)
+        }.keys.sorted()
         let isSame = try hasMore || Self.schema(of: live, ignoring) == Self.schema(of: pristine, ignoring)
         isKeptAsRows = !hasMore && isSame && !rows.isEmpty && tables.isEmpty && items.isEmpty && columns.isEmpty
     }
 
-    /// Returns whether all rows that differ were kept.
     private mutating func compare(
         _ pristine: RowComparison.Side, _ live: RowComparison.Side, _ conditions: [String?]?, _ kept: KeptRows?
     ) throws -> Bool {
@@ -148,11 +141,11 @@ package struct AppContent: Equatable, Sendable {
         // A condition without text selects every row.
         let conditions = conditions ?? []
         if conditions.contains(nil) { return true }
-        let isSelected = try SelectedRows(conditions, live)
+        let isSelected = try Self.lookup(conditions, live)
         // The app has set a column that the original table lacks.
         let map = try ColumnMap(layout, pristine.layout, renamed: [:])
         let own = map.dropped.isEmpty || layout.identity.isEmpty ? [] : [try map.losesValue(layout)]
-        let hasOwnValue = try SelectedRows(own, live)
+        let hasOwnValue = try Self.lookup(own, live)
         let kept = KeptRows.canKeep(layout) ? kept : nil
         var (count, isKept) = (0, true)
         try RowComparison(pristine, live, isWanted: { $0 != .removed }).run { difference, _, row in
@@ -166,6 +159,14 @@ package struct AppContent: Equatable, Sendable {
         }
         if count > 0 { rows[SQLName(layout.name)] = count }
         return isKept
+    }
+
+    /// Returns a statement that finds a row of a comparison if one of the conditions selects it.
+    private static func lookup(_ conditions: [String?], _ side: RowComparison.Side) throws -> RowStatement {
+        let layout = side.layout
+        let key = RowStatement.condition(layout.identity.isEmpty ? ["NULL"] : layout.identity)
+        let sql = "SELECT 1 FROM \(layout.rows.sql)\(layout.rows.whereSQL(conditions, and: key))"
+        return RowStatement(try side.connection.statement(sql), side.identity)
     }
 
     private static func count(
@@ -185,46 +186,16 @@ package struct AppContent: Equatable, Sendable {
         return (pragmas + definitions.flatMap { $0.map(\.textOrEmpty) }).map { Array($0.utf8) }
     }
 
-    private struct Definition: Hashable {
-        let key: Item
-        let sql: [UInt8]
-    }
-
     /// Returns the definitions of indexes, triggers, views and virtual tables. The automatic index of
     /// a constraint is left out: it has no SQL, because it is part of its table. Items of ignored tables are included.
-    private static func definitions(of connection: Connection, _ schema: Schema) throws -> Set<Definition> {
+    private static func definitions(of connection: Connection, _ schema: Schema) throws -> [Item: [UInt8]] {
         let sql = """
             SELECT type, name, tbl_name, sql FROM main.sqlite_schema
             WHERE (type IN ('index', 'trigger', 'view') OR type = 'table' AND rootpage = 0) AND sql IS NOT NULL
             """
-        return Set(
-            try connection.query(sql).compactMap { row in
-                guard schema.all[SQLName(row[2].textOrEmpty)]?.type != "shadow" else { return nil }
-                return Definition(
-                    key: Item(kind: row[0].textOrEmpty, name: SQLName(row[1].textOrEmpty)),
-                    sql: Array(row[3].textOrEmpty.utf8))
-            })
-    }
-}
-
-/// Determines whether conditions select a row of a comparison.
-private final class SelectedRows {
-    private let statement: Statement
-    private let keyColumns: [Int32]
-
-    init(_ conditions: [String?], _ side: RowComparison.Side) throws {
-        let layout = side.layout
-        keyColumns = side.identity
-        let identity = layout.identity.isEmpty ? ["NULL"] : layout.identity
-        let key = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
-        statement = try side.connection.statement(
-            "SELECT 1 FROM \(layout.rows.sql)\(layout.rows.whereSQL(conditions, and: key))")
-    }
-
-    func contains(_ row: borrowing Statement) throws -> Bool {
-        defer { statement.reset() }
-        for (index, column) in keyColumns.enumerated() { try statement.bind(row, column, at: Int32(index + 1)) }
-        return try statement.step()
+        let rows = try connection.query(sql).map { $0.map(\.textOrEmpty) }
+        let own = rows.filter { schema.all[SQLName($0[2])]?.type != "shadow" }
+        return Dictionary(own.map { (Item(kind: $0[0], name: SQLName($0[1])), Array($0[3].utf8)) }, uniquingKeysWith: +)
     }
 }
 

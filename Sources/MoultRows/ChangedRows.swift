@@ -5,21 +5,19 @@ package import MoultSQLite
 package struct ChangedRows: Sendable, Equatable {
     package let table: String
     /// The names of the key: its columns, or `rowid`.
-    package private(set) var key: [String] = []
-    package private(set) var inserted: [[Value]] = []
-    package private(set) var updated: [[Value]] = []
-    package private(set) var deleted: [[Value]] = []
+    package let key: [String]
+    package private(set) var inserted: [[Value]]
+    package private(set) var updated: [[Value]]
+    package private(set) var deleted: [[Value]]
     /// Why a reader must read the whole table again; nil if the keys are complete.
-    package private(set) var reload: String?
-
-    package init(_ table: String, reload: String) { (self.table, self.reload) = (table, reload) }
-
-    private init(_ table: String, key: [String]) { (self.table, self.key) = (table, key) }
+    package let reload: String?
 
     package init(
-        _ table: String, key: [String], inserted: [[Value]], updated: [[Value]], deleted: [[Value]]
+        _ table: String, key: [String] = [], inserted: [[Value]] = [], updated: [[Value]] = [], deleted: [[Value]] = [],
+        reload: String? = nil
     ) {
-        (self.table, self.key, self.inserted, self.updated, self.deleted) = (table, key, inserted, updated, deleted)
+        (self.table, self.key, self.reload) = (table, key, reload)
+        (self.inserted, self.updated, self.deleted) = (inserted, updated, deleted)
     }
 
     package var count: Int { inserted.count + updated.count + deleted.count }
@@ -27,9 +25,8 @@ package struct ChangedRows: Sendable, Equatable {
     /// The limit on the keys of one comparison, in bytes.
     private static let longest = 16 << 20
 
-    /// Returns the tables that differ, sorted. A table with more than `limit` changed rows has no keys.
-    ///
-    /// A row is known by its rowid, or by the key of a table WITHOUT ROWID.
+    /// Returns the tables that differ, sorted. A table with more than `limit` changed rows has no keys. A row is known by its
+    /// rowid, or by the key of a table WITHOUT ROWID.
     package static func between(_ old: Connection, _ new: Connection, limit: Int) throws -> [ChangedRows] {
         try old.reading {
             try new.reading {
@@ -59,18 +56,13 @@ package struct ChangedRows: Sendable, Equatable {
         }
     }
 
-    /// Two databases that are compared.
     private struct Sides {
-        private let old: Connection
-        private let new: Connection
         private let was: Schema
         private let now: Schema
-        /// The tables with equal definitions.
         private let same: Set<SQLName>
         let names: [SQLName]
 
         init(_ old: Connection, _ new: Connection) throws {
-            (self.old, self.new) = (old, new)
             (was, now) = (try Schema(of: old, ignoring: ownTables), try Schema(of: new, ignoring: ownTables))
             let (before, after) = (try SchemaShape.ofContent(old), try SchemaShape.ofContent(new))
             let shapes = Dictionary(before.tables.map { (SQLName($0.name), $0) }) { first, _ in first }
@@ -91,7 +83,8 @@ package struct ChangedRows: Sendable, Equatable {
             if let obstacle = before.obstacle ?? after.obstacle { return reload(obstacle) }
             guard same.contains(name) else { return reload("its definition changed") }
             do {
-                let comparison = try RowComparison(.init(before, old), .init(after, new), rowsMayMove: false)
+                let comparison = try RowComparison(
+                    .init(before, was.connection), .init(after, now.connection), rowsMayMove: false)
                 guard comparison.isByRowID || after.isWithoutRowID && comparison.key != .content else {
                     return reload("its rows cannot be read by rowid")
                 }
@@ -145,7 +138,6 @@ package struct ChangedRows: Sendable, Equatable {
 }
 
 extension Value {
-    /// The memory that the value needs, in bytes.
     fileprivate var size: Int {
         switch self {
         case .null, .integer, .real: 16

@@ -34,10 +34,8 @@ struct ForeignKeys {
         self.references = references
     }
 
-    /// Tables with foreign keys.
     var children: Set<SQLName> { Set(references.map(\.child)) }
 
-    /// Returns the tables that refer to one of these.
     func children(of parents: Set<SQLName>) -> Set<SQLName> {
         Set(references.filter { parents.contains($0.parent) }.map(\.child))
     }

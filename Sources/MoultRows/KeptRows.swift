@@ -2,10 +2,8 @@ package import MoultBasics
 import MoultFiles
 package import MoultSQLite
 
-/// A small database with the rows that an update leaves behind.
-///
-/// Its tables have the names and columns of the old ones, but neither types nor keys. So each value stays as it is, and rows of
-/// several updates fit into one table.
+/// A small database with the rows that an update leaves behind. Its tables have the names and columns of the old ones, but
+/// neither types nor keys. So each value stays as it is, and rows of several updates fit into one table.
 package final class KeptRows {
     /// The table that names the origin of each row, once rows of several sets are in one database.
     package static let origins = "moult_kept"
@@ -22,31 +20,22 @@ package final class KeptRows {
         }
     }
 
-    /// A statement that inserts rows into a table; the first parameter is the rowid, which a row keeps if it is free.
-    private final class Insert {
-        private let statement: Statement
-        private let last: Int32
-
-        init(_ table: String, _ columns: [String], _ connection: Connection) throws {
-            let (name, alias) = (quoteIdentifier(table), rowIDName(columns) ?? "NULL")
-            statement = try connection.statement(
-                """
-                INSERT INTO \(name)(\(([alias] + columns.map(quoteIdentifier)).joined(separator: ", ")))
-                VALUES((SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM \(name) WHERE \(alias) = ?1)),
-                    \(columns.indices.map { "?\($0 + 2)" }.joined(separator: ", ")))
-                """)
-            last = Int32(columns.count)
-        }
-
-        func add(_ row: borrowing Statement) throws {
-            defer { statement.reset() }
-            for column in 0...last { try statement.bind(row, column, at: column + 1) }
-            _ = try statement.step()
-        }
+    /// Returns a statement that inserts rows into a table; the first parameter is the rowid, which a row keeps if it is free.
+    private static func insertion(into table: String, _ columns: [String], _ connection: Connection) throws
+        -> RowStatement
+    {
+        let (name, alias) = (quoteIdentifier(table), freeRowIDName(among: columns) ?? "NULL")
+        let statement = try connection.statement(
+            """
+            INSERT INTO \(name)(\(([alias] + columns.map(quoteIdentifier)).joined(separator: ", ")))
+            VALUES((SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM \(name) WHERE \(alias) = ?1)),
+                \(columns.indices.map { "?\($0 + 2)" }.joined(separator: ", ")))
+            """)
+        return RowStatement(statement, Array(0...Int32(columns.count)))
     }
 
     private let connection: Connection
-    private var inserts: [SQLName: Insert] = [:]
+    private var inserts: [SQLName: RowStatement] = [:]
 
     /// Creates the database in place of a file that an earlier attempt left. `old` is the database from which rows will be added.
     package init(at path: String, like old: Connection) throws {
@@ -59,21 +48,20 @@ package final class KeptRows {
 
     /// Returns whether rows of a table can be kept: its columns leave a name for the rowid.
     static func canKeep(_ layout: TableLayout) -> Bool {
-        !layout.hasReplacedName && layout.columns.count < 2000 && rowIDName(layout.columns.map(\.name)) != nil
+        !layout.hasReplacedName && layout.columns.count < 2000
+            && freeRowIDName(among: layout.columns.map(\.name)) != nil
             && SQLName(layout.name) != SQLName(origins)
     }
 
     /// Adds a row of a comparison.
     func add(_ row: borrowing Statement, of layout: TableLayout) throws {
-        let insert = try inserts[SQLName(layout.name)] ?? create(layout.name, layout.columns.map(\.name))
-        try insert.add(row)
-    }
-
-    private func create(_ table: String, _ columns: [String]) throws -> Insert {
-        try connection.run(Self.tableSQL(table, columns))
-        let made = try Insert(table, columns, connection)
-        inserts[SQLName(table)] = made
-        return made
+        let name = SQLName(layout.name)
+        if inserts[name] == nil {
+            let columns = layout.columns.map(\.name)
+            try connection.run(Self.tableSQL(layout.name, columns))
+            inserts[name] = try Self.insertion(into: layout.name, columns, connection)
+        }
+        try inserts[name]?.run(like: row)
     }
 
     package func close() throws {
@@ -84,11 +72,6 @@ package final class KeptRows {
 
     private static func tableSQL(_ table: String, _ columns: [String]) -> String {
         "CREATE TABLE \(quoteIdentifier(table))(\(columns.map(quoteIdentifier).joined(separator: ", ")))"
-    }
-
-    private static func rowIDName(_ columns: [String]) -> String? {
-        let taken = Set(columns.map { SQLName($0) })
-        return ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
     }
 
     /// Adds the rows that a release shipped in a table, of which the kept rows are the remainder.
@@ -107,11 +90,11 @@ package final class KeptRows {
     }
 
     private static func copy(_ table: Table, _ from: Connection, _ into: Connection) throws {
-        let insert = try Insert(table.name, table.columns, into)
+        let insert = try insertion(into: table.name, table.columns, into)
         let layout = try Schema(of: from).listed(SQLName(table.name))
         let columns = ([layout.rowIDName ?? "NULL"] + layout.columnsSQL).joined(separator: ", ")
         try from.withStatement("SELECT \(columns) FROM \(layout.rows.sql)") { row in
-            while try row.step() { try insert.add(row) }
+            while try row.step() { try insert.run(like: row) }
         }
     }
 
@@ -179,7 +162,7 @@ package final class KeptRows {
 
     /// Names the origin of all rows of a table that do not have one yet.
     private static func name(_ table: Table, _ origin: Origin, in connection: Connection) throws {
-        let alias = rowIDName(table.columns) ?? "NULL"
+        let alias = freeRowIDName(among: table.columns) ?? "NULL"
         _ = try connection.query(
             """
             INSERT INTO \(origins) SELECT ?1, \(alias), ?2, ?3, ?4, ?5 FROM \(quoteIdentifier(table.name))

@@ -14,18 +14,9 @@ package struct MigrationLoss: Equatable, Sendable {
         /// Whether the table was removed; all its rows are then counted as dropped.
         package var isDropped = false
 
-        package init(
-            name: String, rowsChanged: Int = 0, rowsCut: Int = 0, rowsDropped: Int = 0, isDropped: Bool = false
-        ) {
-            (self.name, self.rowsChanged, self.rowsCut) = (name, rowsChanged, rowsCut)
-            (self.rowsDropped, self.isDropped) = (rowsDropped, isDropped)
-        }
-
-        /// The number of rows that were changed, cut or dropped.
         package var rows: Int { rowsChanged + rowsCut + rowsDropped }
     }
 
-    /// The tables that have lost something, by name.
     package private(set) var tables: [Table] = []
     /// Indexes, triggers, views, virtual tables and generated columns that were removed or redefined.
     package private(set) var items: [SchemaShape.Item] = []

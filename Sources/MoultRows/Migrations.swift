@@ -26,7 +26,6 @@ package struct Migrations: Sendable {
         }
     }
 
-    /// The scripts, in ascending order.
     package let scripts: [Script]
     /// The time limit for all scripts together, in seconds.
     package var deadline: Double = 600
@@ -38,10 +37,9 @@ package struct Migrations: Sendable {
 
     package init(_ scripts: [Script]) { self.scripts = scripts }
 
-    /// Runs the pending scripts and checks the result. **The transaction stays open**, for the caller to commit or roll back.
-    /// On an error it is rolled back, and the file is unchanged.
-    ///
-    /// `before` is called once the database is locked, before anything changes.
+    /// Runs the pending scripts and checks the result. **The transaction stays open**, for the caller to commit or roll back. On
+    /// an error it is rolled back, and the file is unchanged. `before` is called once the database is locked, before anything
+    /// changes.
     package func begin(on connection: Connection, before: () throws -> Void = {}) throws {
         // As in SQLite's procedure for changing tables, foreign keys are checked at the end. They cannot be turned off inside
         // the transaction.
@@ -61,7 +59,7 @@ package struct Migrations: Sendable {
     private func run(on connection: Connection) throws {
         let path = place ?? connection.path
         let dangling = try connection.references(limit: Self.maxFindings).findings
-        let (before, counters) = (try RowCounts(of: connection), try RowSequences.all(in: connection))
+        let (before, counters) = (try connection.rowCounts(), try RowSequences.all(in: connection))
         var version = Int(try connection.int("PRAGMA user_version"))
         try connection.raiseScriptGuard(deadline: deadline)
         for script in scripts where script.number > version {
@@ -76,7 +74,7 @@ package struct Migrations: Sendable {
         if let finding = Soundness.added(findings, since: dangling).first {
             throw Self.failed("they leave a broken foreign key", finding, path: path)
         }
-        if let loss = try RowCounts(of: connection).loss(since: before, mayShrink: mayShrink) {
+        if let loss = try connection.rowCounts().lossOfRows(since: before, mayShrink: mayShrink) {
             throw Self.loses(loss, path: path)
         }
     }
@@ -116,9 +114,7 @@ package struct Migrations: Sendable {
     }
 
     /// Returns the error for migrations that lost rows.
-    package static func loses(_ loss: String, path: String) -> MoultError {
-        failed("they lose rows", loss, path: path)
-    }
+    package static func loses(_ loss: String, path: String) -> MoultError { failed("they lose rows", loss, path: path) }
 
     /// Returns the error for a script that needs something from the app. It also covers a misspelled function, which SQLite
     /// cannot tell from a function that the app would register.

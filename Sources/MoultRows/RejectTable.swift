@@ -11,9 +11,7 @@ package struct RejectTable: Sendable {
     /// Whether the records last only as long as the connection, because the caller keeps the complete old content.
     package let isDiscarded: Bool
 
-    package init(
-        name: String = rejectedTable, label: String, isRepeatable: Bool = false, isDiscarded: Bool = false
-    ) {
+    package init(name: String = rejectedTable, label: String, isRepeatable: Bool = false, isDiscarded: Bool = false) {
         (self.name, self.label, self.isRepeatable) = (name, label, isRepeatable)
         self.isDiscarded = isDiscarded
     }
@@ -72,17 +70,10 @@ final class RejectWriter {
     private let connection: Connection
     private var isThere: Bool
     /// Writes a record; prepared for the first one.
-    private var insertion: Insertion?
-    private final class Insertion {
-        let statement: Statement
-        init(_ statement: consuming Statement) { self.statement = statement }
-    }
-    /// The number of equal records in the new database that are not yet matched with a record of the old one.
-    private var unclaimed: [KeyDigest: Int] = [:]
-    /// The digests of all records, computed without the label column.
-    private var contents: Set<KeyDigest> = []
-    /// The number of records for each row, by a digest that omits label and reason.
-    private var rows: [KeyDigest: Int] = [:]
+    private var insertion: RowStatement?
+    /// How many records are not yet matched with another one, by digests of the whole record, of all but its label, and of its table
+    /// and row.
+    private var counts: [KeyDigest: Int] = [:]
 
     init(_ table: RejectTable, _ connection: Connection) throws {
         (self.table, self.connection) = (table, connection)
@@ -90,8 +81,9 @@ final class RejectWriter {
         guard isThere else { return }
         try connection.withStatement(table.selectSQL(in: connection)) { row in
             while try row.step() {
-                unclaimed[try KeyDigest(of: row, 0..<4), default: 0] += 1
-                try remember(row)
+                for columns in [[0, 1, 2, 3], [1, 2, 3], [1, 3]] as [[Int32]] {
+                    counts[try KeyDigest(of: row, columns), default: 0] += 1
+                }
             }
         }
     }
@@ -102,72 +94,53 @@ final class RejectWriter {
         guard try Self.isThere(table, old) else { return }
         try old.withStatement(table.selectSQL(in: old)) { row in
             while try row.step() {
-                // The old database's records are not about the rows to carry over.
-                if table.isRepeatable, let digest = try rowDigest(row) { rows[digest, default: 0] -= 1 }
-                if try claim(KeyDigest(of: row, 0..<4)) { continue }
-                try create()
-                try connection.withStatement(table.insertSQL) { insert in
-                    for column in Int32(0)..<4 { try insert.bind(row, column, at: column + 1) }
-                    try insert.run()
-                }
-                try remember(row)
+                if try take(KeyDigest(of: row, 0..<4)) { continue }
+                try write(row)
+                counts[try KeyDigest(of: row, 1..<4), default: 0] += 1
             }
         }
-    }
-
-    private func claim(_ record: KeyDigest) -> Bool {
-        guard let count = unclaimed[record], count > 0 else { return false }
-        unclaimed[record] = count - 1
-        return true
     }
 
     /// Writes a record even if an equal one exists, because each rejected row has its own record. Returns false if an earlier
     /// run of the transfer already wrote the row's record.
     @discardableResult
     func write(_ row: String, of source: String, because reason: String) throws -> Bool {
-        if table.isRepeatable, try takeRecord(row, source) { return false }
-        try create()
-        let insertion = try insertion ?? Insertion(connection.statement(table.insertSQL))
-        self.insertion = insertion
-        defer { insertion.statement.reset() }
-        try insertion.statement.bind([.text(table.label), .text(source), .text(reason), .text(row)])
-        try insertion.statement.run()
-        return true
-    }
-
-    private func takeRecord(_ row: String, _ source: String) throws -> Bool {
-        let digest = try connection.withStatement("SELECT ?1, ?2") { record in
-            try record.bind([.text(source), .text(row)])
-            return try record.step() ? try KeyDigest(of: record, 0..<2) : nil
+        try withRecord(row, source, reason) { record in
+            if table.isRepeatable, try take(KeyDigest(of: record, [1, 3])) { return false }
+            try write(record)
+            return true
         }
-        guard let digest, let count = rows[digest], count > 0 else { return false }
-        rows[digest] = count - 1
-        return true
     }
 
     /// Writes a record unless the table already has one that is equal except for the label.
     func writeOnce(_ row: String, of source: String, because reason: String) throws {
-        let values: [Value] = [.text(table.label), .text(source), .text(reason), .text(row)]
-        let isNew = try connection.withStatement("SELECT ?1, ?2, ?3, ?4") { record in
-            try record.bind(values)
-            guard try record.step() else { return false }
-            return contents.insert(try KeyDigest(of: record, 1..<4)).inserted
+        let isNew = try withRecord(row, source, reason) { record in
+            counts.updateValue(0, forKey: try KeyDigest(of: record, 1..<4)) == nil
         }
         if isNew { try write(row, of: source, because: reason) }
     }
 
-    private func remember(_ record: borrowing Statement) throws {
-        contents.insert(try KeyDigest(of: record, 1..<4))
-        if table.isRepeatable, let digest = try rowDigest(record) { rows[digest, default: 0] += 1 }
+    private func withRecord<R>(
+        _ row: String, _ source: String, _ reason: String, _ body: (borrowing Statement) throws -> R
+    ) throws -> R {
+        try connection.withStatement("SELECT ?1, ?2, ?3, ?4") { record in
+            try record.bind([.text(table.label), .text(source), .text(reason), .text(row)])
+            _ = try record.step()
+            return try body(record)
+        }
     }
 
-    /// Returns a digest of the record without label and reason.
-    private func rowDigest(_ record: borrowing Statement) throws -> KeyDigest? {
-        try connection.withStatement("SELECT ?1, ?2") { pair in
-            try pair.bind(record, 1, at: 1)
-            try pair.bind(record, 3, at: 2)
-            return try pair.step() ? try KeyDigest(of: pair, 0..<2) : nil
-        }
+    private func take(_ digest: KeyDigest) -> Bool {
+        guard let count = counts[digest], count > 0 else { return false }
+        counts[digest] = count - 1
+        return true
+    }
+
+    private func write(_ record: borrowing Statement) throws {
+        try create()
+        let insertion = try insertion ?? RowStatement(connection.statement(table.insertSQL), [0, 1, 2, 3])
+        self.insertion = insertion
+        try insertion.run(like: record)
     }
 
     private func create() throws {

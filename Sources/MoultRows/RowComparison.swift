@@ -9,14 +9,12 @@ package enum RowDifference: String, Sendable, CaseIterable {
     case changed
 }
 
-/// Compares the rows of a table in two databases: each row is in both, changed, only in the new, or only in the old one.
-///
-/// Two rows are the same row if they have the same INTEGER PRIMARY KEY, or the same key of a table WITHOUT ROWID. Without such a key,
-/// the rowid shows only the place of a row, and VACUUM may change it: rows that differ at their place are matched one to one by their
+/// Compares the rows of a table in two databases: each row is in both, changed, only in the new, or only in the old one. Two rows
+/// are the same row if they have the same INTEGER PRIMARY KEY, or the same key of a table WITHOUT ROWID. Without such a key, the
+/// rowid shows only the place of a row, and VACUUM may change it: rows that differ at their place are matched one to one by their
 /// content, then by primary key, or without one by their place. Tables that have no common order are matched by content alone.
-///
-/// Both tables are read once, side by side, with one row of each in memory; unmatched rows wait in a temporary file. Where the files
-/// allow it, records are compared as bytes, which is many times faster than reading values. Both connections must be in a
+/// Both tables are read once, side by side, with one row of each in memory; unmatched rows wait in a temporary file. Where the
+/// files allow it, records are compared as bytes, which is many times faster than reading values. Both connections must be in a
 /// transaction.
 package struct RowComparison {
     /// One of the tables, and the statements that read it. A row has its rowid or NULL, then all stored columns.
@@ -91,15 +89,12 @@ package struct RowComparison {
     /// difference whose values are not wanted.
     package typealias Handler = (RowDifference, _ old: borrowing Statement, _ new: borrowing Statement) throws -> Void
 
-    /// What identifies a row.
     package enum Key: Sendable, Equatable {
         case primaryKey([String])
         case rowid
-        /// The whole content.
         case content
     }
 
-    /// The number of rows on each side.
     package struct Counts {
         package fileprivate(set) var old = 0
         package fileprivate(set) var new = 0
@@ -123,7 +118,7 @@ package struct RowComparison {
     private let order: Order
     /// The number of pairs in the primary key that both tables have.
     private let keyCount: Int
-    private let encodings: TextEncodings
+    private let encoding: DatabaseHeader.TextEncoding?
     private let mayReadFiles: Bool
     private let areSound: Bool
     private let isWanted: (RowDifference) -> Bool
@@ -146,13 +141,13 @@ package struct RowComparison {
         let inKey = Set(keyPairs.map(\.1))
         self.pairs = keyPairs.map { (old: $0.0, new: $0.1) } + pairs.filter { !inKey.contains($0.new) }
         keyCount = keyPairs.count
-        encodings = try TextEncodings(old.connection, new.connection)
+        encoding = try Connection.commonEncoding(old.connection, new.connection)
         let names = keyPairs.map { new.layout.columns[$0.1].name }
         let isSameRowID = !keyPairs.isEmpty && old.layout.rowIDColumn != nil && new.layout.rowIDColumn != nil
         if old.rowID != nil, new.rowID != nil {
             order = .rowID(mayMove: rowsMayMove && !isSameRowID)
             key = keyPairs.isEmpty ? .rowid : .primaryKey(names)
-        } else if try Self.haveKeys(keyPairs, old, new, encodings) {
+        } else if try Self.haveKeys(keyPairs, old, new, encoding) {
             (order, key) = (.key, .primaryKey(names))
         } else {
             (order, key) = (.none, .content)
@@ -166,9 +161,9 @@ package struct RowComparison {
 
     /// Returns whether both tables can be read in the order of a key that identifies each row.
     private static func haveKeys(
-        _ pairs: [(Int, Int)], _ old: Side, _ new: Side, _ encodings: TextEncodings
+        _ pairs: [(Int, Int)], _ old: Side, _ new: Side, _ encoding: DatabaseHeader.TextEncoding?
     ) throws -> Bool {
-        guard !pairs.isEmpty, encodings != .mixed else { return false }
+        guard !pairs.isEmpty, encoding != nil else { return false }
         return try !old.hasNull(in: pairs.map(\.0)) && !new.hasNull(in: pairs.map(\.1))
     }
 
@@ -191,10 +186,8 @@ package struct RowComparison {
         return try pair < 0 || isSame(pairs[pair], old, new)
     }
 
-    func isSame(
-        _ pair: (old: Int, new: Int), _ old: borrowing Statement, _ new: borrowing Statement
-    ) throws -> Bool {
-        try old.stores(self.old.first + Int32(pair.old), as: new, self.new.first + Int32(pair.new), encodings)
+    func isSame(_ pair: (old: Int, new: Int), _ old: borrowing Statement, _ new: borrowing Statement) throws -> Bool {
+        try old.stores(self.old.first + Int32(pair.old), as: new, self.new.first + Int32(pair.new), encoding)
     }
 
     private func isSame(_ old: borrowing Statement, _ new: borrowing Statement) throws -> Bool {
@@ -241,10 +234,10 @@ package struct RowComparison {
         try strays.add(
             isOld: isOld, at: place,
             // A row without a key is known by its place.
-            key: keyCount == 0 ? KeyDigest(rowID: place) : KeyDigest(of: row, places.prefix(keyCount), encodings),
-            content: KeyDigest(of: row, places, encodings))
+            key: keyCount == 0 ? KeyDigest(rowID: place) : KeyDigest(of: row, places.prefix(keyCount), encoding),
+            content: KeyDigest(of: row, places, encoding))
         if strays.count == Self.strayLimit,
-            try Self.haveKeys(pairs.prefix(keyCount).map { ($0.old, $0.new) }, old, new, encodings)
+            try Self.haveKeys(pairs.prefix(keyCount).map { ($0.old, $0.new) }, old, new, encoding)
         {
             throw TooManyStrays()
         }
@@ -307,14 +300,12 @@ package struct RowComparison {
         }
     }
 
-    private func read(
-        _ side: Side, _ columns: [Int], isOld: Bool, _ strays: StrayRows, _ counts: inout Counts
-    ) throws {
+    private func read(_ side: Side, _ columns: [Int], isOld: Bool, _ strays: StrayRows, _ counts: inout Counts) throws {
         let places = side.places(columns)
         try side.connection.withStatement(side.sql()) { row in
             var number: Int64 = 0
             while try row.step() {
-                let content = try KeyDigest(of: row, places, encodings)
+                let content = try KeyDigest(of: row, places, encoding)
                 try strays.add(isOld: isOld, at: number, key: content, content: content)
                 number += 1
                 try count(isOld ? -1 : 1, &counts)
@@ -329,7 +320,7 @@ package struct RowComparison {
         var counts = Counts()
         try old.connection.withStatement(old.inOrder(of: keys.old, isSound: areSound)) { old in
             try new.connection.withStatement(new.inOrder(of: keys.new, isSound: areSound)) { new in
-                try merge(old, new, &counts, handle) { try $0.order(oldPlaces, against: $1, newPlaces, encodings) }
+                try merge(old, new, &counts, handle) { try $0.order(oldPlaces, against: $1, newPlaces, encoding) }
             }
         }
         try finish(&counts)
@@ -389,7 +380,7 @@ package struct RowComparison {
         get throws {
             let (one, two) = (old.layout, new.layout)
             // A record may end before columns that were added later, which then have their default.
-            guard mayReadFiles, encodings != .mixed, one.rowIDColumn == two.rowIDColumn,
+            guard mayReadFiles, encoding != nil, one.rowIDColumn == two.rowIDColumn,
                 pairs.count == min(one.columns.count, two.columns.count), pairs.allSatisfy({ $0.old == $0.new }),
                 zip(one.record, two.record).allSatisfy({ $0.hasBytes(of: $1) }), !one.isVirtual, !two.isVirtual
             else { return false }

@@ -7,13 +7,10 @@ final class RowInserter {
         case inserted(StoredRows.Key)
         /// Another row has the rowid, and the rowid is not a key of both tables.
         case rowIDTaken
-        /// A row with the same key exists.
         case conflict(String)
-        /// The schema does not accept the row.
         case misfit(String)
     }
 
-    /// The source of the new row's rowid.
     enum RowID {
         /// One of the columns contains the rowid, or SQLite assigns it, or the table has no rowid.
         case notCarried
@@ -24,7 +21,8 @@ final class RowInserter {
     }
 
     let rowID: RowID
-    private let map: ColumnMap
+    /// The places of the values in an old row: the first column is its rowid.
+    private let places: [Int32]
     private let rows: StoredRows
     private let connection: Connection
     private let plain: Statement
@@ -34,7 +32,8 @@ final class RowInserter {
 
     init(_ map: ColumnMap, from old: TableLayout, into rows: StoredRows, _ connection: Connection) throws {
         let new = rows.layout
-        (self.map, self.rows, self.connection) = (map, rows, connection)
+        (self.rows, self.connection) = (rows, connection)
+        places = map.pairs.map { Int32($0.old + 1) }
         let isRowIDMapped = new.rowIDColumn.map { column in map.pairs.contains { $0.new == column } } ?? false
         rowID =
             new.isWithoutRowID || isRowIDMapped || old.rowIDName == nil
@@ -63,22 +62,20 @@ final class RowInserter {
     func insert(_ row: borrowing Statement, anyRowID: Bool) throws -> Attempt {
         let carriesRowID = rowID != .notCarried && !anyRowID
         if carriesRowID {
-            try bind(row, to: withRowID)
-            try withRowID.bind(row, 0, at: Int32(map.pairs.count + 1))
+            try withRowID.bind(row, places + [0])
             return try run(withRowID, carriesRowID: true)
         }
-        try bind(row, to: plain)
+        try plain.bind(row, places)
         return try run(plain, carriesRowID: false)
     }
 
     /// Returns the identity of an existing row that has a key in common with this row; nil if no row has.
     func conflict(_ row: borrowing Statement, anyRowID: Bool) throws -> StoredRows.Key? {
         if rowID != .notCarried, !anyRowID {
-            try bind(row, to: rowIDConflict)
-            try rowIDConflict.bind(row, 0, at: Int32(map.pairs.count + 1))
+            try rowIDConflict.bind(row, places + [0])
             return try returned(by: rowIDConflict)
         }
-        try bind(row, to: plainConflict)
+        try plainConflict.bind(row, places)
         return try returned(by: plainConflict)
     }
 
@@ -88,13 +85,6 @@ final class RowInserter {
         let key = try rows.key(statement)
         try statement.run()
         return key
-    }
-
-    private func bind(_ row: borrowing Statement, to statement: borrowing Statement) throws {
-        for (index, pair) in map.pairs.enumerated() {
-            // The first column of the old row is its rowid.
-            try statement.bind(row, Int32(pair.old + 1), at: Int32(index + 1))
-        }
     }
 
     private func run(_ statement: borrowing Statement, carriesRowID: Bool) throws -> Attempt {
@@ -118,7 +108,7 @@ final class RowInserter {
             case .constraintUnique: return .conflict(sqlite.message)
             case .constraint, .mismatch: return .misfit(sqlite.message)
             // A CHECK, an index or a generated column may contain an expression that fails for this row.
-            case .error where sqlite.missingExtension == nil: return .misfit(sqlite.message)
+            case .error where AppNeed(error, isAlone: true) == nil: return .misfit(sqlite.message)
             default: throw error
             }
         }

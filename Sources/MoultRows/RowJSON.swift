@@ -1,11 +1,10 @@
 package import MoultBasics
 package import MoultSQLite
 
-/// A row as JSON from which every value can be restored exactly.
-///
-/// Integers and finite reals are numbers (a real always has a fraction or an exponent), valid text without NUL is a string, and
-/// NULL is null. Any other value is an object with one member: `{"real":"Infinity"}`, `{"text":"<hex of UTF-8>"}`,
-/// `{"text16":"<hex of UTF-16LE>"}` (invalid text of a UTF-16 database) or `{"blob":"<hex>"}`.
+/// A row as JSON from which every value can be restored exactly. Integers and finite reals are numbers (a real always has a
+/// fraction or an exponent), valid text without NUL is a string, and NULL is null. Any other value is an object with one member:
+/// `{"real":"Infinity"}`, `{"text":"<hex of UTF-8>"}`, `{"text16":"<hex of UTF-16LE>"}` (invalid text of a UTF-16 database) or
+/// `{"blob":"<hex>"}`.
 enum RowJSON {
     /// Returns the current row of the statement as JSON; `first` is the column of the first name.
     static func text(_ row: borrowing Statement, from first: Int32, _ names: [String], isUTF16: Bool) throws -> String {
@@ -25,7 +24,7 @@ enum RowJSON {
             if number.isFinite { return .number(number) }
             return tagged("real", number > 0 ? "Infinity" : "-Infinity")
         case .text: return try text(row, column, isUTF16: isUTF16)
-        case .blob: return tagged("blob", try row.withBlob(column) { hex($0) })
+        case .blob: return tagged("blob", try row.withBlob(column) { hexDigits(of: $0) })
         }
     }
 
@@ -33,12 +32,13 @@ enum RowJSON {
         if isUTF16 {
             let units = try row.text16(column)
             guard String(validating: units, as: UTF16.self) != nil else {
-                return tagged("text16", hex(units.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }))
+                return tagged(
+                    "text16", hexDigits(of: units.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }))
             }
         }
         return try row.withText(column) { bytes in
             guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
-                return tagged("text", hex(bytes))
+                return tagged("text", hexDigits(of: bytes))
             }
             return .string(text)
         }
@@ -46,15 +46,6 @@ enum RowJSON {
 
     fileprivate static func tagged(_ kind: String, _ text: String) -> JSON { .object([.init(kind, .string(text))]) }
 
-    fileprivate static func hex(_ bytes: some Sequence<UInt8>) -> String {
-        let digits = Array("0123456789abcdef".unicodeScalars)
-        var text = ""
-        for byte in bytes {
-            text.unicodeScalars.append(digits[Int(byte >> 4)])
-            text.unicodeScalars.append(digits[Int(byte & 15)])
-        }
-        return text
-    }
 }
 
 extension Value {
@@ -65,9 +56,9 @@ extension Value {
         case .integer(let number): .integer(number)
         case .real(let number) where number.isFinite: .number(number)
         case .real(let number): RowJSON.tagged("real", number > 0 ? "Infinity" : "-Infinity")
-        case .text(let text) where text.utf8.contains(0): RowJSON.tagged("text", RowJSON.hex(text.utf8))
+        case .text(let text) where text.utf8.contains(0): RowJSON.tagged("text", hexDigits(of: text.utf8))
         case .text(let text): .string(text)
-        case .blob(let bytes): RowJSON.tagged("blob", RowJSON.hex(bytes))
+        case .blob(let bytes): RowJSON.tagged("blob", hexDigits(of: bytes))
         }
     }
 

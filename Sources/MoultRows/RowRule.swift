@@ -10,13 +10,11 @@ package struct RowRule: Sendable {
         case keepUser
         /// Keep the new content's row, and write the carried row to the reject table.
         case keepNew
-        /// Fail the transfer.
         case fail
     }
 
     /// The action for a row that the new schema does not accept.
     package enum Reject: Sendable {
-        /// Fail the transfer.
         case block
         /// Write the row to the reject table.
         case record
@@ -64,7 +62,6 @@ package struct TableOutcome: Equatable, Sendable {
     package var selected = 0
     /// Rows whose exact values are in the new table, including rows that were there already.
     package var carried = 0
-    /// Rows written to the reject table.
     package var rejected = 0
     /// Rejected rows that already were in the reject table, and were not written again.
     package var recorded = 0
@@ -78,12 +75,4 @@ package struct TableOutcome: Equatable, Sendable {
     /// Carried rows that also have values, other than NULL and the default, in columns that the new table lacks. The caller
     /// must keep the old content.
     package var incomplete = 0
-
-    package init(
-        table: String, selected: Int = 0, carried: Int = 0, rejected: Int = 0, unplaced: Int = 0,
-        shippedLosers: Int = 0, incomplete: Int = 0
-    ) {
-        (self.table, self.selected, self.carried, self.rejected) = (table, selected, carried, rejected)
-        (self.unplaced, self.shippedLosers, self.incomplete) = (unplaced, shippedLosers, incomplete)
-    }
 }

@@ -1,11 +1,10 @@
 import MoultBasics
 package import MoultSQLite
 
-/// Brings rows that were carried over from a copy of a database up to date with the database, in which apps have changed rows since.
-///
-/// Only the difference is carried. This is possible where each row of the copy either is in the new database with its key, or equals
-/// a shipped row with its key, and where a row that did not change is selected, and has its parents, as before. In all other cases
-/// the result is nil, and the caller carries all rows over again.
+/// Brings rows that were carried over from a copy of a database up to date with the database, in which apps have changed rows
+/// since. Only the difference is carried. This is possible where each row of the copy either is in the new database with its key,
+/// or equals a shipped row with its key, and where a row that did not change is selected, and has its parents, as before. In all
+/// other cases the result is nil, and the caller carries all rows over again.
 package struct RowUpdate {
     private let transfer: RowTransfer
     /// The outcomes of the transfer from the copy.
@@ -56,7 +55,7 @@ package struct RowUpdate {
             if change.added.isEmpty, change.removed.isEmpty { continue }
             guard let outcome = outcomes.first(where: { SQLName($0.table) == SQLName(rule.table) }), outcome.isPlain,
                 let target = try TableLayout.of(SQLName(rule.table), in: new),
-                let key = try RowKey(rule, layout, target)
+                let key = try key(rule, layout, target)
             else { return nil }
             let children = keys.children(of: [SQLName(target.name)])
             // A row that was rejected may have its parent now.
@@ -115,27 +114,20 @@ package struct RowUpdate {
     /// Removes the carried rows that have changed or are gone. A row of the new content with the same key stays, as it does when
     /// all rows are carried over. Returns false if a row has no key.
     private func remove(
-        _ rowIDs: [Int64], _ key: RowKey, _ layout: TableLayout, _ target: TableLayout, _ copy: Connection,
+        _ rowIDs: [Int64], _ key: Key, _ layout: TableLayout, _ target: TableLayout, _ copy: Connection,
         _ new: Connection, _ pristine: Connection
     ) throws -> Bool {
-        let condition = key.names.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
-        return try new.with(.foreignKeys, false) {
+        try new.with(.foreignKeys, false) {
             try new.with(.triggers, false) {
                 let rows = try StoredRows(layout, copy)
-                let shipped = try pristine.statement("SELECT 1 FROM \(target.sql) WHERE \(condition)")
-                let deletion = try new.statement("DELETE FROM \(target.sql) WHERE \(condition)")
+                let shipped = try RowStatement(
+                    "SELECT 1 FROM \(target.sql)", where: key.names, are: key.columns, in: pristine)
+                let deletion = try RowStatement(
+                    "DELETE FROM \(target.sql)", where: key.names, are: key.columns, in: new)
                 for rowID in rowIDs {
                     let hasKey = try rows.withRow(.rowID(rowID)) { row in
                         for column in key.columns where row.isNull(column) { return false }
-                        defer {
-                            shipped.reset()
-                            deletion.reset()
-                        }
-                        for (index, column) in key.columns.enumerated() {
-                            try shipped.bind(row, column, at: Int32(index + 1))
-                            try deletion.bind(row, column, at: Int32(index + 1))
-                        }
-                        if try !shipped.step() { try deletion.run() }
+                        if try !shipped.contains(row) { try deletion.run(like: row) }
                         return true
                     }
                     if hasKey == false { return false }
@@ -144,26 +136,19 @@ package struct RowUpdate {
             }
         }
     }
-}
 
-/// The key by which a row of the new database is found for a row of the old one.
-private struct RowKey {
-    /// The names of the new table's columns in SQL.
-    let names: [String]
-    /// The columns of an old row, of which the first is its rowid.
-    let columns: [Int32]
+    /// The key by which a row of the new database is found for a row of the old one: the names of the new table's columns in SQL, and
+    /// the places in the old row.
+    private typealias Key = (names: [String], columns: [Int32])
 
-    init?(_ rule: RowRule, _ old: TableLayout, _ new: TableLayout) throws {
+    private func key(_ rule: RowRule, _ old: TableLayout, _ new: TableLayout) throws -> Key? {
         guard !new.isWithoutRowID else { return nil }
-        let pairs = try ColumnMap(old, new, renamed: rule.renames(from: old, to: new)).pairs
         let key = new.rowIDColumn.map { [$0] } ?? new.primaryKey
-        let places = Dictionary(pairs.map { ($0.new, $0.old) }) { first, _ in first }
-        let found = key.compactMap { places[$0] }
+        let found = try ColumnMap(old, new, renamed: rule.renames(from: old, to: new)).places(key)
         // The old key must be the same, or two old rows could have the same new key.
-        guard !key.isEmpty, found.count == key.count,
-            Set(found) == Set(old.rowIDColumn.map { [$0] } ?? old.primaryKey)
-        else { return nil }
-        (names, columns) = (key.map { new.columnsSQL[$0] }, found.map { Int32($0 + 1) })
+        let oldKey = old.rowIDColumn.map { [$0] } ?? old.primaryKey
+        guard let found, !key.isEmpty, Set(found) == Set(oldKey.map { Int32($0 + 1) }) else { return nil }
+        return (key.map { new.columnsSQL[$0] }, found)
     }
 }
 

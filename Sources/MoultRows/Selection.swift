@@ -1,7 +1,6 @@
 package import MoultBasics
 package import MoultSQLite
 
-/// The conditions of a rule as SQL.
 enum Selection {
     /// Returns a WHERE clause for rows that satisfy one of the conditions, and `other` if given; empty if it would select every
     /// row.
@@ -64,7 +63,6 @@ extension TableRows {
     }
 }
 
-/// The rows of one table that satisfy one of several conditions.
 package struct RowSelection: Sendable {
     package let table: String
     /// SQL expressions, of which at least one must be true for a row; nil selects every row.
@@ -76,11 +74,7 @@ package struct RowSelection: Sendable {
     package func count(in connection: Connection) throws -> Int {
         try Selection.check(conditions, of: table)
         let rows = try TableRows(table, in: connection)
-        return try connection.with(.doubleQuotedStringsInDML, false) {
-            Int(
-                try connection.int(
-                    rows.countSQL + rows.whereSQL(conditions)))
-        }
+        return try connection.readingStrictly { Int(try connection.int(rows.countSQL + rows.whereSQL(conditions))) }
     }
 
     /// Returns the conditions, and those of the others that are valid in the database.
@@ -96,7 +90,6 @@ package struct RowSelection: Sendable {
     package enum Reach {
         /// The database has no table of this name.
         case absent
-        /// The number of selected rows.
         case rows(Int)
         /// The rows cannot be selected: the table is virtual or damaged, or lacks a column that a condition uses. The number is
         /// that of its rows, as far as they can be read.
@@ -129,9 +122,8 @@ package struct RowSelection: Sendable {
         try Selection.check(conditions, of: table)
         let columns = try TableLayout.of(SQLName(table), in: connection)?.columnsSQL ?? ["*"]
         let rows = try TableRows(table, in: connection)
-        let sql =
-            "SELECT \(columns.joined(separator: ", ")) FROM \(rows.sql)" + rows.whereSQL(conditions)
-        try connection.with(.doubleQuotedStringsInDML, false) {
+        let sql = "SELECT \(columns.joined(separator: ", ")) FROM \(rows.sql)\(rows.whereSQL(conditions))"
+        try connection.readingStrictly {
             try connection.withStatement(sql) { row in while try row.step() { each() } }
         }
     }
@@ -151,5 +143,33 @@ package struct RowSelection: Sendable {
         let (schema, key) = (try Schema(of: connection), SQLName(name))
         guard schema.all[key]?.type == "virtual" else { return nil }
         return try schema.shadows(of: key).reduce(0) { try $0 + connection.rowCount(schema.name($1)) }
+    }
+}
+
+extension RowSelection {
+    /// Returns the first of the tables that the database at `pristine` has, and that is in the live database under another name: an
+    /// app has renamed it, and no rule selects its rows. `own` are tables of moult.
+    package static func renamedTable(
+        of tables: [String], in live: Connection, shipped pristine: Connection, ignoring own: Set<String>
+    ) throws -> (old: String, new: String, rows: Int)? {
+        let ignored = Set(own.map { SQLName($0) })
+        for table in try tables.filter({ try !hasTable($0, in: live) }) {
+            let columns = try columns(of: table, in: pristine)
+            if columns.isEmpty { continue }
+            for (name, rows) in try live.rowCounts().sorted(by: { $0.key < $1.key }) where rows > 0 {
+                guard !ignored.contains(name), try !hasTable(name.text, in: pristine),
+                    try Self.columns(of: name.text, in: live) == columns
+                else { continue }
+                return (table, name.text, rows)
+            }
+        }
+        return nil
+    }
+
+    /// Returns the columns of a table; empty if it does not exist.
+    package static func columns(of table: String, in connection: Connection) throws -> [SQLName] {
+        try connection.query("SELECT name FROM pragma_table_info(?1) ORDER BY cid", [.text(table)]).compactMap {
+            if case .text(let name) = $0[0] { SQLName(name) } else { nil }
+        }
     }
 }

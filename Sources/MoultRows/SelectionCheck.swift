@@ -4,7 +4,6 @@ package import MoultSQLite
 /// Checks row rules against a schema: the table and the columns must exist, and the condition must be valid and always select
 /// the same rows of the same content.
 package struct SelectionCheck {
-    /// The part of a rule that is invalid.
     package enum Subject: Equatable, Sendable {
         case table
         /// A renamed column, by its old name.
@@ -15,26 +14,22 @@ package struct SelectionCheck {
     package struct Fault: Equatable, Sendable, CustomStringConvertible {
         package let subject: Subject
         package let why: String
-        /// A suggested correction.
         package let suggestion: Advice?
 
         package var description: String { suggestion.map { "\(why). \($0)" } ?? why }
     }
 
     private let connection: Connection
-    private let reservedPrefix: String
 
-    /// Tables with the reserved prefix, and SQLite's own tables, cannot be selected.
-    package init(_ connection: Connection, reservedPrefix: String = "moult_") {
-        (self.connection, self.reservedPrefix) = (connection, reservedPrefix)
-    }
+    package init(_ connection: Connection) { self.connection = connection }
+
+    /// Whether a table belongs to SQLite or moult, and cannot be selected.
+    private func isReserved(_ name: SQLName) -> Bool { name.isInternal || name.hasPrefix("moult_") }
 
     /// Returns why rows of the table cannot be selected; nil if they can.
     package func fault(inTable table: String) throws -> Fault? {
         let name = SQLName(table)
-        if name.isInternal || name.hasPrefix(reservedPrefix) {
-            return Fault(subject: .table, why: "table \"\(table)\" is reserved", suggestion: nil)
-        }
+        if isReserved(name) { return Fault(subject: .table, why: "table \"\(table)\" is reserved", suggestion: nil) }
         let all = try tables()
         let found = all.first { SQLName($0.name) == name }
         switch found?.type {
@@ -57,13 +52,9 @@ package struct SelectionCheck {
         }
     }
 
-    /// Returns the names of the tables whose rows can be selected.
     package func selectableTables() throws -> [String] {
-        try tables().filter { entry in
-            let name = SQLName(entry.name)
-            return entry.type == "table" && !name.isInternal && !name.hasPrefix(reservedPrefix)
-        }
-        .map(\.name)
+        try tables().filter { $0.type == "table" && !isReserved(SQLName($0.name)) }
+            .map(\.name)
     }
 
     /// Returns the columns of a table whose values can be carried over; none if the table does not exist.
@@ -99,7 +90,7 @@ package struct SelectionCheck {
         }
         if let why = Selection.fault(condition) { return fault("is not one expression: \(why)") }
         if let why = TimeFunctions.fault(in: condition) { return fault(why) }
-        let authorizer = SelectionAuthorizer(tables: Set(try tables().map { SQLName($0.name) }))
+        let authorizer = Authorizer.selecting(from: Set(try tables().map { SQLName($0.name) }))
         do {
             // Without this, SQLite would treat a misspelled column in double quotes as text.
             return try connection.with(.doubleQuotedStringsInDML, false) {

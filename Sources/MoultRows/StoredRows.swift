@@ -26,7 +26,7 @@ final class StoredRows {
                 why: "its columns use all three names of the rowid",
                 now: "Rename one of the columns oid, _rowid_ and rowid.")
         }
-        let condition = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
+        let condition = RowStatement.condition(identity)
         let columns = (identity + layout.columnsSQL).joined(separator: ", ")
         first = Int32(identity.count)
         read = try connection.statement("SELECT \(columns) FROM \(layout.sql) WHERE \(condition)")
@@ -47,7 +47,7 @@ final class StoredRows {
         keyIn row: borrowing Statement, _ columns: [Int32], _ body: (borrowing Statement) throws -> R
     ) throws -> R? {
         defer { read.reset() }
-        for (index, column) in columns.enumerated() { try read.bind(row, column, at: Int32(index + 1)) }
+        try read.bind(row, columns)
         return try read.step() ? body(read) : nil
     }
 
@@ -68,11 +68,11 @@ final class StoredRows {
         return try withRow(key) { try digest($0) } ?? KeyDigest(rowID: 0)
     }
 
-    /// Returns the identity that a row has from the given column on.
-    func key(_ row: borrowing Statement, from column: Int32 = 0) throws -> Key {
-        if !layout.isWithoutRowID { return .rowID(row.int64(column)) }
+    /// Returns the identity with which a row begins.
+    func key(_ row: borrowing Statement) throws -> Key {
+        if !layout.isWithoutRowID { return .rowID(row.int64(0)) }
         var values: [OwnedValue] = []
-        for place in 0..<first { values.append(try OwnedValue(row, column + place)) }
+        for place in 0..<first { values.append(try OwnedValue(row, place)) }
         return .primaryKey(values)
     }
 
@@ -87,5 +87,51 @@ final class StoredRows {
         case .primaryKey(let values):
             for (index, value) in values.enumerated() { try statement.bind(value, at: Int32(index + 1)) }
         }
+    }
+}
+
+/// A statement whose parameters are columns of another row.
+final class RowStatement {
+    private let statement: Statement
+    private let columns: [Int32]
+
+    /// `sql` is a statement up to its condition. It is about the rows in which the expressions `names` have the values of `columns` in
+    /// the other row; a NULL finds a NULL.
+    init(_ sql: String, where names: [String], are columns: [Int32], in connection: Connection) throws {
+        self.columns = columns
+        statement = try connection.statement(names.isEmpty ? sql : "\(sql) WHERE \(Self.condition(names))")
+    }
+
+    init(_ statement: consuming Statement, _ columns: [Int32]) {
+        self.statement = statement
+        self.columns = columns
+    }
+
+    static func condition(_ names: [String]) -> String {
+        names.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
+    }
+
+    /// Passes the rows that are found to the body until it returns a result.
+    func first<R>(like row: borrowing Statement, _ body: (borrowing Statement) throws -> R?) throws -> R? {
+        defer { statement.reset() }
+        try statement.bind(row, columns)
+        while try statement.step() { if let result = try body(statement) { return result } }
+        return nil
+    }
+
+    func contains(_ row: borrowing Statement) throws -> Bool { try first(like: row) { _ in true } ?? false }
+
+    func run(like row: borrowing Statement) throws { _ = try first(like: row) { _ in nil as Never? } }
+}
+
+extension TableLayout {
+    /// The columns that identify a row whose rowid or NULL comes first, before all stored columns.
+    var identityPlaces: [Int32] { isWithoutRowID ? primaryKey.map { Int32($0 + 1) } : [0] }
+}
+
+extension Statement {
+    /// Binds the first parameters to these columns of another statement's current row.
+    func bind(_ row: borrowing Statement, _ columns: some Sequence<Int32>) throws {
+        for (index, column) in columns.enumerated() { try bind(row, column, at: Int32(index + 1)) }
     }
 }

@@ -1,7 +1,6 @@
 import MoultBasics
 import MoultSQLite
 
-/// Carries over the selected rows of one table.
 final class TableTransfer {
     let rule: RowRule
     let old: TableLayout
@@ -9,7 +8,6 @@ final class TableTransfer {
     private(set) var outcome: TableOutcome
     /// The number of the old row that is assigned to a row of the new table, by the digest of the new row.
     private var claims = RowClaims()
-    /// Whether this transfer has changed the content of the new table.
     private(set) var hasChanged = false
     private(set) var hasInserted = false
 
@@ -18,7 +16,7 @@ final class TableTransfer {
     private let rejects: RejectWriter
     private let connection: Connection
     private let isOldUTF16: Bool
-    private let encodings: TextEncodings
+    private let encoding: DatabaseHeader.TextEncoding?
     /// The columns of an old row that contain the identity of the new row; nil if they do not contain all of it.
     private let keyColumns: [Int32]?
     /// The rows of the new table that no key identifies; nil if keys identify all rows.
@@ -45,15 +43,9 @@ final class TableTransfer {
             ? nil : try EqualRows(map, old, oldConnection, in: rows, connection)
         outcome = TableOutcome(table: rule.table)
         isOldUTF16 = try oldConnection.isUTF16
-        encodings = try TextEncodings(oldConnection, connection)
-        let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
+        encoding = try Connection.commonEncoding(oldConnection, connection)
         let key = new.isWithoutRowID ? new.primaryKey : new.rowIDColumn.map { [$0] } ?? []
-        let columns = key.compactMap { places[$0] }
-        if inserter.rowID != .notCarried {
-            keyColumns = [0]
-        } else {
-            keyColumns = columns.isEmpty || columns.count != key.count ? nil : columns
-        }
+        keyColumns = inserter.rowID != .notCarried ? [0] : key.isEmpty ? nil : map.places(key)
     }
 
     /// Carries over all selected rows. `excluded` lists rows, by number, that must be rejected, with the reason.
@@ -103,7 +95,7 @@ final class TableTransfer {
             + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
     }
 
-    /// Carries a row over. Returns true if it is in the new table, false if it was rejected.
+    /// Carries a row over. Returns whether it is in the new table.
     private func carry(_ row: borrowing Statement, _ number: Int) throws -> Bool {
         if let keyColumns, let digest = try identical(to: row, keyColumns) {
             try claims.assign(number, to: digest)
@@ -114,18 +106,12 @@ final class TableTransfer {
         while true {
             switch try inserter.insert(row, anyRowID: anyRowID) {
             case .inserted(let key):
-                if let changed = try claim(key, row, number) {
-                    try rows.delete(key)
-                    try reject(row, changed)
-                    return false
-                }
-                return true
+                guard let changed = try claim(key, row, number) else { return true }
+                try rows.delete(key)
+                return try reject(row, changed)
             case .rowIDTaken: anyRowID = true
-            case .misfit(let reason):
-                try reject(row, reason)
-                return false
-            case .conflict(let reason):
-                return try resolve(row, number, reason, anyRowID: anyRowID)
+            case .misfit(let reason): return try reject(row, reason)
+            case .conflict(let reason): return try resolve(row, number, reason, anyRowID: anyRowID)
             }
         }
     }
@@ -174,7 +160,7 @@ final class TableTransfer {
     private func firstDifference(_ row: borrowing Statement, _ there: borrowing Statement) throws -> String? {
         for pair in map.pairs {
             let (before, after) = (Int32(pair.old + 1), rows.first + Int32(pair.new))
-            if try !row.stores(before, as: there, after, encodings) {
+            if try !row.stores(before, as: there, after, encoding) {
                 let (was, now) = (row.storage(before), there.storage(after))
                 let change = was == now ? "" : " from \(was) to \(now)"
                 return "the value of column \(rows.layout.columns[pair.new].name) would change\(change)"
@@ -183,11 +169,8 @@ final class TableTransfer {
         return nil
     }
 
-    /// Resolves a conflict with existing rows that have the same key. Returns true if the row is in the new table, false if it
-    /// was rejected.
-    private func resolve(
-        _ row: borrowing Statement, _ number: Int, _ reason: String, anyRowID: Bool
-    ) throws -> Bool {
+    /// Resolves a conflict with existing rows that have the same key. Returns whether the row is in the new table.
+    private func resolve(_ row: borrowing Statement, _ number: Int, _ reason: String, anyRowID: Bool) throws -> Bool {
         var losers: [String] = []
         var reason = reason
         // Returns the rows that were removed for this one.
@@ -196,16 +179,14 @@ final class TableTransfer {
         }
         while true {
             switch try inspectConflict(row, number, isFirst: losers.isEmpty, anyRowID: anyRowID) {
-            case .identical:
-                return true
+            case .identical: return true
             case .carried:
                 try undo()
-                try reject(row, "another carried row has the same key: \(reason)")
-                return false
+                return try reject(row, "another carried row has the same key: \(reason)")
             case .stays:
                 try undo()
-                try reject(row, "the new content has another row with the same key: \(reason)", mayBlock: false)
-                return false
+                let why = "the new content has another row with the same key: \(reason)"
+                return try reject(row, why, mayBlock: false)
             case .displaced(let json): losers.append(json)
             }
             switch try inserter.insert(row, anyRowID: anyRowID) {
@@ -215,13 +196,11 @@ final class TableTransfer {
             case .conflict(let next): reason = next
             case .misfit(let misfit):
                 try undo()
-                try reject(row, misfit)
-                return false
+                return try reject(row, misfit)
             case .inserted(let key):
                 if let changed = try claim(key, row, number) {
                     try undo()
-                    try reject(row, changed)
-                    return false
+                    return try reject(row, changed)
                 }
                 for loser in losers { try rejects.writeOnce(loser, of: rule.table, because: Self.replaced) }
                 outcome.shippedLosers += losers.count
@@ -232,11 +211,8 @@ final class TableTransfer {
     }
 
     private enum Conflict {
-        /// The existing row is identical to the row.
         case identical
-        /// The existing row was also carried over.
         case carried
-        /// The existing row stays.
         case stays
         /// The existing row is replaced, and has this content.
         case displaced(String)
@@ -275,8 +251,9 @@ final class TableTransfer {
         return found
     }
 
-    /// Writes the row to the reject table; throws if the rule requires that.
-    private func reject(_ row: borrowing Statement, _ reason: String, mayBlock: Bool = true) throws {
+    /// Writes the row to the reject table, and returns false; throws if the rule requires that.
+    @discardableResult
+    private func reject(_ row: borrowing Statement, _ reason: String, mayBlock: Bool = true) throws -> Bool {
         if mayBlock, rule.onReject == .block {
             throw MoultError(
                 .rowRejected, .refused, what: "a row of table \(rule.table) does not fit into the new table",
@@ -285,6 +262,7 @@ final class TableTransfer {
         let json = try RowJSON.text(row, from: 1, old.columns.map(\.name), isUTF16: isOldUTF16)
         if try !rejects.write(json, of: rule.table, because: reason) { outcome.recorded += 1 }
         outcome.rejected += 1
+        return false
     }
 
     /// Returns the number of the old row assigned to this row of the new table; nil if none is.

@@ -1,10 +1,7 @@
 import MoultBasics
 
-/// How a connection may use a file.
 package enum Access: Sendable, CaseIterable {
-    /// Read and write; create the file if it is missing.
     case readWriteCreate
-    /// Read and write an existing file.
     case readWrite
     /// Read with locks. **It may still write:** SQLite creates a missing `-wal` and `-shm` of a WAL database.
     case readOnly

@@ -1,9 +1,8 @@
 import CSQLite
 import MoultBasics
 
-/// SQLite's online backup, step by step: one database becomes a copy of another.
-///
-/// The destination may be open in other processes: they see the whole copy after the last step, and none of it before.
+/// SQLite's online backup, step by step: one database becomes a copy of another. The destination may be open in other processes:
+/// they see the whole copy after the last step, and none of it before.
 package final class Backup {
     package enum Progress: Equatable, Sendable {
         case done
@@ -16,12 +15,9 @@ package final class Backup {
     private let source: Connection
     private let destination: Connection
 
-    package init(
-        from source: Connection, _ sourceSchema: String = "main", to destination: Connection,
-        _ destinationSchema: String = "main"
-    ) throws {
+    package init(from source: Connection, to destination: Connection) throws {
         let handle = try destination.handle
-        guard let backup = sqlite3_backup_init(handle, destinationSchema, try source.handle, sourceSchema) else {
+        guard let backup = sqlite3_backup_init(handle, "main", try source.handle, "main") else {
             throw destination.failure(
                 sqlite3_extended_errcode(handle), doing: "copy \(source.path) into \(destination.path)")
         }
@@ -44,9 +40,7 @@ package final class Backup {
         }
     }
 
-    /// The number of pages that remain after the last step.
     package var remaining: Int32 { pointer.map(sqlite3_backup_remaining) ?? 0 }
-    /// The number of pages in the source at the last step.
     package var pageCount: Int32 { pointer.map(sqlite3_backup_pagecount) ?? 0 }
 
     /// Ends the backup. If it is incomplete, the destination is unchanged.

@@ -34,7 +34,6 @@ final class CallClock: Sendable {
 
     func setDeadline(_ end: UInt64?) { deadline.store(end ?? 0, ordering: .relaxed) }
 
-    /// Whether the call took longer than `limit`.
     var isExpired: Bool { expired.load(ordering: .relaxed) }
 
     /// Returns whether the current call takes longer than `limit`. A process that only checks databases has a limit on its
@@ -48,7 +47,6 @@ final class CallClock: Sendable {
         return true
     }
 
-    /// A call that has not returned.
     struct Call {
         /// How long SQLite has been in the same instruction, in nanoseconds.
         let idle: UInt64
@@ -69,7 +67,6 @@ final class CallClock: Sendable {
 }
 
 extension Connection {
-    /// Calls SQLite while the clock runs.
     func timed<R>(_ call: () -> R) -> R {
         guard let clock else { return call() }
         clock.begin()
@@ -101,5 +98,50 @@ extension Connection {
         usleep(UInt32(pause) * 1000)
         clock?.move(DeadlineClock.now())
         return true
+    }
+}
+
+/// Interrupts the statements of a connection from any thread. Does nothing once the connection is closed.
+package final class Interrupter: Sendable {
+    private let database: Mutex<UInt>
+
+    init(_ handle: OpaquePointer?) { database = Mutex(UInt(bitPattern: handle)) }
+
+    package func interrupt() {
+        database.withLock { address in
+            guard let handle = OpaquePointer(bitPattern: address) else { return }
+            sqlite3_interrupt(handle)
+        }
+    }
+
+    /// Forgets the handle before it is freed.
+    func disarm() {
+        database.withLock { $0 = 0 }
+    }
+
+    /// Stores the handle again, because it was not freed after all.
+    func arm(_ handle: OpaquePointer) {
+        database.withLock { $0 = UInt(bitPattern: handle) }
+    }
+}
+
+/// Lets a caller stop running statements and `LongRead`s, because a release may have some that never end with a user's rows. It
+/// applies to all connections that the body of `applying` opens, until the body returns: afterwards, a statement may belong to an
+/// undo, or the decision was made.
+package final class StatementStop: Sendable {
+    @TaskLocal static var current: StatementStop?
+
+    private let isAsked: @Sendable () -> Bool
+    private let isOver = Atomic(false)
+
+    package init(if isAsked: @escaping @Sendable () -> Bool) { self.isAsked = isAsked }
+
+    var isRequested: Bool { !isOver.load(ordering: .relaxed) && isAsked() }
+
+    package func applying<R>(_ body: () throws -> R) rethrows -> R {
+        defer { isOver.store(true, ordering: .relaxed) }
+        return try LongRead.stopping(if: { self.isRequested }) {
+            try Self.$current.withValue(self, operation: body)
+        }
     }
 }

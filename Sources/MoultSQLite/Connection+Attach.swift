@@ -44,7 +44,6 @@ extension Connection {
         }
     }
 
-    /// The names of the attached databases, without `main` and `temp`.
     package var attachedNames: [String] {
         get throws {
             try query("PRAGMA database_list").compactMap { row in

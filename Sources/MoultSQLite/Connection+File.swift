@@ -4,10 +4,10 @@ import MoultFiles
 
 extension Connection {
     /// Returns the header of the file on disk, read through SQLite's own descriptor, so that no lock is lost.
-    package func header(of schema: String = "main") throws -> DatabaseHeader {
-        let file = try file(of: schema)
+    package func header() throws -> DatabaseHeader {
+        let file = try file
         var bytes = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
-        let size = Int(min(try fileSize(of: schema), Int64(bytes.count)))
+        let size = Int(min(try fileSize(), Int64(bytes.count)))
         if size > 0 {
             let code = bytes.withUnsafeMutableBytes {
                 file.pointee.pMethods?.pointee.xRead?(file, $0.baseAddress, Int32(size), 0) ?? SQLITE_MISUSE
@@ -39,11 +39,10 @@ extension Connection {
     }
 
     /// Returns the size of the file, without its WAL; SQLite reports 0 for a file of 1 byte.
-    package func fileSize(of schema: String = "main") throws -> Int64 {
-        let file = try file(of: schema)
+    package func fileSize() throws -> Int64 {
+        let file = try file
         var size: sqlite3_int64 = 0
-        try check(
-            file.pointee.pMethods?.pointee.xFileSize?(file, &size) ?? SQLITE_MISUSE, doing: "examine \(path)")
+        try check(file.pointee.pMethods?.pointee.xFileSize?(file, &size) ?? SQLITE_MISUSE, doing: "examine \(path)")
         return size
     }
 
@@ -66,9 +65,8 @@ extension Connection {
 
     /// Copies the file on disk into a new one through SQLite's own descriptor, so that no lock is lost. Only for a database
     /// that the caller holds locked and that has no sidecars.
-    package func copyFile(to copy: String, of schema: String = "main") throws {
-        let file = try file(of: schema)
-        let size = try fileSize(of: schema)
+    package func copyFile(to copy: String) throws {
+        let (file, size) = (try file, try fileSize())
         let target = try Descriptor(copy, .create, mode: 0o600)
         try withUnsafeTemporaryAllocation(byteCount: 1 << 20, alignment: 16) { buffer in
             var offset: Int64 = 0
@@ -121,22 +119,24 @@ extension Connection {
     /// Cuts a database without content to 0 bytes. The caller has SQLite's exclusive lock on it, in rollback mode.
     package func truncateEmptyFile() throws {
         guard try hasNoContent else { return }
-        let file = try file(of: "main")
+        let file = try file
         guard let methods = file.pointee.pMethods?.pointee else { return }
         try check(methods.xTruncate(file, 0), doing: "truncate \(path)")
         try check(methods.xSync(file, SQLITE_SYNC_NORMAL), doing: "sync \(path)")
     }
 
-    func file(of schema: String) throws -> UnsafeMutablePointer<sqlite3_file> {
-        let handle = try handle
-        var file: UnsafeMutablePointer<sqlite3_file>?
-        let code = withUnsafeMutablePointer(to: &file) {
-            sqlite3_file_control(handle, schema, SQLITE_FCNTL_FILE_POINTER, $0)
+    var file: UnsafeMutablePointer<sqlite3_file> {
+        get throws {
+            let handle = try handle
+            var file: UnsafeMutablePointer<sqlite3_file>?
+            let code = withUnsafeMutablePointer(to: &file) {
+                sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, $0)
+            }
+            try check(code, doing: "examine \(path)")
+            guard let file, file.pointee.pMethods != nil else {
+                throw MoultError(.databaseRequest, what: "`main` of \(path) is not a file")
+            }
+            return file
         }
-        try check(code, doing: "examine \(path)")
-        guard let file, file.pointee.pMethods != nil else {
-            throw MoultError(.databaseRequest, what: "`\(schema)` of \(path) is not a file")
-        }
-        return file
     }
 }

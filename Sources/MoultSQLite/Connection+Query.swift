@@ -2,12 +2,8 @@ import CSQLite
 import MoultBasics
 
 extension Connection {
-    /// Prepares the first statement of the text and passes it to the closure.
     package func withStatement<R>(_ sql: String, _ body: (borrowing Statement) throws -> R) throws -> R {
-        guard let statement = try prepare(sql[...]) else {
-            throw MoultError(
-                .databaseRequest, what: "cannot run this SQL on \(path)", why: "it contains no statement: \"\(sql)\"")
-        }
+        let statement = try statement(sql)
         return try body(statement)
     }
 
@@ -15,8 +11,7 @@ extension Connection {
     package func statement(_ sql: String) throws -> Statement {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(
-                .databaseRequest, what: "cannot prepare this SQL for \(path)",
-                why: "it contains no statement: \"\(sql)\"")
+                .databaseRequest, what: "cannot run this SQL on \(path)", why: "it contains no statement: \"\(sql)\"")
         }
         return statement
     }
@@ -39,7 +34,6 @@ extension Connection {
         try forEachStatement(in: sql) { try $0.run() }
     }
 
-    /// Returns all rows of a single statement.
     package func query(_ sql: String, _ bindings: [Value] = []) throws -> [[Value]] {
         try withOnlyStatement(sql, bindings) { statement in
             var rows: [[Value]] = []
@@ -70,8 +64,6 @@ extension Connection {
         return number
     }
 
-    /// The number of rows changed by the last statement that changed any.
-    package var changes: Int64 { get throws { sqlite3_changes64(try handle) } }
     /// The number of rows changed since the connection was opened, including changes by triggers and foreign keys.
     package var totalChanges: Int64 { get throws { sqlite3_total_changes64(try handle) } }
     package var lastInsertRowID: Int64 { get throws { sqlite3_last_insert_rowid(try handle) } }
@@ -102,8 +94,7 @@ extension Connection {
             }
         }
         guard code == SQLITE_OK, let pointer else {
-            throw failure(
-                code, doing: "run a statement on \(path)", sql: String(decoding: sql, as: UTF8.self))
+            throw failure(code, doing: "run a statement on \(path)", sql: String(decoding: sql, as: UTF8.self))
         }
         return try body(Statement(pointer: pointer, connection: self, tail: ""))
     }
@@ -132,9 +123,7 @@ extension Connection {
                     return (code, tail.map { $0 - start } ?? 0)
                 }
             }
-            guard code == SQLITE_OK else {
-                throw failure(code, doing: "run a statement on \(path)", sql: String(rest))
-            }
+            guard code == SQLITE_OK else { throw failure(code, doing: "run a statement on \(path)", sql: String(rest)) }
             let tail = rest[rest.utf8.index(rest.startIndex, offsetBy: used)...]
             if let pointer { return Statement(pointer: pointer, connection: self, tail: tail) }
             // A comment or a single semicolon yields no statement, but one may follow it.

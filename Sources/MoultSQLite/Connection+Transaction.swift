@@ -1,17 +1,16 @@
 import CSQLite
 import MoultBasics
 
-/// When a transaction takes its lock.
-package enum TransactionKind: String, Sendable {
-    /// A read lock at the first read, the write lock at the first write.
-    case deferred = "DEFERRED"
-    /// The write lock immediately.
-    case immediate = "IMMEDIATE"
-    /// The write lock immediately; outside WAL mode, other connections cannot read either.
-    case exclusive = "EXCLUSIVE"
-}
-
 extension Connection {
+    package enum TransactionKind: String, Sendable {
+        /// A read lock at the first read, the write lock at the first write.
+        case deferred = "DEFERRED"
+        /// The write lock immediately.
+        case immediate = "IMMEDIATE"
+        /// The write lock immediately; outside WAL mode, other connections cannot read either.
+        case exclusive = "EXCLUSIVE"
+    }
+
     package var isInTransaction: Bool { get throws { sqlite3_get_autocommit(try handle) == 0 } }
 
     /// Ends a transaction whose commit failed with an error. Throws if the commit could still take effect: if only the sync of a
@@ -21,7 +20,7 @@ extension Connection {
         guard try header().isWAL else { return }
         // After these errors, the last frame is missing or incomplete, and only that frame commits the transaction.
         if let code = error.sqlite?.resultCode, code == .full || code == .ioErrorWrite { return }
-        guard try checkpoint(.truncate).isBusy else { return }
+        if try checkpoint() { return }
         throw MoultError(
             .databaseBusy, .busy, what: "the -wal of \(path) cannot be emptied", why: "a process reads the database",
             now: "Try again when that process has ended its transaction.", cause: error)
@@ -36,6 +35,11 @@ extension Connection {
         // Nothing was changed, and SQLite does not commit after it has read a damaged page.
         if isOpen, try isInTransaction { try execute("ROLLBACK") }
         return try result.get()
+    }
+
+    /// Reads in the same way with the conditions of rules: a misspelled column in double quotes is an error there, and not text.
+    package func readingStrictly<R>(_ body: () throws -> R) throws -> R {
+        try reading { try with(.doubleQuotedStringsInDML, false, body) }
     }
 
     /// Runs the body in a transaction. It is committed when the body returns, and rolled back when the body or the commit
@@ -58,5 +62,19 @@ extension Connection {
             }
             throw error
         }
+    }
+
+    /// Writes the changed pages of the current transaction to the file or the `-wal`, so that a full disk is found before the
+    /// commit.
+    package func flushCache() throws {
+        try check(sqlite3_db_cacheflush(try handle), doing: "write the pages of \(path)")
+    }
+
+    /// Copies the WAL into the database file, and truncates it. Returns false if a reader or writer prevents that.
+    package func checkpoint() throws -> Bool {
+        let code = sqlite3_wal_checkpoint_v2(try handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        if ResultCode.busy ~= ResultCode(code) { return false }
+        try check(code, doing: "checkpoint \(path)")
+        return true
     }
 }

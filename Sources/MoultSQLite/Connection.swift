@@ -4,39 +4,31 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// A connection to SQLite, used by one thread at a time.
-///
-/// Every error is a `MoultError` that names the file, with a `SQLiteError` as its cause (`error.sqlite`).
+/// A connection to SQLite, used by one thread at a time. Every error is a `MoultError` that names the file, with a `SQLiteError`
+/// as its cause (`error.sqlite`).
 package final class Connection {
     /// The path as given, or that of the database of which the file is a copy.
     package let path: String
-    /// Interrupts this connection from any thread.
     package let interrupter: Interrupter
     private var database: OpaquePointer?
     private let forks = moult_fork_count()
     /// Whether this process is a child of the one that opened the connection, and must not use it: it has none of its locks.
     private var isOfParent: Bool { moult_fork_count() != forks }
-    /// The progress handler's state while a deadline is in force.
     var watch: DeadlineWatch?
     /// The times of calls; nil for a connection that an app uses directly.
     private(set) var clock: CallClock?
     /// How long a statement waits for a lock, in milliseconds.
     var busyTimeout: Int32
-    /// The size of the largest value, in bytes.
     var valueLimit: Int32 = .max
-    /// Stops this connection's statements on request.
     let stop = StatementStop.current
-    /// The permissions of a guarded connection.
     var authorizer: Authorizer?
-    /// The sandbox of this connection, if it has one.
     var vfs: SandboxVFS?
     /// Reports the actions of statements when they are prepared, if `watchUses` was called.
-    var useWatch: UseWatch?
+    var useWatch: Authorizer?
 
-    /// Opens the file at the path. Whether it is a database is known only after the first read.
-    ///
-    /// The connection limits the size of values and the time of a call (`ValueLimit`, `CallClock`), unless it is for an app, which
-    /// runs statements of its own on it. `name` is the path that errors name, if the file is a copy.
+    /// Opens the file at the path. Whether it is a database is known only after the first read. The connection limits the size of
+    /// values and the time of a call (`ValueLimit`, `CallClock`), unless it is for an app, which runs statements of its own on
+    /// it. `name` is the path that errors name, if the file is a copy.
     package convenience init(
         path: String, access: Access, busyTimeout: Int32 = 5000, isForApp: Bool = false, shownAs name: String? = nil
     ) throws {
@@ -49,9 +41,7 @@ package final class Connection {
 
     /// The file of a database, and what is known about it before SQLite opens it.
     struct OpenableFile {
-        /// The path without symlinks.
         let path: String
-        /// The facts of the file; nil if it does not exist.
         let facts: FileFacts?
         private let sidecars: Sidecars?
 
@@ -79,8 +69,7 @@ package final class Connection {
         encoding: DatabaseHeader.TextEncoding? = nil, isForApp: Bool = false
     ) throws -> Connection {
         // An attached database waits for locks like any other.
-        let connection = try Connection(
-            uri: "file::memory:", path: ":memory:", busyTimeout: 5000, isForApp: isForApp)
+        let connection = try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 5000, isForApp: isForApp)
         if !isForApp { try connection.limitValues(to: ValueLimit.smallest) }
         if let encoding, encoding != .utf8 { try connection.run("PRAGMA encoding = '\(encoding)'") }
         return connection
@@ -211,11 +200,9 @@ package final class Connection {
     /// Returns the error for a result code returned by this connection's last call.
     func failure(_ code: Int32, doing: String, sql: String? = nil) -> MoultError {
         let error = SQLiteError(ResultCode(code), on: database, path: path, sql: sql)
-        if case .interrupt = error.resultCode, let watch, watch.expired {
-            return watch.error(on: path, cause: error)
-        }
-        if case .interrupt = error.resultCode, let clock, clock.isExpired {
-            return DeadlineWatch.error(on: path, seconds: clock.limit, cause: error)
+        if case .interrupt = error.resultCode {
+            let limit = watch?.expired == true ? watch?.seconds : clock?.isExpired == true ? clock?.limit : nil
+            if let limit { return DeadlineWatch.error(on: path, seconds: limit, cause: error) }
         }
         var thrown = MoultError(error, doing: doing)
         if case .tooBig = error.resultCode, valueLimit != .max { thrown = tooBig(thrown) }
@@ -227,9 +214,70 @@ package final class Connection {
         return thrown
     }
 
-    /// Throws unless the code is SQLITE_OK.
     func check(_ code: Int32, doing: String, sql: String? = nil) throws {
         guard code == SQLITE_OK else { throw failure(code, doing: doing, sql: sql) }
+    }
+}
+
+extension Connection {
+    package enum Limit: Int32, Sendable, CaseIterable {
+        case length = 0
+        case sqlLength = 1
+        case columns = 2
+        case expressionDepth = 3
+        case compoundSelect = 4
+        case programLength = 5
+        case functionArguments = 6
+        case attached = 7
+        case likePatternLength = 8
+        case variables = 9
+        case triggerDepth = 10
+        case workerThreads = 11
+    }
+
+    /// SQLite's on/off settings for a connection.
+    package enum Switch: Int32, Sendable {
+        case foreignKeys = 1002
+        case triggers = 1003
+        case fts3Tokenizer = 1004
+        case loadExtension = 1005
+        case noCheckpointOnClose = 1006
+        case defensive = 1010
+        case writableSchema = 1011
+        case doubleQuotedStringsInDML = 1013
+        case doubleQuotedStringsInDDL = 1014
+        case trustedSchema = 1017
+    }
+
+    package func limit(_ which: Limit) throws -> Int32 { sqlite3_limit(try handle, which.rawValue, -1) }
+
+    /// Changes a limit, up to SQLite's compile-time maximum.
+    package func setLimit(_ which: Limit, to value: Int32) throws { sqlite3_limit(try handle, which.rawValue, value) }
+
+    package func set(_ which: Switch, _ on: Bool) throws {
+        var now: Int32 = -1
+        try check(
+            moult_sqlite_db_config(try handle, which.rawValue, on ? 1 : 0, &now), doing: "set \(which) on \(path)")
+        guard now == (on ? 1 : 0) else {
+            throw MoultError(.sqlite, what: "cannot set \(which) on \(path)", why: "SQLite did not change the setting")
+        }
+    }
+
+    package func isOn(_ which: Switch) throws -> Bool {
+        var now: Int32 = -1
+        // A negative value reads the setting without changing it.
+        try check(moult_sqlite_db_config(try handle, which.rawValue, -1, &now), doing: "read \(which) of \(path)")
+        return now == 1
+    }
+
+    /// Runs the body with a switch on or off, and restores the switch afterwards.
+    package func with<R>(_ which: Switch, _ on: Bool, _ body: () throws -> R) throws -> R {
+        let before = try isOn(which)
+        guard before != on else { return try body() }
+        try set(which, on)
+        let result = Result { try body() }
+        try set(which, before)
+        return try result.get()
     }
 }
 

@@ -11,27 +11,15 @@ final class DeadlineWatch {
     private let processorEnd: UInt64
     private(set) var expired = false
 
-    /// Creates a watch that ends after this many seconds, but not later than the outer watch.
-    init(seconds: Double, within outer: DeadlineWatch? = nil) {
+    init(seconds: Double) {
         let whole = UInt64(max(0, min(seconds, 1e9)) * 1e9)
-        let end = DeadlineClock.now() + whole
-        if let outer, outer.end < end {
-            (self.end, self.seconds, processorEnd) = (outer.end, outer.seconds, outer.processorEnd)
-        } else {
-            (self.end, self.seconds, processorEnd) = (end, seconds, (DeadlineClock.processorTime() ?? 0) + whole)
-        }
+        self.seconds = seconds
+        (end, processorEnd) = (DeadlineClock.now() + whole, (DeadlineClock.processorTime() ?? 0) + whole)
     }
 
-    /// Returns whether to stop; called by the progress handler.
     fileprivate func isOver(_ now: UInt64) -> Bool {
-        if !expired, now >= end {
-            expired = DeadlineClock.processorTime().map { $0 >= processorEnd } ?? true
-        }
+        if !expired, now >= end { expired = DeadlineClock.processorTime().map { $0 >= processorEnd } ?? true }
         return expired
-    }
-
-    func error(on path: String, cause: SQLiteError) -> MoultError {
-        Self.error(on: path, seconds: seconds, cause: cause)
     }
 
     static func error(on path: String, seconds: Double, cause: SQLiteError) -> MoultError {
@@ -67,21 +55,9 @@ package enum DeadlineClock {
 }
 
 extension Connection {
-    /// Runs the body, and stops any statement of this connection that still runs after this many seconds.
-    ///
-    /// A stopped statement throws code E408. Within another deadline, the earlier one applies.
-    ///
-    /// SQLite checks the deadline between two instructions of its virtual machine. A long instruction, such as the page scan of
-    /// an integrity check or a call of a function, finishes first.
-    package func withDeadline<R>(seconds: Double, _ body: () throws -> R) throws -> R {
-        let outer = watch
-        try install(DeadlineWatch(seconds: seconds, within: outer))
-        let result = Result { try body() }
-        if isOpen { try install(outer) }
-        return try result.get()
-    }
-
-    /// Sets the deadline; nil removes it.
+    /// Sets the deadline; nil removes it. A statement that it stops throws code E408. SQLite checks the deadline between two
+    /// instructions of its virtual machine. A long instruction, such as the page scan of an integrity check or a call of a
+    /// function, finishes first.
     func install(_ next: DeadlineWatch?) throws {
         watch = next
         clock?.setDeadline(next?.end)

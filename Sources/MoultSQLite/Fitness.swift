@@ -60,7 +60,6 @@ package enum Fitness: Sendable {
         } catch let error as MoultError { return verdict(error) }
     }
 
-    /// Returns whether sidecars exist that no process uses.
     private static func wasLeftOpen(_ path: String) throws -> Bool {
         let sidecars = try Sidecars.of(path)
         guard [sidecars.wal, sidecars.journal].contains(where: { ($0?.facts.size ?? 0) > 0 }) else { return false }
@@ -68,10 +67,9 @@ package enum Fitness: Sendable {
     }
 
     /// Returns whether SQLite can open the file and accepts its sidecars, so that a transaction can replace its content, and a
-    /// copy that SQLite makes has all of the old content. The check changes nothing.
-    ///
-    /// A file that is damaged, or whose sidecars SQLite would discard, is kept exactly as it is, for salvage. Without `checkingPages`,
-    /// damage outside the schema does not count: rows of sound tables may be carried over.
+    /// copy that SQLite makes has all of the old content. The check changes nothing. A file that is damaged, or whose sidecars
+    /// SQLite would discard, is kept exactly as it is, for salvage. Without `checkingPages`, damage outside the schema does not
+    /// count: rows of sound tables may be carried over.
     package static func canBeRewritten(_ place: String, checkingPages: Bool = true) throws -> Bool {
         guard try Files.isReadable(place), try Files.isWritable(place) else { return false }
         let sidecars = try Sidecars.of(place)

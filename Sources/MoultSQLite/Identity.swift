@@ -8,13 +8,12 @@ package struct Identity: Equatable, Sendable {
     package var pageCount: Int
     package var shape: SchemaShape
 
-    package init(of connection: Connection, schema: String = "main", ignoring: Set<String> = []) throws {
-        let pragma = "PRAGMA \(quoteIdentifier(schema))."
-        applicationID = Int32(truncatingIfNeeded: try connection.int(pragma + "application_id"))
-        userVersion = Int32(truncatingIfNeeded: try connection.int(pragma + "user_version"))
-        encoding = try connection.withStatement(pragma + "encoding") { try $0.step() ? $0.text(0) : "" }
-        pageSize = Int(try connection.int(pragma + "page_size"))
-        pageCount = Int(try connection.int(pragma + "page_count"))
-        shape = try SchemaShape(of: connection, schema: schema, ignoring: ignoring)
+    package init(of connection: Connection, ignoring: Set<String> = []) throws {
+        applicationID = Int32(truncatingIfNeeded: try connection.int("PRAGMA main.application_id"))
+        userVersion = Int32(truncatingIfNeeded: try connection.int("PRAGMA main.user_version"))
+        encoding = try connection.encoding
+        pageSize = Int(try connection.int("PRAGMA main.page_size"))
+        pageCount = Int(try connection.int("PRAGMA main.page_count"))
+        shape = try SchemaShape(of: connection, ignoring: ignoring)
     }
 }

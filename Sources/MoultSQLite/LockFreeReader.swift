@@ -3,10 +3,9 @@ package import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Reads a database that other processes may have open, and changes nothing: no byte, no sidecar, no mtime or ctime.
-///
-/// Only for processes that do not have the database open otherwise: two of the methods close a descriptor of the file without
-/// SQLite noticing, which releases every POSIX lock of the process on that file.
+/// Reads a database that other processes may have open, and changes nothing: no byte, no sidecar, no mtime or ctime. Only for
+/// processes that do not have the database open otherwise: two of the methods close a descriptor of the file without SQLite
+/// noticing, which releases every POSIX lock of the process on that file.
 package enum LockFreeReader {
     /// The method of reading the database, which depends on its sidecars.
     package enum Way: Sendable {
@@ -128,9 +127,8 @@ package enum LockFreeReader {
         return connection
     }
 
-    /// Returns whether another process caused the error of a statement that read through the `-shm`.
-    ///
-    /// SQLite waits for a writer that is updating the `-shm` only if the reader could write to it; so each statement may fail.
+    /// Returns whether another process caused the error of a statement that read through the `-shm`. SQLite waits for a writer
+    /// that is updating the `-shm` only if the reader could write to it; so each statement may fail.
     private static func isCausedByWriter(
         _ code: ResultCode, _ way: Way, _ path: String, _ before: Sidecars
     ) throws -> Bool {
@@ -143,7 +141,6 @@ package enum LockFreeReader {
         }
     }
 
-    /// The error about a database whose last transaction was not finished.
     package static func hotJournal(_ path: String, cause: (any Error)? = nil) -> MoultError {
         MoultError(
             .hotJournal, what: "\(path) has a hot journal",
@@ -165,7 +162,7 @@ package enum LockFreeReader {
 extension Connection {
     /// Takes SQLite's SHARED lock manually, without the check for sidecars that a statement would make.
     fileprivate func lockShared(within milliseconds: Int32) throws {
-        let file = try file(of: "main")
+        let file = try file
         // SQLite's busy timeout applies only to statements. The last process to close a WAL database briefly locks out all
         // others.
         var backoff = Backoff(.milliseconds(Int(milliseconds)), longest: 1)
@@ -177,7 +174,7 @@ extension Connection {
     }
 
     fileprivate func unlock() throws {
-        let file = try file(of: "main")
+        let file = try file
         let code = file.pointee.pMethods?.pointee.xUnlock?(file, SQLITE_LOCK_NONE) ?? SQLITE_MISUSE
         try check(code, doing: "unlock \(path)")
     }

@@ -5,11 +5,9 @@ import MoultLibc
 /// Reads a writable database in its current state without changing it, even if other processes have it open or a crash left
 /// sidecars.
 package enum NonInvasiveReader {
-    /// Calls the closure with a connection that reads the database.
-    ///
-    /// The body may be called again if another process intervenes. If this process has the file open itself, a normal
-    /// connection is used, because `LockFreeReader` would drop this process's locks. A leftover journal is rolled back in a
-    /// copy, which is removed afterwards.
+    /// Calls the closure with a connection that reads the database. The body may be called again if another process intervenes.
+    /// If this process has the file open itself, a normal connection is used, because `LockFreeReader` would drop this process's
+    /// locks. A leftover journal is rolled back in a copy, which is removed afterwards.
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection) throws -> R
     ) throws -> R {

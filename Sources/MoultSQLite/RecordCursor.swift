@@ -3,17 +3,15 @@ import MoultFiles
 import MoultLibc
 
 /// Walks through a rowid table directly in the file's B-tree (sqlite.org/fileformat2.html, 1.6), and compares rows as bytes,
-/// which finds equal rows many times faster than having SQLite decode them.
-///
-/// Two records with the same bytes are the same row if both tables have the same columns; SQLite compares all other records.
-/// The file must have no WAL and must not change in the meantime: hold a read transaction. Nothing in the file is trusted: if
-/// its pages are not those of such a table, the error is `Unreadable`, and SQLite must read the table instead.
+/// which finds equal rows many times faster than having SQLite decode them. Two records with the same bytes are the same row if
+/// both tables have the same columns; SQLite compares all other records. The file must have no WAL and must not change in the
+/// meantime: hold a read transaction. Nothing in the file is trusted: if its pages are not those of such a table, the error is
+/// `Unreadable`, and SQLite must read the table instead.
 package struct RecordCursor: ~Copyable {
     package struct Unreadable: Error {
         package init() {}
     }
 
-    /// The rowid of the current row.
     package private(set) var rowID: Int64 = 0
 
     private let connection: Connection
@@ -33,7 +31,6 @@ package struct RecordCursor: ~Copyable {
     private let ahead: UnsafeMutableRawPointer
     private var aheadPages: Range<Int64> = 0..<0
     private static let pagesAhead: Int64 = 32
-    /// The page requested last.
     private var lastPage: Int64 = 0
 
     private struct Page {
@@ -44,7 +41,6 @@ package struct RecordCursor: ~Copyable {
         var header = 0
         var isLeaf = false
         var cells = 0
-        /// The index of the next cell or child.
         var next = 0
 
         func free() { if isOwned { bytes.deallocate() } }
@@ -54,11 +50,10 @@ package struct RecordCursor: ~Copyable {
         }
     }
 
-    /// The maximum depth of a tree in SQLite.
     private static let maxDepth = 20
 
     package init(_ connection: Connection, rootPage: Int64) throws {
-        let file = try connection.file(of: "main")
+        let file = try connection.file
         let pageSize = try connection.header().pageSize
         var reserved: UInt8 = 0
         try connection.read(file, &reserved, 1, at: 20)
@@ -74,7 +69,6 @@ package struct RecordCursor: ~Copyable {
         ahead.deallocate()
     }
 
-    /// Moves to the next row; returns false after the last.
     package mutating func next() throws -> Bool {
         if !hasBegun {
             hasBegun = true

@@ -1,12 +1,10 @@
-/// The result of a SQLite call: a primary code in the low byte, with detail above it.
-///
-/// A primary code matches its extended codes in a pattern: `case .busy` also matches `.busySnapshot`.
+/// The result of a SQLite call: a primary code in the low byte, with detail above it. A primary code matches its extended codes
+/// in a pattern: `case .busy` also matches `.busySnapshot`.
 package struct ResultCode: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int32
     package init(rawValue: Int32) { self.rawValue = rawValue }
     package init(_ code: Int32) { rawValue = code }
 
-    /// The code without its detail.
     package var primary: ResultCode { ResultCode(rawValue & 0xff) }
 
     /// Returns true if the codes are equal, or the pattern is the primary code of the value.

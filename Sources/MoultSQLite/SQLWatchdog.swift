@@ -5,10 +5,8 @@ import Synchronization
 /// Ends the process if a call of SQLite does not return: SQLite cannot be stopped within a single function, which may run for years
 /// on a few bytes. Only for a process that may end at any moment, because the next one recovers.
 package enum SQLWatchdog {
-    /// A call that did not return.
     package struct Finding: Sendable {
         package enum Reason: Sendable {
-            /// A request to stop.
             case stop
             /// The limit on the time of a call or of a connection's statements.
             case deadline
@@ -27,7 +25,6 @@ package enum SQLWatchdog {
     private struct State {
         var rules: Rules?
         var isRunning = false
-        /// Whether the thread may not start yet.
         var mustWait = false
         var clocks: [ObjectIdentifier: CallClock] = [:]
     }
@@ -90,9 +87,7 @@ package enum SQLWatchdog {
                     clock.interrupter.interrupt()
                 }
                 guard call.idle >= patience else { continue }
-                if let requested, now - requested >= patience {
-                    rules.end(Finding(path: clock.path, reason: .stop))
-                }
+                if let requested, now - requested >= patience { rules.end(Finding(path: clock.path, reason: .stop)) }
                 if let late = call.late, late >= patience { rules.end(Finding(path: clock.path, reason: .deadline)) }
             }
         }

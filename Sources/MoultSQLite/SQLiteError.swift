@@ -2,9 +2,8 @@ package import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// An error with SQLite's own message: the cause of the `MoultError` that this module throws for a failed call.
-///
-/// It never contains values bound to the statement, because they may be user data.
+/// An error with SQLite's own message: the cause of the `MoultError` that this module throws for a failed call. It never contains
+/// values bound to the statement, because they may be user data.
 package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     package var resultCode: ResultCode
     package var message: String
@@ -51,9 +50,8 @@ extension MoultError {
 }
 
 extension MoultError {
-    /// Creates the error for a `SQLiteError`: `cannot <doing>`, the reason, and the next step.
-    ///
-    /// If this user may not open a file, the error is about the missing permission, and not about the content of the file.
+    /// Creates the error for a `SQLiteError`: `cannot <doing>`, the reason, and the next step. If this user may not open a file,
+    /// the error is about the missing permission, and not about the content of the file.
     package init(_ error: SQLiteError, doing: String) {
         if let need = error.missingPermission {
             self = Errno.denied.error("cannot \(doing)", need)
@@ -114,7 +112,6 @@ extension MoultError {
 }
 
 extension Error {
-    /// The underlying SQLite error, if any.
     package var sqlite: SQLiteError? {
         if let error = self as? SQLiteError { return error }
         return (self as? MoultError)?.cause?.sqlite

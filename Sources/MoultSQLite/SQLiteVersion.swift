@@ -6,7 +6,6 @@ package struct SQLiteVersion: Sendable, Equatable, CustomStringConvertible {
     package let number: Int
     package init(number: Int) { self.number = number }
 
-    /// The version of the library that this process uses.
     package static var linked: SQLiteVersion { SQLiteVersion(number: Int(sqlite3_libversion_number())) }
 
     /// The version and source id of the library that this process uses, which determine the bytes that it writes.

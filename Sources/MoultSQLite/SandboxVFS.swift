@@ -2,9 +2,8 @@ import CSQLite
 import MoultBasics
 import MoultFiles
 
-/// The environment of a connection: the base directory of relative names, the files that it may read or write, and the time.
-///
-/// As a SQLite VFS, it checks calls before it passes them to the system's VFS, so its rules also apply to files that SQL opens
+/// The environment of a connection: the base directory of relative names, the files that it may read or write, and the time. As a
+/// SQLite VFS, it checks calls before it passes them to the system's VFS, so its rules also apply to files that SQL opens
 /// (`ATTACH`, `VACUUM INTO`) and to every function that reads the time.
 package final class SandboxVFS {
     /// The base directory of relative names.
@@ -16,9 +15,7 @@ package final class SandboxVFS {
     /// Returns whether a file outside `writable` may be opened; called with its full path.
     let mayRead: (String) -> Bool
 
-    /// How often the clock was read.
     package private(set) var clockReads = 0
-    /// The last path that `mayRead` refused.
     package var refused: String?
     /// The databases outside `writable` that were opened.
     package private(set) var opened: Set<String> = []
@@ -28,9 +25,7 @@ package final class SandboxVFS {
     private let vfs: UnsafeMutablePointer<sqlite3_vfs>
     private let vfsName: UnsafeMutablePointer<CChar>
 
-    package init(
-        directory: String, writable: String, clock: Int64? = nil, mayRead: @escaping (String) -> Bool
-    ) throws {
+    package init(directory: String, writable: String, clock: Int64? = nil, mayRead: @escaping (String) -> Bool) throws {
         guard let base = sqlite3_vfs_find(nil) else {
             throw MoultError(.sqlite, what: "cannot set up file access for SQLite", why: "SQLite has no VFS")
         }
@@ -127,8 +122,7 @@ extension Connection {
     /// Opens the file at the path with this VFS, which the connection keeps alive.
     package convenience init(path: String, access: Access, in vfs: SandboxVFS) throws {
         let uri = try access.uri(for: path, extra: "&vfs=\(vfs.name)")
-        try self.init(
-            uri: uri, path: path, file: OpenableFile(path, .immutable), busyTimeout: 0, limit: .infinity)
+        try self.init(uri: uri, path: path, file: OpenableFile(path, .immutable), busyTimeout: 0, limit: .infinity)
         self.vfs = vfs
     }
 }

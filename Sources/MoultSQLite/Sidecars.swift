@@ -55,7 +55,6 @@ package struct Sidecars: Equatable, Sendable {
         package var why: String
         /// The command that moves the sidecar away; nil if the sidecar may contain rows of the database.
         package var command: [String]?
-        /// What to do, as sentences.
         package var advice: Advice
     }
 
@@ -105,10 +104,9 @@ package struct Sidecars: Equatable, Sendable {
     }
 
     /// Returns whether a sidecar may belong to a user who may not write to the database: through the sidecar, that user could
-    /// change the database.
-    ///
-    /// If only the group of the database may write to it, the owner of the sidecar must be a member. Not every system lists the
-    /// members, so this depends on the directory: every user who may create files in it must be allowed to write to the database.
+    /// change the database. If only the group of the database may write to it, the owner of the sidecar must be a member. Not
+    /// every system lists the members, so this depends on the directory: every user who may create files in it must be allowed to
+    /// write to the database.
     static func isForeign(_ sidecar: Sidecar, to database: FileFacts) throws -> Bool {
         if [0, geteuid(), database.owner].contains(sidecar.facts.owner) || database.mode & 0o002 != 0 { return false }
         guard database.mode & 0o020 != 0 else { return true }
@@ -171,7 +169,6 @@ package struct Sidecars: Equatable, Sendable {
 
     package var isEmpty: Bool { paths.isEmpty }
 
-    /// The paths of the existing sidecars.
     package var paths: [String] { [wal, sharedMemory, journal].compactMap { $0?.path } }
 }
 

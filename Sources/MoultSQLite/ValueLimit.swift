@@ -11,7 +11,6 @@ package enum ValueLimit {
     /// The largest value is so many times as large as the file: hexadecimal text in another encoding has four times the size.
     private static let factor = 8
 
-    /// Returns the limit for a database file.
     static func of(_ file: Connection.OpenableFile) -> Int32 {
         heap.raise(for: file.size)
         return Int32(clamping: max(Int(smallest), factor * file.size))
@@ -23,7 +22,6 @@ package enum ValueLimit {
     /// does nothing else with SQLite.
     package static func limitHeap() { heap.raise(for: 0, isFirst: true) }
 
-    /// SQLite's memory in this process.
     private final class Heap: Sendable {
         /// 0 without a limit.
         private let limit = Mutex<Int64>(0)
@@ -54,7 +52,6 @@ extension Connection {
         if size > Int(valueLimit) { try limitValues(to: Int32(clamping: size)) }
     }
 
-    /// Returns the error for a value that exceeds the limit.
     func tooBig(_ error: MoultError) -> MoultError {
         var error = error
         error.why =

@@ -3,13 +3,11 @@ import MoultFiles
 
 /// Moves the content of an unused database's sidecars into the main file, and removes them.
 package enum WALCheckpoint {
-    /// Rolls back a hot journal, checkpoints the WAL, switches to rollback mode, and verifies that no sidecar remains.
-    ///
-    /// Sidecars are never deleted directly: a `-wal` may contain committed rows, and a `-journal` may be the only way to roll
-    /// back.
-    package static func checkpointAndSeal(_ path: String, busyTimeout: Int32 = 5000) throws {
+    /// Rolls back a hot journal, checkpoints the WAL, switches to rollback mode, and verifies that no sidecar remains. Sidecars
+    /// are never deleted directly: a `-wal` may contain committed rows, and a `-journal` may be the only way to roll back.
+    package static func checkpointAndSeal(_ path: String) throws {
         do {
-            try seal(Connection(path: path, access: .readWrite, busyTimeout: busyTimeout))
+            try seal(Connection(path: path, access: .readWrite))
         } catch {
             // SQLite reports only that a lock exists, and not which process holds it.
             guard let code = error.sqlite?.resultCode, code.primary == .busy || code.primary == .locked else {
@@ -27,9 +25,7 @@ package enum WALCheckpoint {
     private static func seal(_ connection: Connection) throws {
         // The first read rolls back a hot journal.
         _ = try connection.int("PRAGMA schema_version")
-        guard try !connection.checkpoint(.truncate).isBusy else {
-            throw try busy(connection.path, "a process reads or writes it")
-        }
+        guard try connection.checkpoint() else { throw try busy(connection.path, "a process reads or writes it") }
         // Only when leaving PERSIST does SQLite remove a journal left by an earlier connection.
         for mode in ["persist", "delete"] {
             guard try connection.scalar("PRAGMA journal_mode = \(mode)") == .text(mode) else {

@@ -18,8 +18,6 @@ import Testing
     @Test func `databases are attached read-only to a writable main database`() throws {
         try connection.attach(scratch.path("food?.db"), as: "it's \"food\"", access: .readOnly)
         #expect(try connection.attachedNames == ["it's \"food\""])
-        #expect(try connection.isReadOnly("it's \"food\""))
-        #expect(try !connection.isReadOnly())
         try connection.execute("INSERT INTO note SELECT pk FROM food")
         let error = #expect(throws: MoultError.self) { try connection.execute("DELETE FROM food") }
         #expect(error?.code == .databaseReadOnly)

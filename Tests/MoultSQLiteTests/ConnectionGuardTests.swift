@@ -136,18 +136,4 @@ import Testing
         #expect(error?.code == .databaseCorrupt)
         #expect(error?.what.contains(path) == true)
     }
-
-    /// An inner deadline may be shorter than the deadline of the guard, but not longer.
-    @Test func `the earlier of two deadlines applies`() throws {
-        let forever = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
-        let connection = try guarded("CREATE TABLE t (a)", deadline: 0.4)
-        let inner = #expect(throws: MoultError.self) {
-            try connection.withDeadline(seconds: 0.1) { _ = try connection.int(forever) }
-        }
-        #expect(inner?.what.hasSuffix("was stopped after 0.1 s") == true)
-        let outer = #expect(throws: MoultError.self) {
-            try connection.withDeadline(seconds: 60) { _ = try connection.int(forever) }
-        }
-        #expect(outer?.what.hasSuffix("was stopped after 0.4 s") == true)
-    }
 }

@@ -97,15 +97,6 @@ import Testing
         #expect(try Connection(path: damaged, access: .readOnly).quickCheck() == ["NULL value in b.n"])
     }
 
-    @Test func `an attached database can be checked`() throws {
-        try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
-        try scratch.damage("b.db", at: 4096 + 3, with: [0xff, 0xff])
-        let connection = try Connection(path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readOnly)
-        try connection.attach(scratch.path("b.db"), as: "the other", access: .readOnly)
-        #expect(try connection.quickCheck() == [])
-        #expect(try connection.quickCheck(schema: "the other") != [])
-    }
-
     /// SQLite does not load the CHECK constraints of a database that it cannot write to.
     @Test func `check constraints are checked only with write access`() throws {
         let path = try scratch.database(

@@ -246,14 +246,11 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(try SchemaShape(of: connection, ignoring: ["marker"]) == before)
     }
 
-    @Test func `the identity of an attached database is read under the guard`() throws {
+    @Test func `the identity of a database is read under the guard`() throws {
         let sql = "CREATE TABLE t (a); CREATE VIRTUAL TABLE w USING fts5 (b)"
-        let connection = try Connection.openGuarded(
-            path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .immutable, deadline: 30)
-        let other = try scratch.database(
+        let path = try scratch.database(
             "b.db", "PRAGMA page_size = 1024; PRAGMA application_id = 5; PRAGMA user_version = 6; \(sql)")
-        try connection.attach(other, as: "b", access: .immutable)
-        let identity = try Identity(of: connection, schema: "b")
+        let identity = try Identity(of: .openGuarded(path: path, access: .immutable, deadline: 30))
         #expect(identity.applicationID == 5)
         #expect(identity.userVersion == 6)
         #expect(identity.encoding == "UTF-8")

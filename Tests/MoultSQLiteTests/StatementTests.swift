@@ -35,8 +35,8 @@ import Testing
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
         try connection.withStatement("SELECT typeof(?), typeof(?), typeof(?), typeof(?), ?") { statement in
             try statement.bindText(borrowing: empty, at: 1)
-            try statement.bindText(copying: empty, at: 2)
-            try statement.bindBlob(copying: empty, at: 3)
+            try statement.bind(.text(""), at: 2)
+            try statement.bind(.blob([]), at: 3)
             try statement.bindNull(at: 4)
             try statement.bind(.blob([]), at: 5)
             let row = try statement.step() ? statement.row() : []

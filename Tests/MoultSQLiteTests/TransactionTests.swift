@@ -28,8 +28,8 @@ import Testing
         #expect(try !connection.isInTransaction)
     }
 
-    @Test(arguments: [(TransactionKind.immediate, false), (.exclusive, false), (.deferred, true)])
-    func `a transaction takes the lock of its kind`(_ kind: TransactionKind, othersMayWrite: Bool) throws {
+    @Test(arguments: [(Connection.TransactionKind.immediate, false), (.exclusive, false), (.deferred, true)])
+    func `a transaction takes the lock of its kind`(_ kind: Connection.TransactionKind, othersMayWrite: Bool) throws {
         let writer = try Writer(scratch.path("a.db"))
         try connection.transaction(kind) {
             #expect((writer.execute("INSERT INTO t VALUES (9)") == "ok") == othersMayWrite)

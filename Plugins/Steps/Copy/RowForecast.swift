@@ -78,7 +78,8 @@ struct RowForecast {
     private func refuseRenamed(_ rules: [Preservation.Rule], in live: Connection, _ pristine: Connection) throws {
         if mayLeaveDamaged { return }
         let tables = rules.filter { !$0.isForeign }.map(\.table)
-        let found = try RenamedTables.first(of: tables, in: live, shipped: pristine, ignoring: ReleaseMarker.tables)
+        let found = try RowSelection.renamedTable(
+            of: tables, in: live, shipped: pristine, ignoring: ReleaseMarker.tables)
         if let found { throw MoultError.renamed(database, live.path, found.old, to: found.new, found.rows) }
     }
 

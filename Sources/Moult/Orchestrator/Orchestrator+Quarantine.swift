@@ -168,7 +168,7 @@ extension Orchestrator {
     /// Returns the tables of the app in the copy of a set.
     private func tables(inCopy copy: String, _ set: QuarantineShelf.Set) throws -> [String] {
         let connection = try Connection(path: copy, access: .readWrite)
-        let names = try RowCounts(of: connection).tables.keys.sorted().map(\.text).filter { !isOwn($0, set) }
+        let names = try connection.rowCounts().keys.sorted().map(\.text).filter { !isOwn($0, set) }
         try connection.close()
         return names
     }
@@ -330,10 +330,9 @@ extension Orchestrator {
             return (whole, error.why ?? error.what)
         }
         try DatabaseHeader.setRollbackMode(ofCopy: whole)
-        var validation = Validation(
+        let validation = Validation(
             name: Files.name(of: file), path: whole, depth: .quick,
             processor: CheckTime().seconds(for: try Files.facts(whole)?.size ?? 0))
-        validation.isOfApp = true
         let report = try Validator.available().examine([validation], scratch: "\(copy).exam").first
         if let failure = report?.failure { throw failure }
         return (whole, report?.findings?.first)

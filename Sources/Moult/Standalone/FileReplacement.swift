@@ -150,14 +150,13 @@ package struct FileReplacement {
     /// Removes the files that a killed command left.
     package func clean() throws {
         guard try Files.facts(file.sets.directory) != nil, try !file.sets.hasOnlySets() else { return }
-        _ = try working { _ in Result() }
+        try working { _ in }
     }
 
     /// Removes sets, while no other command replaces the file.
     package func remove(_ sets: [KeptSets.Set]) throws {
-        _ = try working { _ in
+        try working { _ in
             for set in sets { try file.sets.remove(set) }
-            return Result()
         }
     }
 
@@ -198,7 +197,7 @@ package struct FileReplacement {
             database: Files.name(of: file.path), kind: .shared, path: file.path, why: why, reason: reason, release: "")
     }
 
-    private func working(_ body: (String) throws -> Result) throws -> Result {
+    private func working<R>(_ body: (String) throws -> R) throws -> R {
         do { return try file.working(wait: wait, stop: watcher.stopIfAsked, body) } catch let error as MoultError
             where error.sqlite?.resultCode == .full || error.chain.contains(where: { $0 as? Errno == .noSpace })
         {

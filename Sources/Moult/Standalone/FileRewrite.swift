@@ -214,7 +214,7 @@ final class FileRewrite {
         // An app has set WAL mode in the meantime, and the next attempt changes the page size.
         if try live.accepts(source) { return }
         try live.unlock()
-        throw inUse()
+        throw LockedDatabase.inUse(path, cause: nil)
     }
 
     /// Brings the copy and the carried rows up to date with what apps have written since.
@@ -285,6 +285,4 @@ final class FileRewrite {
             .stuck, .stuck, what: "\(file.name) has its old or its new content", why: "its commit failed: \(failure)",
             now: "Both are kept. When the disk works again, repeat the command: \(run: repeated)", cause: error)
     }
-
-    private func inUse() -> MoultError { LockedDatabase.inUse(path, cause: nil) }
 }

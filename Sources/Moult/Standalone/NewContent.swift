@@ -191,7 +191,7 @@ package struct NewContent {
         let connection = try Connection(path: staged, access: .readOnly)
         for rule in rules {
             let rejects = RejectTable(label: "", isDiscarded: true)
-            guard let why = try CarryingCheck.fault(of: rule.table, in: connection, rejects: rejects) else { continue }
+            guard let why = try RowTransfer.fault(of: rule.table, in: connection, rejects: rejects) else { continue }
             throw refusal(
                 old, "--preserve \(rule.table): rows of \(rule.table) can never be carried over: \(why)", advice)
         }

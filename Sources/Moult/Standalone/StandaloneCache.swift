@@ -27,11 +27,11 @@ package struct StandaloneCache {
 
     /// The schema that the app expects, and how to create an empty database with it.
     package struct Expected {
-        let shape: SchemaShape
-        let applicationID: Int32
-        let userVersion: Int32
+        private let identity: Identity
         /// Creates the database at a path.
         let make: (String) throws -> Void
+
+        var tables: Set<SQLName> { Set(identity.shape.tables.map { SQLName($0.name) }) }
 
         /// Takes the expected schema from SQL statements that create it.
         package init(sql: String) throws {
@@ -56,18 +56,17 @@ package struct StandaloneCache {
             try connection.close()
         }
 
-        private init(_ identity: Identity, make: @escaping (String) throws -> Void) throws {
-            (shape, applicationID, userVersion) = (identity.shape, identity.applicationID, identity.userVersion)
-            self.make = make
+        private init(_ identity: Identity, make: @escaping (String) throws -> Void) {
+            (self.identity, self.make) = (identity, make)
         }
 
         func difference(to found: Identity) -> String? {
-            if let difference = found.shape.diff(against: shape).first { return difference }
-            if applicationID != 0, applicationID != found.applicationID {
-                return "its application_id is \(found.applicationID), not \(applicationID)"
-            }
-            if userVersion != 0, userVersion != found.userVersion {
-                return "its user_version is \(found.userVersion), not \(userVersion)"
+            if let difference = found.shape.diff(against: identity.shape).first { return difference }
+            for (field, value, wanted) in [
+                ("application_id", found.applicationID, identity.applicationID),
+                ("user_version", found.userVersion, identity.userVersion),
+            ] where wanted != 0 && wanted != value {
+                return "its \(field) is \(value), not \(wanted)"
             }
             return nil
         }
@@ -108,14 +107,14 @@ package struct StandaloneCache {
             try replacement().clean()
             return try prepare(expected)
         }
-        let known = Set(expected.shape.tables.map { SQLName($0.name) })
         do {
             let result = try replacement().recreate(from: template) {
                 try fault(expected)
             } isExpendable: { connection in
                 // A damaged schema may have any table.
                 do {
-                    return known.isSuperset(of: try SchemaShape(of: connection).tables.map { SQLName($0.name) })
+                    return expected.tables.isSuperset(
+                        of: try SchemaShape(of: connection).tables.map { SQLName($0.name) })
                 } catch let error as MoultError where error.code == .databaseCorrupt { return false }
             }
             return result.isChanged ? .recreated(why, kept: result.kept?.file) : .ready
@@ -129,13 +128,13 @@ package struct StandaloneCache {
         _ = try Files.resolvedForOpening(directory)
         if policy == .refuse { try refuseOthers() }
         // The check also needs the lock, because another process may be replacing the file.
-        return try locked {
-            let fault = try fault(expected)
-            if try fault == nil && Files.facts(newFile) == nil { return .ready }
-            let kept = fault == nil ? nil : try replace(expected)
-            try removeLeftovers()
-            return fault.map { .recreated($0, kept: kept) } ?? .ready
-        }
+        let lock = try lock()
+        defer { withExtendedLifetime(lock) {} }
+        let fault = try fault(expected)
+        if try fault == nil && Files.facts(newFile) == nil { return .ready }
+        let kept = fault == nil ? nil : try replace(expected)
+        try removeLeftovers()
+        return fault.map { .recreated($0, kept: kept) } ?? .ready
     }
 
     // MARK: checking
@@ -222,7 +221,7 @@ package struct StandaloneCache {
             // With and without the `-wal`, which may belong to another file.
             found = try tables(Connection(path: path, access: .immutable)).union(NonInvasiveReader.into(path, tables))
         } catch let error as MoultError where error.code == .databaseCorrupt || error.outcome == .busy { return false }
-        return !found.isSubset(of: expected.shape.tables.map { SQLName($0.name) })
+        return !found.isSubset(of: expected.tables)
     }
 
     /// Gives the old file a second name, with which it outlives the exchange.
@@ -259,7 +258,7 @@ package struct StandaloneCache {
             guard let held, try !held.isUnbroken() else { return }
             // A process is about to open the old file, so the exchange is undone.
             try Files.exchange(newFile, path)
-            throw inUse()
+            throw InUse.error(name, advice: "Close that program, then run the command again.")
         } catch {
             for suffix in sidecars where try Files.facts(old(inode, suffix)) != nil {
                 try Files.rename(old(inode, suffix), to: path + suffix)
@@ -283,8 +282,6 @@ package struct StandaloneCache {
         try Files.syncFile(newFile)
     }
 
-    private func inUse() -> MoultError { InUse.error(name, advice: "Close that program, then run the command again.") }
-
     /// Removes leftover files, and the staged new file last, because its presence shows that leftover files exist.
     private func removeLeftovers() throws {
         for name in try Files.list(directory) where name.hasPrefix(oldName) {
@@ -302,12 +299,6 @@ package struct StandaloneCache {
     /// A file that only this user can open, and that exists only as long as the lock: any process that can read the directory could
     /// lock the directory.
     private var lockFile: String { "\(directory)/.\(Files.name(of: path)).moult-lock" }
-
-    private func locked<R>(_ body: () throws -> R) throws -> R {
-        let lock = try lock()
-        defer { withExtendedLifetime(lock) {} }
-        return try body()
-    }
 
     /// Locks a separate file, because the file itself is replaced. Returns nil if this user cannot create files in the directory,
     /// and therefore cannot replace the cache either.

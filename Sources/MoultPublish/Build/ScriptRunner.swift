@@ -35,11 +35,10 @@ final class ScriptRunner {
     ) throws {
         (self.connection, self.sandbox, self.rule) = (connection, sandbox, rule)
         (self.substitution, self.options, self.warnings) = (substitution, options, warnings)
-        try connection.watchUses { [weak self] use in
-            switch use {
-            case .function(let name): self?.functions.insert(name.lowercased())
-            case .overwriting: self?.onlyGrew = false
-            }
+        try connection.watchUses { [weak self] in
+            self?.functions.insert($0.lowercased())
+        } overwriting: { [weak self] in
+            self?.onlyGrew = false
         }
     }
 

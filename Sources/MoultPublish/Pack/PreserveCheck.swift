@@ -34,7 +34,7 @@ struct PreserveCheck {
         // guard.
         let connection = try Connection(path: file, access: .readOnly)
         for (index, entry) in database.preserve.enumerated() {
-            guard let why = try CarryingCheck.fault(of: entry.table, in: connection) else { continue }
+            guard let why = try RowTransfer.fault(of: entry.table, in: connection) else { continue }
             throw failure(
                 database, index, "table", "rows of \(entry.table) can never be carried over: \(why)",
                 "Nothing was written. Change the table, or do not preserve it.")

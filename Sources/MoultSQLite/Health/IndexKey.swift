@@ -3,7 +3,6 @@ import MoultLibc
 
 /// The key of an index entry, kept for comparison with the next one in SQLite's order.
 struct IndexKey: ~Copyable {
-    /// SQLite's built-in collations.
     enum Collation: String {
         case binary = "BINARY"
         case nocase = "NOCASE"
@@ -83,7 +82,6 @@ struct IndexKey: ~Copyable {
         return start..<nextBytes.count
     }
 
-    /// Returns a negative number if the kept field sorts before the next one.
     private func compare(_ one: Field, _ two: Field, _ collation: Collation) -> Int {
         switch (one, two) {
         case (.integer(let one), .integer(let two)): Statement.order(one, two)
@@ -121,8 +119,7 @@ struct IndexKey: ~Copyable {
     private func compareFolded(_ one: Range<Int>, _ two: Range<Int>) -> Int {
         func folded(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte }
         for offset in 0..<min(one.count, two.count) {
-            let order =
-                Int(folded(bytes[one.lowerBound + offset])) - Int(folded(nextBytes[two.lowerBound + offset]))
+            let order = Int(folded(bytes[one.lowerBound + offset])) - Int(folded(nextBytes[two.lowerBound + offset]))
             if order != 0 { return order }
             // SQLite compares folded text only up to the first NUL.
             if bytes[one.lowerBound + offset] == 0 { break }

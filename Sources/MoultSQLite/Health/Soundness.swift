@@ -5,9 +5,7 @@ package struct Soundness: Equatable, Sendable {
     /// This is not a fault.
     package var notChecked: [String] = []
 
-    package init(findings: [String] = [], notChecked: [String] = []) {
-        (self.findings, self.notChecked) = (findings, notChecked)
-    }
+    package init(findings: [String] = []) { self.findings = findings }
 
     /// The findings about the file itself, rather than about a value in it.
     package var damage: [String] { findings.filter { !Self.isViolation($0) } }
@@ -48,25 +46,16 @@ package struct Soundness: Equatable, Sendable {
 extension Connection {
     /// Checks the database like `quickCheck` or `fullCheck`, and continues where those stop because one of the app's functions
     /// or collations is missing.
-    package func soundness(
-        full: Bool, limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false
-    ) throws -> Soundness {
-        do {
-            return Soundness(
-                findings: try full
-                    ? fullCheck(limit: limit, deadline: deadline, isQuicklySound: isQuicklySound)
-                    : quickCheck(limit: limit, deadline: deadline))
-        } catch {
+    package func soundness(full: Bool, limit: Int = 100) throws -> Soundness {
+        do { return Soundness(findings: try full ? fullCheck(limit: limit) : quickCheck(limit: limit)) } catch {
             guard AppNeed(error) != nil else { throw error }
-            var soundness = Soundness()
-            func body() throws { try checkInParts(full: full, limit: limit, &soundness) }
-            if let deadline { try withDeadline(seconds: deadline, body) } else { try body() }
-            return soundness
+            return try checkInParts(full: full, limit: limit)
         }
     }
 
     /// Checks each table separately as far as possible, and the structure of the whole file except what needs the app.
-    private func checkInParts(full: Bool, limit: Int, _ soundness: inout Soundness) throws {
+    private func checkInParts(full: Bool, limit: Int) throws -> Soundness {
+        var soundness = Soundness()
         var unordered: Set<String> = []
         for listed in try listedTables() where listed.type == "table" || listed.type == "shadow" {
             guard let table = listed.name else {
@@ -74,8 +63,7 @@ extension Connection {
                 continue
             }
             do {
-                soundness.findings +=
-                    try full ? integrityCheck(ofTable: table, schema: "main") : quickCheck(ofTable: table)
+                soundness.findings += try full ? integrityCheck(ofTable: table) : quickCheck(ofTable: table)
             } catch {
                 guard let need = AppNeed(error) else { throw error }
                 soundness.notChecked.append("table \(table): it needs the app's \(need)")
@@ -100,6 +88,7 @@ extension Connection {
             soundness.notChecked.append("the structure of the whole file: it needs the app's \(need)")
         }
         soundness.findings = Array(soundness.findings.prefix(limit))
+        return soundness
     }
 
     private func withoutCheckConstraints<R>(_ body: () throws -> R) throws -> R {
@@ -117,8 +106,7 @@ extension Connection {
         var soundness = Soundness()
         for listed in try listedTables() where listed.type == "table" {
             guard let table = listed.name else {
-                soundness.notChecked.append(
-                    "the references of table \(listed.shown): its name is not valid UTF-8")
+                soundness.notChecked.append("the references of table \(listed.shown): its name is not valid UTF-8")
                 continue
             }
             do {

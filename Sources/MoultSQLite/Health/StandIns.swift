@@ -3,32 +3,45 @@ import MoultBasics
 import MoultLibc
 
 extension Connection {
-    /// Runs `body`, which only reads, with a substitute for each collation that only the app has.
-    ///
-    /// SQLite needs the collations of all indexes of a table even to read it row by row. The substitutes compare bytes, so they
-    /// must not be used for look-ups, and a write would corrupt the app's indexes: the connection cannot write until the body
-    /// has returned.
+    /// Runs `body`, which only reads, with a substitute for each collation that only the app has. SQLite needs the collations of
+    /// all indexes of a table even to read it row by row. The substitutes compare bytes, so they must not be used for look-ups,
+    /// and a write would corrupt the app's indexes: the connection cannot write until the body has returned.
     package func readingWithStandIns<R>(_ body: () throws -> R) throws -> R {
         // A guarded connection cannot write at all, and may not change the setting.
         let setsQueryOnly = authorizer == nil
         let wasQueryOnly = setsQueryOnly ? try int("PRAGMA query_only") : 0
         if setsQueryOnly { try execute("PRAGMA query_only = 1") }
-        var names: [String] = []
         let result = Result {
-            for name in try missingCollations() { try addStandIn(name, &names) }
-            // SQLite caches, with the schema, that a table could not be read, so the cached schema is dropped.
-            if setsQueryOnly, !names.isEmpty { try execute("PRAGMA writable_schema = RESET") }
+            let missing = try missingCollations()
+            var isCurrent = !setsQueryOnly || missing.isEmpty
+            return try supplying([.collation], missing) {
+                // SQLite caches, with the schema, that a table could not be read, so the cached schema is dropped.
+                if !isCurrent { try execute("PRAGMA writable_schema = RESET") }
+                isCurrent = true
+                return try body()
+            }
+        }
+        if setsQueryOnly { try execute("PRAGMA query_only = \(wasQueryOnly)") }
+        return try result.get()
+    }
+
+    /// Runs the body with a substitute for each of the collations and for everything else of these kinds that it turns out to need.
+    private func supplying<R>(_ kinds: [AppNeed.Kind], _ collations: [String] = [], body: () throws -> R) throws -> R {
+        var supplied: [AppNeed] = []
+        let result = Result {
+            for name in collations { try supply(AppNeed(.collation, name), &supplied) }
             while true {
                 do { return try body() } catch {
-                    guard let need = AppNeed(error), need.kind == .collation, !names.contains(need.name) else {
+                    guard let need = AppNeed(error), kinds.contains(need.kind), !supplied.contains(need) else {
                         throw error
                     }
-                    try addStandIn(need.name, &names)
+                    try supply(need, &supplied)
                 }
             }
         }
-        for name in names { try setCollation(name, nil) }
-        if setsQueryOnly { try execute("PRAGMA query_only = \(wasQueryOnly)") }
+        for need in supplied {
+            if need.kind == .collation { try setCollation(need.name, nil) } else { try setFunction(need.name, nil) }
+        }
         return try result.get()
     }
 
@@ -50,14 +63,18 @@ extension Connection {
         try table.rowIDName == nil && !missingCollations(of: table.name).isEmpty
     }
 
-    private func addStandIn(_ name: String, _ names: inout [String]) throws {
-        try setCollation(name) { _, oneCount, one, otherCount, other in
-            let count = min(oneCount, otherCount)
-            var order: Int32 = 0
-            if count > 0, let one, let other { order = memcmp(one, other, Int(count)) }
-            return order != 0 ? order : oneCount - otherCount
+    private func supply(_ need: AppNeed, _ supplied: inout [AppNeed]) throws {
+        if need.kind == .function {
+            try setFunction(need.name) { context, _, _ in sqlite3_result_null(context) }
+        } else {
+            try setCollation(need.name) { _, oneCount, one, otherCount, other in
+                let count = min(oneCount, otherCount)
+                var order: Int32 = 0
+                if count > 0, let one, let other { order = memcmp(one, other, Int(count)) }
+                return order != 0 ? order : oneCount - otherCount
+            }
         }
-        names.append(name)
+        supplied.append(need)
     }
 
     private func setCollation(
@@ -81,9 +98,9 @@ extension Connection {
     package static func needsApp(_ error: any Error) -> Bool { AppNeed(error) != nil || needsStandIn(error) }
 
     /// Returns the number of rows in a table, even if its indexes need collations that only the app has.
-    package func rowCount(_ table: String, schema: String = "main") throws -> Int {
+    package func rowCount(_ table: String) throws -> Int {
         // For a plain count, NOT INDEXED is enough, and the index of a primary key may need a collation.
-        let sql = TableRows(table, schema: schema, primaryKey: nil).countSQL
+        let sql = TableRows(table, primaryKey: nil).countSQL
         do { return Int(try int(sql)) } catch {
             guard Self.needsStandIn(error) else { throw error }
             return try readingWithStandIns { Int(try int(sql)) }
@@ -93,25 +110,7 @@ extension Connection {
     /// Runs `body` with substitutes for functions and collations that only the app has, so that statements that mention them
     /// can be prepared. No index may depend on them: the caller verifies that before it writes.
     func declaringStandIns<R>(_ body: () throws -> R) throws -> R {
-        var collations: [String] = []
-        var functions: Set<String> = []
-        let result = Result {
-            while true {
-                do { return try body() } catch {
-                    switch AppNeed(error) {
-                    case let need? where need.kind == .collation && !collations.contains(need.name):
-                        try addStandIn(need.name, &collations)
-                    case let need? where need.kind == .function && !functions.contains(need.name):
-                        try setFunction(need.name) { context, _, _ in sqlite3_result_null(context) }
-                        functions.insert(need.name)
-                    default: throw error
-                    }
-                }
-            }
-        }
-        for name in collations { try setCollation(name, nil) }
-        for name in functions { try setFunction(name, nil) }
-        return try result.get()
+        try supplying([.collation, .function], body: body)
     }
 
     private func setFunction(

@@ -1,8 +1,6 @@
-/// A table's indexes, described so that scans can compare them with the table.
-///
-/// The initializer returns nil if scans cannot do that, so that SQLite must look rows up: for tables without rowid, for partial
-/// indexes, for indexes on expressions or virtual generated columns, for the app's collations, and for UTF-16 text, which
-/// SQLite orders by its bytes.
+/// A table's indexes, described so that scans can compare them with the table. The initializer returns nil if scans cannot do
+/// that, so that SQLite must look rows up: for tables without rowid, for partial indexes, for indexes on expressions or virtual
+/// generated columns, for the app's collations, and for UTF-16 text, which SQLite orders by its bytes.
 struct TableIndexes {
     struct Index {
         let name: String
@@ -13,20 +11,18 @@ struct TableIndexes {
     }
 
     let table: String
-    let schema: String
     /// The quoted names of the columns that are in any index.
     let columns: [String]
     let rowID: String
     let indexes: [Index]
 
-    init?(_ table: String, schema: String, in connection: Connection) throws {
-        let prefix = "PRAGMA \(quoteIdentifier(schema))"
+    init?(_ table: String, in connection: Connection) throws {
         func rows(_ pragma: String, _ name: String) throws -> [[Value]] {
-            try connection.query("\(prefix).\(pragma)(\(quoteLiteral(.text(name))))")
+            try connection.query("PRAGMA main.\(pragma)(\(quoteLiteral(.text(name))))")
         }
-        guard try connection.scalar("\(prefix).encoding") == .text("UTF-8") else { return nil }
+        guard try !connection.isUTF16 else { return nil }
         // table_list: schema, name, type, ncol, wr, strict.
-        guard let entry = try rows("table_list", table).first(where: { $0[0] == .text(schema) }),
+        guard let entry = try rows("table_list", table).first(where: { $0[0] == .text("main") }),
             entry[2] == .text("table"), entry[4] == .integer(0)
         else { return nil }
         // table_xinfo: cid, name, type, notnull, dflt_value, pk, hidden; hidden is 0, or 3 for stored generated columns.
@@ -37,8 +33,7 @@ struct TableIndexes {
             else { return nil }
             if hidden == 0 || hidden == 3 { names[number] = name }
         }
-        let taken = Set(names.values.map { $0.lowercased() })
-        guard let rowID = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else { return nil }
+        guard let rowID = freeRowIDName(among: names.values) else { return nil }
         var columns: [String] = []
         var indexes: [Index] = []
         // index_list: seq, name, unique, origin, partial.
@@ -61,14 +56,13 @@ struct TableIndexes {
             guard !keys.isEmpty else { return nil }
             indexes.append(Index(name: name, isUnique: entry[2] == .integer(1), keys: keys, columns: places))
         }
-        (self.table, self.schema, self.columns, self.rowID) = (table, schema, columns, rowID)
+        (self.table, self.columns, self.rowID) = (table, columns, rowID)
         self.indexes = indexes
         for index in indexes where try !isCovered(index, connection) { return nil }
     }
 
-    private var source: String { "\(quoteIdentifier(schema)).\(quoteIdentifier(table))" }
+    private var source: String { "main.\(quoteIdentifier(table))" }
 
-    /// The statement that reads the table without any index.
     var tableScan: String { "SELECT \((columns + [rowID]).joined(separator: ", ")) FROM \(source) NOT INDEXED" }
 
     /// Returns the statement that reads only the index, in its order.

@@ -5,23 +5,22 @@ extension Salvage.Reader {
     struct Way {
         let from: String
         let columns: [String]
-        let into: String
-        let intoColumns: [String]
+        /// The target, if it has another name.
+        var into: (table: String, columns: [String])?
         /// The order in which both files can be read; nil for their natural order.
         var order: String?
         /// The order for reading from the other end of the table.
         var reverse: String?
-        /// The table in which the rows are counted and compared.
-        var stored: (table: String, columns: [String])
 
-        func select(order: String?, in source: Connection) throws -> String {
-            try "SELECT \(columns.joined(separator: ", ")) FROM \(TableRows(from, in: source).sql)"
+        func select(order: String?, in connection: Connection) throws -> String {
+            try "SELECT \(columns.joined(separator: ", ")) FROM \(TableRows(from, in: connection).sql)"
                 + (order.map { " ORDER BY \($0)" } ?? "")
         }
 
         var insert: String {
-            let values = intoColumns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-            return "INSERT INTO \(quoteIdentifier(into))(\(intoColumns.joined(separator: ", "))) VALUES(\(values))"
+            let (table, columns) = into ?? (from, columns)
+            let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+            return "INSERT INTO \(quoteIdentifier(table))(\(columns.joined(separator: ", "))) VALUES(\(values))"
         }
     }
 
@@ -75,21 +74,14 @@ extension Salvage.Reader {
         let names = columns.filter { $0.hidden == 0 || keepsGenerated && $0.hidden == 3 }.map {
             quoteIdentifier($0.name)
         }
-        let taken = Set(columns.map { SQLName($0.name) })
-        let id = ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
+        let id = freeRowIDName(among: columns.map(\.name))
         // The row number identifies a row that is read twice, once from each end of the table.
         guard let id, try hasRowID(table, id) else {
-            let key = columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map {
-                "\(quoteIdentifier($0.name)) DESC"
-            }
-            return Way(
-                from: table, columns: names, into: table, intoColumns: names,
-                reverse: key.isEmpty ? nil : key.joined(separator: ", "), stored: (table, names))
+            let key = columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }
+            let reverse = key.map { "\(quoteIdentifier($0.name)) DESC" }.joined(separator: ", ")
+            return Way(from: table, columns: names, reverse: reverse.isEmpty ? nil : reverse)
         }
-        let all = [id] + names
-        return Way(
-            from: table, columns: all, into: table, intoColumns: all, order: id, reverse: "\(id) DESC",
-            stored: (table, all))
+        return Way(from: table, columns: [id] + names, order: id, reverse: "\(id) DESC")
     }
 
     private func hasRowID(_ table: String, _ id: String) throws -> Bool {
@@ -110,11 +102,8 @@ extension Salvage.Reader {
                 // The rows matter more than the index, so the table with the rows is copied unchanged.
                 let why = try Self.reason(error)
                 if try target.isInTransaction { try target.execute("ROLLBACK") }
-                let made = Salvage.Schema.Object(
-                    type: "table", name: content, table: content,
-                    sql: try source.query("SELECT sql FROM sqlite_schema WHERE name = ?1", [.text(content)]).first.map {
-                        if case .text(let sql) = $0[0] { sql } else { "" }
-                    } ?? "")
+                let sql = try source.scalar("SELECT sql FROM sqlite_schema WHERE name = ?1", [.text(content)])
+                let made = Salvage.Schema.Object(type: "table", name: content, sql: sql?.textOrEmpty ?? "")
                 try target.run("DROP TABLE IF EXISTS \(quoteIdentifier(name))")
                 var outcome = try copy(made)
                 outcome.why =
@@ -126,8 +115,7 @@ extension Salvage.Reader {
         try create(table.object.sql)
         if table.content == .inside {
             let names = try columns(name, in: target).filter { $0.hidden == 0 }.map { quoteIdentifier($0.name) }
-            return try copy(
-                Way(from: name, columns: names, into: name, intoColumns: names, order: "1", stored: (name, names)))
+            return try copy(Way(from: name, columns: names, order: "1"))
         }
         return Outcome(
             why: "only its definition was recovered: salvage cannot read the rows of this \(table.module) table")
@@ -152,8 +140,8 @@ extension Salvage.Reader {
         }
         return try copy(
             Way(
-                from: content, columns: stored, into: name, intoColumns: ["rowid"] + names, order: stored[0],
-                reverse: "\(stored[0]) DESC", stored: (content, stored)))
+                from: content, columns: stored, into: (name, ["rowid"] + names), order: stored[0],
+                reverse: "\(stored[0]) DESC"))
     }
 
     /// Recreates a virtual table without rows of its own, and rebuilds it if it is a full-text index of another table.
@@ -177,7 +165,7 @@ extension Salvage.Reader {
             if let reverse = way.reverse { _ = try pass(way, order: reverse) }
         }
         try target.execute("COMMIT")
-        outcome.rows = try target.rowCount(way.stored.table)
+        outcome.rows = try target.rowCount(way.from)
         if isAll {
             if rejected > 0 {
                 outcome.why =
@@ -236,16 +224,12 @@ extension Salvage.Reader {
 
     /// Returns whether both files hold the same values with the same storage classes.
     private func isExact(_ way: Way) throws -> Bool {
-        let stored = way.stored
-        let sql =
-            try "SELECT \(stored.columns.joined(separator: ", ")) FROM \(TableRows(stored.table, in: target).sql)"
-            + (way.order.map { " ORDER BY \($0)" } ?? "")
-        let encodings = try TextEncodings(source, target)
+        let encoding = try Connection.commonEncoding(source, target)
         return try source.readingWithStandIns {
             try source.withStatement(way.select(order: way.order, in: source)) { before in
-                try target.withStatement(sql) { after in
+                try target.withStatement(way.select(order: way.order, in: target)) { after in
                     while try before.step() {
-                        guard try after.step(), try before.hasValues(of: after, encodings) else { return false }
+                        guard try after.step(), try before.hasValues(of: after, encoding) else { return false }
                     }
                     return try !after.step()
                 }

@@ -7,7 +7,6 @@ extension Salvage {
         package init(error: MoultError) { self.error = error }
     }
 
-    /// The result of reading one copy.
     package struct Reading: Sendable {
         package var report: Report
         /// Whether another way of reading the files may find more.
@@ -69,11 +68,9 @@ extension Salvage {
             return Reading(report: report, isDamaged: isDamaged)
         }
 
-        /// The result for one table.
         struct Outcome {
             var rows = 0
             var isDamaged = false
-            /// Why the table is incomplete.
             var why: String?
         }
 
@@ -122,32 +119,12 @@ extension Salvage {
         /// Copies the counters of AUTOINCREMENT tables, so that no id is reused.
         private func copySequences(_ report: inout Report) throws {
             do {
-                guard try source.int("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'") > 0,
-                    try target.int("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'") > 0
-                else { return }
-                for row in try source.query("SELECT name, max(seq) FROM sqlite_sequence GROUP BY name") {
-                    guard case .integer = row[1] else { continue }
-                    try target.execute("BEGIN")
-                    let old = try target.query("SELECT seq FROM sqlite_sequence WHERE name = ?1", [row[0]])
-                    if old.isEmpty {
-                        _ = try target.query(
-                            "INSERT INTO sqlite_sequence(name, seq) SELECT name, ?2 FROM sqlite_schema WHERE name = ?1",
-                            row)
-                    } else {
-                        _ = try target.query("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1", row)
-                    }
-                    try target.execute("COMMIT")
-                }
+                let counters = try RowSequences.all(in: source)
+                try target.transaction(.deferred) { try RowSequences.raise(counters, in: target) }
             } catch {
-                if try target.isInTransaction { try target.execute("ROLLBACK") }
                 let why = try Self.reason(error)
                 report.missing.append(Missing(kind: "table", name: "sqlite_sequence", why: why))
             }
         }
     }
-}
-
-extension Salvage.Schema.Virtual {
-    /// Whether the table can be created only after all other tables and views.
-    var isRebuilt: Bool { content == .elsewhere || content == .derived }
 }

@@ -2,10 +2,9 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Copies the readable content of a damaged database into a separate file.
-///
-/// Works on copies: the database and its sidecars stay unchanged. Several methods are tried, because it is unknown which of
-/// these files is damaged: with the sidecars, without them, and with the header of a valid file of the same kind.
+/// Copies the readable content of a damaged database into a separate file. Works on copies: the database and its sidecars stay
+/// unchanged. Several methods are tried, because it is unknown which of these files is damaged: with the sidecars, without them,
+/// and with the header of a valid file of the same kind.
 package enum Salvage {
     /// Salvages rows into the new file `target`, which exists afterwards only if rows were found. `scratch` is an empty directory
     /// for copies, and `template` a valid file from which the database was created, if one exists. `read` salvages one copy into a

@@ -4,14 +4,9 @@ extension Salvage {
     package struct Table: Equatable, Sendable {
         package let name: String
         package var rows: Int
-        /// Whether everything could be read.
         package var isWhole: Bool
         /// Why rows are missing from the new file, or differ there.
         package var why: String?
-
-        package init(name: String, rows: Int, isWhole: Bool, why: String? = nil) {
-            (self.name, self.rows, self.isWhole, self.why) = (name, rows, isWhole, why)
-        }
     }
 
     /// An index, trigger or view that could not be created in the new file.
@@ -24,7 +19,6 @@ extension Salvage {
     package struct Report: Equatable, Sendable {
         package var tables: [Table] = []
         package var missing: [Missing] = []
-        /// Why nothing, or not everything, could be read.
         package var note: String?
         /// Whether the cause is outside the files, such as a full disk, so that another attempt may succeed.
         package var mayBeRepeated = false
@@ -47,7 +41,6 @@ extension Salvage {
 
         package init() {}
 
-        /// Creates the report of a failed attempt.
         package init(failure error: any Error) {
             note = (error as? MoultError)?.why ?? "\(error)"
             mayBeRepeated = Salvage.isExternalFailure(error)

@@ -52,7 +52,7 @@ package enum ModuleTables {
     static func isTree(madeBy sql: String) -> Bool { ["rtree", "rtree_i32"].contains(module(ofTableMadeBy: sql)) }
 
     /// Returns the module of a virtual table in lower case; nil if the SQL does not create one.
-    private static func module(ofTableMadeBy sql: String) -> String? {
+    static func module(ofTableMadeBy sql: String) -> String? {
         let tokens = sqlTokens(sql)
         guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.count else { return nil }
         return asciiLowercased(tokens[using + 1].text)

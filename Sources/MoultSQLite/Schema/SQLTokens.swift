@@ -1,7 +1,6 @@
 /// A token of SQL in normalized spelling.
 package struct SQLToken: Equatable {
     package enum Kind {
-        /// A keyword or an unquoted name.
         case word
         /// A name in double quotes, backquotes or brackets; double quotes may also contain text.
         case quoted
@@ -14,7 +13,6 @@ package struct SQLToken: Equatable {
     /// A word is in lower case, a name is without its quotes, and a string includes them.
     package var text: String
 
-    /// Returns whether the token is this keyword or unquoted name.
     package func isWord(_ word: String) -> Bool { kind == .word && text == word }
     package func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
 }
@@ -33,9 +31,7 @@ private struct Scanner {
 
     init(bytes: [UInt8]) { self.bytes = bytes }
 
-    private func byte(_ offset: Int = 0) -> UInt8 {
-        position + offset < bytes.count ? bytes[position + offset] : 0
-    }
+    private func byte(_ offset: Int = 0) -> UInt8 { position + offset < bytes.count ? bytes[position + offset] : 0 }
 
     mutating func next() -> SQLToken? {
         skipSpaceAndComments()
@@ -145,4 +141,35 @@ private struct Scanner {
 func asciiLowercased(_ text: String) -> String {
     String(
         decoding: text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 32 : $0 }, as: UTF8.self)
+}
+
+extension ArraySlice<SQLToken> {
+    /// Returns the index of the parenthesis that closes the one at `open`; `endIndex` if it is missing.
+    func closingParenthesis(of open: Int) -> Int {
+        var depth = 0
+        for index in open..<endIndex {
+            if self[index].isSymbol("(") { depth += 1 }
+            if self[index].isSymbol(")") { depth -= 1 }
+            if depth == 0 { return index }
+        }
+        return endIndex
+    }
+
+    /// Returns the parts separated by commas outside parentheses.
+    func splitAtCommas() -> [ArraySlice<SQLToken>] {
+        var parts: [ArraySlice<SQLToken>] = []
+        var start = startIndex
+        var index = startIndex
+        while index < endIndex {
+            if self[index].isSymbol("(") {
+                index = Swift.min(closingParenthesis(of: index), endIndex - 1)
+            } else if self[index].isSymbol(",") {
+                parts.append(self[start..<index])
+                start = index + 1
+            }
+            index += 1
+        }
+        parts.append(self[start..<endIndex])
+        return parts
+    }
 }

@@ -42,8 +42,8 @@ extension Connection {
     }
 
     /// Returns whether a name or definition in the schema is not valid UTF-8. SQLite accepts that, but no `String` can hold it.
-    package func hasUndecodableNames(in schema: String = "main") throws -> Bool {
-        try withOnlyStatement("SELECT name, tbl_name, sql FROM \(quoteIdentifier(schema)).sqlite_schema", []) { row in
+    package func hasUndecodableNames() throws -> Bool {
+        try withOnlyStatement("SELECT name, tbl_name, sql FROM main.sqlite_schema", []) { row in
             while try row.step() {
                 for column in Int32(0)..<3 {
                     if try !row.isNull(column) && row.withText(column, { String(validating: $0, as: UTF8.self) == nil })
@@ -110,7 +110,6 @@ package struct Schema {
 
     private func names(_ type: String) -> [SQLName] { all.filter { $0.value.type == type }.keys.sorted() }
 
-    /// Returns the spelling of a table's name in the schema.
     package func name(_ table: SQLName) -> String { all[table]?.name ?? table.text }
 
     /// Whether the table is an R-tree, whose rows only SQLite can read: several of them share a row of the table in which they are

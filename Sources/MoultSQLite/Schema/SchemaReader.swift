@@ -2,11 +2,11 @@ import CSQLite
 import MoultBasics
 
 extension SchemaShape {
-    /// Reads the shape of one of the connection's databases. Tables with an ignored name are left out with everything that
+    /// Reads the shape of the database. Tables with an ignored name are left out with everything that
     /// belongs to them.
-    package init(of connection: Connection, schema: String = "main", ignoring: Set<String> = []) throws {
+    package init(of connection: Connection, ignoring: Set<String> = []) throws {
         // All queries must see the same state of the database.
-        self = try connection.reading { try SchemaReader(connection, schema, ignoring).shape() }
+        self = try connection.reading { try Reader(connection, ignoring).shape() }
     }
 
     /// Returns the shape without moult's own tables. A comparison of a database with a release's file reads both with this
@@ -23,61 +23,41 @@ extension SchemaShape {
     }
 }
 
-/// Queries SQLite about each table, and parses the texts in `sqlite_schema` for facts that SQLite does not report.
-private struct SchemaReader {
-    /// A row of `sqlite_schema`.
-    struct Entry {
-        var type: String
-        var name: String
-        var table: String
-        var sql: String
+extension SchemaShape {
+    /// Queries SQLite about each table, and parses the texts in `sqlite_schema` for facts that SQLite does not report.
+    fileprivate struct Reader {
+        let connection: Connection
+        let tables: [(name: String, type: String, options: String)]
+        let entries: [(type: String, name: String, table: String, sql: String)]
+        /// The rows of `PRAGMA table_xinfo`.
+        let columns: [SQLName: [[Value]]]
+        let names: Set<SQLName>
     }
+}
 
-    struct TableKind {
-        var name: String
-        var type: String
-        var options: String
-    }
-
-    let connection: Connection
-    let schema: String
-    let tables: [TableKind]
-    let entries: [Entry]
-    let columns: [SQLName: [SchemaColumn]]
-    let normalizer: SQLNormalizer
-
-    init(_ connection: Connection, _ schema: String, _ ignoring: Set<String>) throws {
+extension SchemaShape.Reader {
+    init(_ connection: Connection, _ ignoring: Set<String>) throws {
         self.connection = connection
-        self.schema = schema
-        let quoted = quoteIdentifier(schema)
         let ignored = Set(ignoring.map { SQLName($0) })
         let isOurs = { (name: String) in !SQLName(name).isInternal && !ignored.contains(SQLName(name)) }
-        let tables = try connection.query("PRAGMA \(quoted).table_list").compactMap { row -> TableKind? in
-            guard row[0].textOrEmpty == schema, isOurs(row[1].textOrEmpty), row[2].textOrEmpty != "shadow" else {
-                return nil
-            }
+        // table_list: schema, name, type, ncol, wr, strict.
+        let tables = try connection.query("PRAGMA main.table_list").filter {
+            $0[0].textOrEmpty == "main" && isOurs($0[1].textOrEmpty) && $0[2].textOrEmpty != "shadow"
+        }.map { row in
             let options = [(row[4], "without rowid"), (row[5], "strict")].filter { $0.0 == .integer(1) }.map(\.1)
-            return TableKind(
-                name: row[1].textOrEmpty, type: row[2].textOrEmpty, options: options.joined(separator: ", "))
+            return (name: row[1].textOrEmpty, type: row[2].textOrEmpty, options: options.joined(separator: ", "))
         }
         self.tables = tables.sorted { ($0.name, SQLName($0.name)) < ($1.name, SQLName($1.name)) }
         let nonShadowNames = Set(tables.map { SQLName($0.name) })
-        entries = try connection.query("SELECT type, name, tbl_name, sql FROM \(quoted).sqlite_schema ORDER BY 1, 2")
-            .map {
-                Entry(
-                    type: $0[0].textOrEmpty, name: $0[1].textOrEmpty, table: $0[2].textOrEmpty, sql: $0[3].textOrEmpty)
-            }
-            .filter { isOurs($0.name) && nonShadowNames.contains(SQLName($0.table)) }
-        var columns: [SQLName: [SchemaColumn]] = [:]
-        for table in tables where table.type == "table" {
+        entries = try connection.query("SELECT type, name, tbl_name, sql FROM main.sqlite_schema ORDER BY 1, 2")
+            .map { ($0[0].textOrEmpty, $0[1].textOrEmpty, $0[2].textOrEmpty, $0[3].textOrEmpty) }
+            .filter { isOurs($0.1) && nonShadowNames.contains(SQLName($0.2)) }
+        columns = try tables.filter { $0.type == "table" }.reduce(into: [:]) { columns, table in
             columns[SQLName(table.name)] = try connection.query(
-                "PRAGMA \(quoted).table_xinfo(\(quoteIdentifier(table.name)))"
-            )
-            .map(SchemaColumn.init)
+                "PRAGMA main.table_xinfo(\(quoteIdentifier(table.name)))")
         }
-        self.columns = columns
-        let names = entries.map(\.name) + columns.values.joined().map(\.name)
-        normalizer = SQLNormalizer(names: Set(names.map { SQLName($0) }))
+        let names = entries.map(\.name) + columns.values.joined().map(\.[1].textOrEmpty)
+        self.names = Set(names.map { SQLName($0) })
     }
 
     func shape() throws -> SchemaShape {
@@ -87,7 +67,7 @@ private struct SchemaReader {
         var shape = SchemaShape(tables: [], items: [])
         for table in tables {
             switch table.type {
-            case "table": shape.tables.append(try read(table, sql[SQLName(table.name)] ?? ""))
+            case "table": shape.tables.append(try read(table.name, table.options, sql[SQLName(table.name)] ?? ""))
             case "virtual":
                 shape.items.append(
                     .init(kind: "virtual table", name: table.name, definition: rest(sql[SQLName(table.name)] ?? "", 4)))
@@ -98,7 +78,8 @@ private struct SchemaReader {
             switch entry.type {
             // Indexes without text belong to a constraint.
             case "index" where !entry.sql.isEmpty:
-                shape.items.append(.init(kind: "index", name: entry.name, definition: try index(entry)))
+                let definition = try index(entry.name, of: entry.table, entry.sql)
+                shape.items.append(.init(kind: "index", name: entry.name, definition: definition))
             case "view", "trigger":
                 shape.items.append(.init(kind: entry.type, name: entry.name, definition: rest(entry.sql, 3)))
             default: break
@@ -109,37 +90,46 @@ private struct SchemaReader {
     }
 
     /// Returns the text after its first words (CREATE, the kind and the name), which SQLite itself wrote.
-    private func rest(_ sql: String, _ words: Int) -> String { normalizer.normalize(sqlTokens(sql).dropFirst(words)) }
+    private func rest(_ sql: String, _ words: Int) -> String { normalize(sqlTokens(sql).dropFirst(words)) }
 
-    private func read(_ table: TableKind, _ sql: String) throws -> SchemaShape.Table {
-        let text = TableText(sql, normalizer)
+    private func read(_ table: String, _ options: String, _ sql: String) throws -> SchemaShape.Table {
+        let text = TableText(sql, normalize)
         var constraints = text.checks.map { "check \($0)" } + text.conflicts
-        for index in try connection.query("PRAGMA \(quoted).index_list(\(quoteIdentifier(table.name)))")
+        for index in try connection.query("PRAGMA main.index_list(\(quoteIdentifier(table)))")
         where index[3].textOrEmpty != "c" {
             constraints.append(
                 "\(index[3].textOrEmpty == "pk" ? "primary key" : "unique") (\(try keys(of: index[1].textOrEmpty)))")
         }
-        constraints += try foreignKeys(of: table.name, deferred: text.deferred)
-        return SchemaShape.Table(
-            name: table.name, options: table.options,
-            columns: try (columns[SQLName(table.name)] ?? []).map { column in
-                SchemaShape.Column(
-                    name: column.name,
-                    facts: column.facts(
-                        try metadata(table.name, column.name), text.generated[SQLName(column.name)], normalizer)
-                )
-            },
-            constraints: constraints.sorted())
+        constraints += try foreignKeys(of: table, deferred: text.deferred)
+        let columns = try (columns[SQLName(table)] ?? []).map { row in
+            let name = row[1].textOrEmpty
+            return SchemaShape.Column(name: name, facts: try facts(row, table, name, text.generated[SQLName(name)]))
+        }
+        return SchemaShape.Table(name: table, options: options, columns: columns, constraints: constraints.sorted())
     }
 
-    private var quoted: String { quoteIdentifier(schema) }
+    /// Returns all facts about a column except its name, on one line.
+    private func facts(_ row: [Value], _ table: String, _ column: String, _ generated: String?) throws -> String {
+        let (type, metadata) = (row[2].textOrEmpty, try metadata(table, column))
+        // `varchar ( 10 )` and `VARCHAR(10)` are the same type.
+        var facts = [type.isEmpty ? "any type" : sqlTokens(type).map(\.text).joined(separator: " ").uppercased()]
+        if row[3] != .integer(0) { facts.append("not null") }
+        if row[5].integerOrZero > 0 { facts.append("primary key \(row[5].integerOrZero)") }
+        if metadata.isAutoincrement { facts.append("autoincrement") }
+        if metadata.collation != "binary" { facts.append("collate \(metadata.collation)") }
+        if case .text(let value) = row[4] { facts.append("default \(normalize(value))") }
+        // 2: a virtual generated column; 3: a stored one.
+        let hidden = row[6].integerOrZero
+        if hidden >= 2 { facts.append("\(hidden == 2 ? "virtual" : "stored") as \(generated ?? "")") }
+        return facts.joined(separator: " ")
+    }
 
     /// Returns the collation of a column, and whether it is AUTOINCREMENT; no pragma reports these.
     private func metadata(_ table: String, _ column: String) throws -> (collation: String, isAutoincrement: Bool) {
         var collation: UnsafePointer<CChar>?
         var isAutoincrement: Int32 = 0
         let code = try sqlite3_table_column_metadata(
-            connection.handle, schema, table, column, nil, &collation, nil, nil, &isAutoincrement)
+            connection.handle, "main", table, column, nil, &collation, nil, nil, &isAutoincrement)
         // SQLite does not find a column whose name is not valid UTF-8 by the text that represents it.
         let isReplaced = [table, column].contains { $0.unicodeScalars.contains("\u{FFFD}") }
         if code == SQLITE_ERROR, isReplaced { return ("binary", false) }
@@ -148,7 +138,7 @@ private struct SchemaReader {
     }
 
     private func foreignKeys(of table: String, deferred: [Bool]) throws -> [String] {
-        let rows = try connection.query("PRAGMA \(quoted).foreign_key_list(\(quoteIdentifier(table)))")
+        let rows = try connection.query("PRAGMA main.foreign_key_list(\(quoteIdentifier(table)))")
         let keys = Dictionary(grouping: rows) { $0[0].integerOrZero }
         return keys.map { id, rows in
             let rows = rows.sorted { $0[1].integerOrZero < $1[1].integerOrZero }
@@ -167,20 +157,20 @@ private struct SchemaReader {
         }
     }
 
-    private func index(_ entry: Entry) throws -> String {
-        let tokens = sqlTokens(entry.sql)[...]
+    private func index(_ name: String, of table: String, _ sql: String) throws -> String {
+        let tokens = sqlTokens(sql)[...]
         let isUnique = tokens.dropFirst().first?.isWord("unique") == true
-        guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return normalizer.normalize(tokens) }
+        guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return normalize(tokens) }
         let close = tokens.closingParenthesis(of: open)
         let parts = tokens[(open + 1)..<close].splitAtCommas()
-        let predicate = close < tokens.endIndex ? normalizer.normalize(tokens[(close + 1)...]) : ""
-        return "\(isUnique ? "unique " : "")on \(quoteIdentifier(asciiLowercased(entry.table))) "
-            + "(\(try keys(of: entry.name, parts)))\(predicate.isEmpty ? "" : " \(predicate)")"
+        let predicate = close < tokens.endIndex ? normalize(tokens[(close + 1)...]) : ""
+        return "\(isUnique ? "unique " : "")on \(quoteIdentifier(asciiLowercased(table))) "
+            + "(\(try keys(of: name, parts)))\(predicate.isEmpty ? "" : " \(predicate)")"
     }
 
     /// Returns the key columns of an index with order and collation; `parts` has the text of each column of a CREATE INDEX.
     private func keys(of index: String, _ parts: [ArraySlice<SQLToken>] = []) throws -> String {
-        try connection.query("PRAGMA \(quoted).index_xinfo(\(quoteIdentifier(index)))")
+        try connection.query("PRAGMA main.index_xinfo(\(quoteIdentifier(index)))")
             .filter { $0[5] == .integer(1) }
             .map { row in
                 let place = Int(row[0].integerOrZero)
@@ -199,6 +189,100 @@ private struct SchemaReader {
         var part = part
         if let last = part.last, last.isWord("asc") || last.isWord("desc") { part = part.dropLast() }
         if part.dropLast().last?.isWord("collate") == true { part = part.dropLast(2) }
-        return normalizer.normalize(part)
+        return normalize(part)
+    }
+
+    // MARK: normalization
+
+    /// White space, comments, quotes, and the case of keywords and of mentioned names make no difference.
+    private func normalize(_ sql: String) -> String { normalize(sqlTokens(sql)[...]) }
+
+    private func normalize(_ tokens: ArraySlice<SQLToken>) -> String {
+        tokens.indices.map { spelling(of: $0, in: tokens) }.joined(separator: " ")
+    }
+
+    private func spelling(of index: Int, in tokens: ArraySlice<SQLToken>) -> String {
+        let token = tokens[index]
+        guard token.kind == .quoted else { return token.text }
+        let folded = asciiLowercased(token.text)
+        // SQLite treats an unknown name in double quotes as text, and then its case matters.
+        let isName =
+            names.contains(SQLName(token.text))
+            || index > tokens.startIndex && (tokens[index - 1].isWord("as") || tokens[index - 1].isSymbol("."))
+            || index + 1 < tokens.endIndex && tokens[index + 1].isSymbol(".")
+        guard isName else { return quoteLiteral(.text(token.text)) }
+        return isPlain(folded) ? folded : quoteIdentifier(folded)
+    }
+
+    private func isPlain(_ name: String) -> Bool {
+        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
+            return false
+        }
+        let tokens = sqlTokens(name)
+        return tokens.count == 1 && tokens[0].kind == .word && tokens[0].text == name
+    }
+}
+
+extension SchemaShape.Reader {
+    /// Facts in the text of a CREATE TABLE statement that SQLite's pragmas do not report.
+    fileprivate struct TableText {
+        var generated: [SQLName: String] = [:]
+        var checks: [String] = []
+        /// The conflict clauses other than ABORT.
+        var conflicts: [String] = []
+        /// For each foreign key, in textual order: whether it is deferred to the end of the transaction.
+        var deferred: [Bool] = []
+
+        init(_ sql: String, _ normalize: (ArraySlice<SQLToken>) -> String) {
+            let tokens = sqlTokens(sql)[...]
+            guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return }
+            for part in tokens[(open + 1)..<tokens.closingParenthesis(of: open)].splitAtCommas() {
+                read(part, normalize)
+            }
+        }
+
+        /// Parses one definition: a column with its constraints, or table constraints.
+        private mutating func read(_ part: ArraySlice<SQLToken>, _ normalize: (ArraySlice<SQLToken>) -> String) {
+            guard let first = part.first else { return }
+            let isConstraint = first.kind == .word && Self.constraintWords.contains(first.text)
+            let column = asciiLowercased(first.kind == .string ? String(first.text.dropFirst().dropLast()) : first.text)
+            var subject = isConstraint ? "" : column
+            var constraint = ""
+            var index = isConstraint ? part.startIndex : part.startIndex + 1
+            func word(_ offset: Int) -> String? {
+                let place = index + offset
+                return place < part.endIndex && part[place].kind == .word ? part[place].text : nil
+            }
+            while index < part.endIndex {
+                if part[index].isSymbol("(") {
+                    let close = part.closingParenthesis(of: index)
+                    let group = part[index..<Swift.min(close + 1, part.endIndex)]
+                    switch word(-1) {
+                    case "check": checks.append(normalize(group))
+                    case "as": generated[SQLName(column)] = normalize(group)
+                    case "key", "unique": subject = normalize(group)
+                    default: break
+                    }
+                    index = close
+                } else {
+                    switch word(0) {
+                    case "constraint": index += 1
+                    case "primary", "unique", "check": constraint = word(0) ?? ""
+                    case "null" where word(-1) == "not": constraint = "not null"
+                    case "references": deferred.append(false)
+                    case "deferred" where word(-1) == "initially" && word(-2) == "deferrable" && word(-3) != "not":
+                        if !deferred.isEmpty { deferred[deferred.count - 1] = true }
+                    case "conflict" where word(-1) == "on":
+                        if let action = word(1), action != "abort", constraint != "check" {
+                            conflicts.append("\(subject) \(constraint) on conflict \(action)")
+                        }
+                    default: break
+                    }
+                }
+                index += 1
+            }
+        }
+
+        private static let constraintWords: Set<String> = ["constraint", "primary", "unique", "check", "foreign"]
     }
 }

@@ -5,7 +5,6 @@ package import MoultBasics
 package struct TableLayout {
     package struct Column {
         package let name: String
-        /// The SQL text of the default.
         package let defaultValue: String?
         /// Whether the value is computed; such a column is listed only so that its values are carried over.
         package var isGenerated = false
@@ -20,7 +19,6 @@ package struct TableLayout {
     package let rootPage: Int64?
     /// The stored columns, without generated ones, except those that `adding` appends.
     package private(set) var columns: [Column]
-    /// The names of generated columns.
     package let generated: [String]
     /// The positions in `columns` of the declared primary key.
     package let primaryKey: [Int]
@@ -32,19 +30,16 @@ package struct TableLayout {
     private let uniqueIndexes: [String]
     /// The table in statements that read the rows themselves, without any index.
     package let rows: TableRows
-    /// The type and default of each value of a record.
     package let record: [String]
     private let places: [SQLName: Int]
 
-    /// Returns the table whose name matches under SQLite's rules; nil if none of this type does.
-    package static func of(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout? {
+    /// Returns the table whose name matches under SQLite's rules; nil if no ordinary table does.
+    package static func of(_ table: SQLName, in connection: Connection) throws -> TableLayout? {
         for listed in try connection.listedTables(named: table.text) {
             guard let declared = listed.name, SQLName(declared) == table else { continue }
-            let isShadow = try listed.type == "shadow" && ModuleTables.isPart(declared, in: connection)
-            guard listed.type == type || listed.type == "shadow" && type == (isShadow ? "shadow" : "table") else {
-                continue
+            if try listed.type == "table" || listed.type == "shadow" && !ModuleTables.isPart(declared, in: connection) {
+                return try TableLayout(declared, listed, connection)
             }
-            return try TableLayout(declared, listed, connection)
         }
         return nil
     }
@@ -71,17 +66,14 @@ package struct TableLayout {
             .sorted { stored[$0][5].integerOrZero < stored[$1][5].integerOrZero }
         self.rows = TableRows(name, primaryKey: isWithoutRowID ? TableRows.primaryKey(indexes) : nil)
         // A primary key that is the rowid itself has no index.
-        let isRowIDKey =
-            !isVirtual && !isWithoutRowID && key.count == 1 && !indexes.contains { $0[3] == .text("pk") }
-        let taken = Set(rows.map { SQLName($0[1].textOrEmpty) })
-        var alias = ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
+        let isRowIDKey = !isVirtual && !isWithoutRowID && key.count == 1 && !indexes.contains { $0[3] == .text("pk") }
+        var alias = freeRowIDName(among: rows.map(\.[1].textOrEmpty))
         if isVirtual, let name = alias, try obstacle != nil || !Self.canRead(name, of: self.name, connection) {
             alias = nil
         }
         (self.columns, primaryKey) = (columns, key)
         rowIDColumn = isRowIDKey ? key.first : nil
-        rowIDName =
-            isWithoutRowID ? nil : isRowIDKey ? key.first.map { quoteIdentifier(columns[$0].name) } : alias
+        rowIDName = isWithoutRowID ? nil : isRowIDKey ? key.first.map { quoteIdentifier(columns[$0].name) } : alias
         places = Dictionary(columns.enumerated().map { (SQLName($1.name), $0) }) { first, _ in first }
         uniqueIndexes = indexes.filter { $0[2] == .integer(1) && $0[4] == .integer(0) }.map { $0[1].textOrEmpty }
         if hasReplacedName { obstacle = "the name of a column is not valid UTF-8" }
@@ -111,10 +103,8 @@ package struct TableLayout {
 
     package var hasUniqueKey: Bool { !uniqueIndexes.isEmpty }
 
-    /// The table's name in SQL.
     package var sql: String { "main.\(quoteIdentifier(name))" }
     package var columnNames: [String] { columns.map(\.name) }
-    /// The names of the stored columns in SQL.
     package var columnsSQL: [String] { columns.map { quoteIdentifier($0.name) } }
 
     /// The expressions that identify a row: the rowid, or the primary key of a table WITHOUT ROWID. Empty if no name for the
@@ -158,4 +148,37 @@ package struct TableLayout {
 extension Value {
     package var textOrEmpty: String { if case .text(let text) = self { text } else { "" } }
     package var integerOrZero: Int64 { if case .integer(let number) = self { number } else { 0 } }
+}
+
+/// A table in SQL that reads the rows themselves: an index may lack entries, or be ordered by a collation that only the app has,
+/// and then it would hide rows.
+package struct TableRows {
+    package let sql: String
+    package let countSQL: String
+    package let isPrimaryKey: Bool
+
+    /// `primaryKey` is the index of a table WITHOUT ROWID that contains its rows. For such a table, `NOT INDEXED` excludes no
+    /// index, and SQLite counts with `count(*)` in any index.
+    package init(_ table: String, primaryKey: String?) {
+        let name = "main.\(quoteIdentifier(table))"
+        sql = name + (primaryKey.map { " INDEXED BY \(quoteIdentifier($0))" } ?? " NOT INDEXED")
+        isPrimaryKey = primaryKey != nil
+        countSQL = "SELECT \(primaryKey == nil ? "count(*)" : "count(1)") FROM \(sql)"
+    }
+
+    package init(_ table: String, in connection: Connection) throws {
+        let key = Self.primaryKey(try connection.query("PRAGMA main.index_list(\(quoteIdentifier(table)))"))
+        // Only few tables have such an index, and listing a table compares the names of all tables.
+        let isWithoutRowID =
+            try key != nil
+            && connection.query("PRAGMA main.table_list(\(quoteIdentifier(table)))").contains {
+                $0[0] == .text("main") && $0[4] == .integer(1)
+            }
+        self.init(table, primaryKey: isWithoutRowID ? key : nil)
+    }
+
+    /// Returns the index of the primary key among the rows of `PRAGMA index_list`.
+    package static func primaryKey(_ indexes: [[Value]]) -> String? {
+        indexes.first { $0[3] == .text("pk") }?[1].textOrEmpty
+    }
 }

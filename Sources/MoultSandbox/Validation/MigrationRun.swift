@@ -61,7 +61,7 @@ extension TrialReport {
         path: String, userVersion: Int?, applicationID: Int?, mayShrink: (String, Int, Int) -> Bool,
         misfit: (String) -> MoultError
     ) throws {
-        if let loss = RowCounts(after).loss(since: RowCounts(before), mayShrink: mayShrink) {
+        if let loss = after.lossOfRows(since: before, mayShrink: mayShrink) {
             throw Migrations.loses(loss, path: path)
         }
         if let failure { throw failure }
@@ -176,11 +176,11 @@ extension MigrationRun {
         migrations.mayShrink = { _, _, _ in true }
         migrations.place = place
         let connection = try Connection(path: copy, access: .readWrite)
-        let before = try RowCounts(of: connection).tables
+        let before = try connection.rowCounts()
         do { try migrations.begin(on: connection) } catch { throw try blaming(error, connection) }
         let found = try Identity(of: connection)
         (report.applicationID, report.userVersion) = (Int(found.applicationID), Int(found.userVersion))
-        (report.before, report.after) = (before, try RowCounts(of: connection).tables)
+        (report.before, report.after) = (before, try connection.rowCounts())
         let template = try Connection(path: template, access: .immutable)
         report.lack = try SchemaShape.ofContent(connection).lacks(of: .ofContent(template)).first
         try template.close()

@@ -22,8 +22,6 @@ package struct Validation: Sendable, Equatable {
     package var isWritable = false
     package var wantsIdentity = false
     package var wantsForeignKeys = false
-    /// Whether the database is an app's own: a part that needs a function or collation of the app is then not checked.
-    package var isOfApp = false
     /// The search ends after this many findings of each kind.
     package var maxFindings = 100
     /// Queries that must each return a single value.
@@ -44,7 +42,7 @@ extension Validation {
     var json: JSON {
         .record([
             "name": name, "path": path, "depth": depth.rawValue, "isWritable": isWritable,
-            "wantsIdentity": wantsIdentity, "wantsForeignKeys": wantsForeignKeys, "isOfApp": isOfApp,
+            "wantsIdentity": wantsIdentity, "wantsForeignKeys": wantsForeignKeys,
             "mostFindings": maxFindings, "queries": queries, "tables": tables, "old": old, "processor": processor,
         ])
     }
@@ -55,7 +53,6 @@ extension Validation {
             name: try fields.string("name"), path: try fields.string("path"), depth: depth,
             processor: try fields.count("processor"))
         isWritable = try fields.optionalBool("isWritable") ?? false
-        isOfApp = try fields.optionalBool("isOfApp") ?? false
         wantsIdentity = try fields.optionalBool("wantsIdentity") ?? false
         wantsForeignKeys = try fields.optionalBool("wantsForeignKeys") ?? false
         maxFindings = try fields.count("mostFindings")
@@ -136,15 +133,7 @@ extension Validation {
     private func soundness(_ connection: Connection) throws -> Soundness {
         var soundness = Soundness()
         if depth != .header {
-            // The database is staged or read-only, so no other process writes to it, and no locks are needed.
-            let access: Access = isWritable ? .readWrite : .immutable
-            let isSound =
-                try !isOfApp
-                && DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)
-            if depth == .full || !isSound {
-                soundness = try connection.soundness(
-                    full: depth == .full, limit: maxFindings, isQuicklySound: isSound)
-            }
+            soundness = try connection.soundness(full: depth == .full, limit: maxFindings)
         }
         if wantsForeignKeys, soundness.findings.isEmpty {
             do { soundness.findings = try connection.foreignKeyCheck(limit: maxFindings) } catch {

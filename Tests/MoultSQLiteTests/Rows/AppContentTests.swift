@@ -1,8 +1,9 @@
 import MoultBasics
-import MoultRows
 import MoultSQLite
 import TestSupport
 import Testing
+
+@testable import MoultRows
 
 @Suite struct AppContentTests {
     private static let schema = """

@@ -1,6 +1,7 @@
-import MoultRows
 import MoultSQLite
 import Testing
+
+@testable import MoultRows
 
 /// A value in a column that the new table lacks counts as lost unless it is NULL or the column's default.
 @Suite struct DroppedColumnTests {

@@ -1,6 +1,7 @@
-import MoultRows
 import MoultSQLite
 import Testing
+
+@testable import MoultRows
 
 /// Rows of a table without a key do not conflict: implicit rowids may change, so equal rowids do not identify the same
 /// row.

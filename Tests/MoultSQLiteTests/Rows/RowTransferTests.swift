@@ -1,8 +1,9 @@
 import MoultBasics
-import MoultRows
 import MoultSQLite
 import TestSupport
 import Testing
+
+@testable import MoultRows
 
 /// An old and a new database for one test.
 struct TransferCase {

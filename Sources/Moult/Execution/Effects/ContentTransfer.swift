@@ -221,7 +221,8 @@ struct ContentTransfer {
         guard case .shipped(let path) = old, !acceptsUnpreserved else { return }
         let pristine = try Connection(path: path, access: .immutable)
         let tables = rules.filter { !$0.isForeign }.map(\.table)
-        let found = try RenamedTables.first(of: tables, in: live, shipped: pristine, ignoring: ReleaseMarker.tables)
+        let found = try RowSelection.renamedTable(
+            of: tables, in: live, shipped: pristine, ignoring: ReleaseMarker.tables)
         try pristine.close()
         if let found { throw MoultError.renamed(database, live.path, found.old, to: found.new, found.rows) }
     }
@@ -257,7 +258,7 @@ struct ContentTransfer {
         if case .foreign = old { mayBlock = false }
         if decided != nil { (mayBlock, mayFail) = (false, false) }
         // An older release may lack columns of a newer one, even under another name.
-        let known = try RenamedTables.columns(of: placement.table, in: new)
+        let known = try RowSelection.columns(of: placement.table, in: new)
         return RowRule(
             table: rule.table, conditions: rule.conditions,
             columns: rule.columns { known.contains(SQLName($0)) },

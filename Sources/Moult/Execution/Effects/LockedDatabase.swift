@@ -231,7 +231,7 @@ final class LockedDatabase {
     func checkpoint() throws {
         isWritten = true
         guard try isWAL else { return }
-        _ = try writer.checkpoint(.truncate)
+        _ = try writer.checkpoint()
     }
 
     func endFailedCommit(_ error: any Error) throws { try writer.endFailedCommit(error) }

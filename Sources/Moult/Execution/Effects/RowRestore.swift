@@ -58,7 +58,7 @@ final class RowRestore: WritableEffect {
         }
         let before = try rows(of: live)
         // The present table may lack a column of the set, even under another name.
-        let known = try RenamedTables.columns(of: table, in: live)
+        let known = try RowSelection.columns(of: table, in: live)
         let columns = rule?.columns { known.contains(SQLName($0)) } ?? [:]
         let own = RowRule(
             table: table, columns: columns, earlierRenames: rule?.earlierRenames ?? [:], onConflict: .keepNew,
