@@ -19,8 +19,7 @@ extension Planner {
             // SQLite could delete the sidecars of an empty file, which may have rows.
             guard try Files.factsThroughLinks(place)?.size ?? 0 > 0 else { continue }
             do {
-                try WritableFile.requireSameEncoding(
-                    place, Connection.encoding(ofFileAt: place)?.description, encoding)
+                try WritableFile.requireSameEncoding(place, Connection.encoding(ofFileAt: place)?.description, encoding)
             } catch let error as MoultError where error.code == .databaseCorrupt {
                 // Without a readable header, no connection can have the old encoding.
                 continue

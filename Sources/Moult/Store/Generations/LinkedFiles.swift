@@ -8,7 +8,6 @@ internal import MoultFiles
 package struct LinkedFiles {
     private let layout: StoreLayout
     private var path: String { layout.links }
-
     package init(_ layout: StoreLayout) { self.layout = layout }
 
     /// Makes a sealed file available at another path, without copying it if the file system allows that.
@@ -22,19 +21,14 @@ package struct LinkedFiles {
         if try !Files.hardLinkIfPossible(file, at: target) { try Files.copy(file, to: target, mode: 0o444) }
     }
 
-    /// Records the metadata of a file whose digest is known.
     func add(_ facts: SealedFacts) throws {
         try write(records().filter { $0.inode != facts.inode || $0.device != facts.device } + [facts])
     }
 
     package func records() throws -> [SealedFacts] {
         guard let bytes = try Files.read(path, limit: 1 << 24) else { return [] }
-        let source = path
         do {
-            let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
-                MoultError(.generation, what: "\(source): \(place) \(why)")
-            }
-            return try fields.objects("files").map { try SealedFacts($0) }
+            return try Fields(record: bytes, source: path).objects("files").map { try SealedFacts($0) }
         } catch is MoultError {
             // The record only saves work: without it, files with other metadata than in their seals are read again.
             return []
@@ -66,11 +60,7 @@ package struct LinkedFiles {
     }
 
     private func write(_ records: [SealedFacts]) throws {
-        let json: JSON = [
-            "links": 1,
-            "files": .array(
-                records.map { .object($0.members) }),
-        ]
+        let json: JSON = ["links": 1, "files": .array(records.map { .object($0.members) })]
         try Files.replace(path, with: Array(json.line.utf8))
     }
 }
