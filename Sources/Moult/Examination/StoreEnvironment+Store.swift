@@ -21,9 +21,8 @@ extension StoreEnvironment {
         }
     }
 
-    /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target. Skips
-    /// symlinks at the paths of the release's databases: `databases` reports such a database, and `pointer` or `unreadable`
-    /// reports a generation that cannot be read.
+    /// Finds dangling symlinks: a program that opens one carelessly creates an empty database at its target. Those at the paths of
+    /// the release's databases are reported by `databases`, and an unreadable generation by `pointer` or `unreadable`.
     func links() throws -> [Finding] {
         let current = try currentGeneration()
         let own = try current?.manifest.databases.map(store.place)

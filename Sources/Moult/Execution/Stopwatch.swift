@@ -1,7 +1,6 @@
 internal import Synchronization
 
 /// Measures the time of each part of an update, for the history.
-/// Sendable without `@unchecked`: all mutable state is in a mutex.
 package final class Stopwatch: Sendable {
     private let start = ContinuousClock.now
     private let state = Mutex(State())

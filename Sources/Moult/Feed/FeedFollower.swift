@@ -181,9 +181,8 @@ struct FeedFollower {
         return try reader.provenance(ofManifest: bytes, at: place, by: keys)
     }
 
-    /// Returns the release of a saved plan, with the same checks as an update without a plan: keys may have been revoked since
-    /// the plan was made, and a plan file is not signed. Nil if the feed no longer has the release with this manifest, or has
-    /// withdrawn it.
+    /// Returns the release of a saved plan, with the same checks as an update without a plan: keys may have been revoked since, and
+    /// a plan file is not signed. Nil if the feed has withdrawn the release, or does not have it any more.
     mutating func incoming(planned origin: Plan.Origin) throws -> Planner.Incoming? {
         guard origin.serial != nil else {
             let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)

@@ -3,10 +3,9 @@ internal import MoultFiles
 internal import MoultTrust
 package import StepKit
 
-/// The records of a store at one moment: settings, holds, the installed generation with its seal, and known file
-/// metadata. Each record is read only once, when it is first needed. A command creates one snapshot, and another one
-/// when it has the store's lock, because an update may have ended in between; an update creates more where it needs the
-/// current content of a record.
+/// The records of a store at one moment. Each is read only once, when it is first needed. A command creates one snapshot, and
+/// another one when it has the store's lock, because an update may have ended in between; an update creates more where it
+/// needs the current content of a record.
 package final class StoreSnapshot {
     package let layout: StoreLayout
     private var settingsRead: Result<Settings, any Error>?

@@ -8,7 +8,7 @@ internal import StepKit
 package struct ReplayGuard: Equatable {
     /// The highest serial of a verified feed under the newest key list.
     package var serial = 0
-    /// The number of that key list; 0 for the pinned keys, nil in records of earlier versions.
+    /// The number of that key list; 0 for the pinned keys, nil if it is unknown.
     package var keyList: Int?
     /// The last verified feed: its location, the server's tag for it, and its digest.
     package var url: String?

@@ -35,9 +35,8 @@ package struct LinkedFiles {
         }
     }
 
-    /// Records ctimes again after links were added or removed, and drops the records of files that no generation has. If a file
-    /// was written to in the meantime, its old record stays and no longer matches the file, which must be verified again. The
-    /// same applies if the ctime changed for a reason other than links.
+    /// Records ctimes again after links were added or removed, and drops the records of files that no generation has. A file that
+    /// was written to, or whose ctime changed for another reason, keeps its old record, and must be verified again.
     func refresh() throws {
         let before = try records()
         if before.isEmpty { return }

@@ -72,10 +72,9 @@ package struct Holders: Sendable {
         unseen = table.unseen
     }
 
-    /// Returns the processes that have files of an older release open without a lease, so they do not follow the store. For
-    /// instance, a server that keeps a stable path open reads old data until it opens the path again. The kernel's lock table,
-    /// which is long on a large machine, is read only if a process may be outdated: a lease taken by an older version of moult
-    /// is in that table.
+    /// Returns the processes that have files of an older release open without a lease, so they do not follow the store: a server
+    /// that keeps a stable path open reads old data until it opens the path again. The kernel's lock table, which is long on a
+    /// large machine, is read only if a process may be outdated.
     package static func outdated(in store: StoreSnapshot, except current: String) throws -> [OutdatedReader] {
         if try Holders(of: store, .none).outdated(except: current).isEmpty { return [] }
         return try Holders(of: store).outdated(except: current)

@@ -9,7 +9,7 @@ package import MoultFiles
 package enum LeaseFile {
     private static let mode: UInt32 = 0o444
 
-    /// Creates the lease files of these generations, which stores of older versions lack. Needs the store's lock.
+    /// Creates the lease files of these generations, which a copy of a store may lack. Needs the store's lock.
     package static func make(_ generations: [String], _ layout: StoreLayout) throws {
         for name in generations {
             let path = layout.lease(name)
@@ -45,7 +45,7 @@ package enum LeaseFile {
         try Files.remove(layout.lease(generation))
     }
 
-    /// Returns whether a process has a lease on the generation, possibly one of an older version of moult.
+    /// Returns whether a process has a lease on the generation.
     package static func isHeld(_ generation: String, _ layout: StoreLayout) throws -> Bool {
         if try ReadLock.isHeld(layout.lease(generation)) { return true }
         return try FileLock.take(layout.generation(generation), .exclusive, directory: true) == nil

@@ -36,9 +36,8 @@ package final class StoreLock: Sendable {
 
     private static let leftBehind = Duration.seconds(5)
 
-    /// Returns whether the lock's holder has ended. If the holder was killed while it was starting a child, the child has a
-    /// copy of the lock until the child executes its program. If the process ID has been reused by now, this returns false, and
-    /// the caller does not wait for the lock.
+    /// Returns whether the lock's holder has ended. If it was killed while it was starting a child, the child has a copy of the lock
+    /// until it executes its program. If the process ID has been reused, this returns false, and nothing waits.
     private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
         // Without /proc, moult cannot tell whether the holder has ended.
         guard try Files.facts("\(SystemFeatures.proc)/locks") != nil else { return false }
