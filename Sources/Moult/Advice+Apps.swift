@@ -19,8 +19,7 @@ extension Advice {
 
     /// The functions, by the verb of the command that each replaces.
     private static let functions = [
-        "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)",
-        "rollback": "Store.rollback(to:reason:)",
+        "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)", "rollback": "Store.rollback(to:reason:)",
         "recover": "Store.recover(undo:)", "reset": "Store.reset(NAME)", "hold": "Store.hold(_:reason:)",
         "unhold": "Store.unhold(NAME)", "status": "Store.status()", "verify": "Store.verify(deep:)",
         "history": "Store.history(_:)", "clean": "Store.clean(keep:)", "quarantine": "Store.quarantine()",

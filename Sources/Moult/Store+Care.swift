@@ -36,9 +36,7 @@ extension Store {
 
     /// Removes a hold. `release` must be written exactly as in the hold. A rollback places a hold on the release that it
     /// replaces.
-    public func unhold(_ release: String) throws {
-        try Advice.forApps { _ = try orchestrator().unhold([release]) }
-    }
+    public func unhold(_ release: String) throws { try Advice.forApps { _ = try orchestrator().unhold([release]) } }
 
     /// Returns the store's history, newest first.
     public func history(_ limit: Int = 100) throws -> [StoreHistoryEntry] {

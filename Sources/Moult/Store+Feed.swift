@@ -36,19 +36,16 @@ extension Store {
         try await Self.onThread { stop in
             try Advice.forApps {
                 try requireSameKeys()
-                return try orchestrator(stop: stop).manifestsAfterInstalled(FeedRequest(app: app), limit: 20)
-                    .compactMap { manifest in
-                        manifest.notes.map { ReleaseNotes(version: manifest.version, notes: $0) }
-                    }
+                return try orchestrator(stop: stop).manifestsAfterInstalled(
+                    FeedRequest(UpdateRequest(app: app)), limit: 20
+                ).compactMap { manifest in manifest.notes.map { ReleaseNotes(version: manifest.version, notes: $0) } }
             }
         }
     }
 
     /// The notes of the installed release; nil if it has none.
     public var notes: String? {
-        get throws {
-            try Advice.forApps { try StoreSnapshot(StoreLayout(root: directory)).installed?.manifest.notes }
-        }
+        get throws { try Advice.forApps { try StoreSnapshot(StoreLayout(root: directory)).installed?.manifest.notes } }
     }
 }
 
@@ -87,14 +84,11 @@ extension Orchestrator {
         let current = try follower.reader.ask()
         guard let newest = try follower.choose(from: current, store).way.last else { return [] }
         let installed = try store.installedVersion
-        return try current.feed.releases
-            .filter { release in
-                (installed.map { $0.precedes(release.version) } ?? true) && !newest.version.precedes(release.version)
-                    && release.channel == newest.channel && release.withdrawn == nil
-            }
-            .sorted { $0.version.precedes($1.version) }.suffix(limit)
-            .map {
-                try Manifest(parsing: follower.incoming($0, of: current).bytes, as: .sealed, source: "\($0.version)")
-            }
+        return try current.feed.releases.filter { release in
+            (installed.map { $0.precedes(release.version) } ?? true) && !newest.version.precedes(release.version)
+                && release.channel == newest.channel && release.withdrawn == nil
+        }.sorted { $0.version.precedes($1.version) }.suffix(limit).map {
+            try Manifest(parsing: follower.incoming($0, of: current).bytes, as: .sealed, source: "\($0.version)")
+        }
     }
 }

@@ -22,14 +22,14 @@ extension Store {
         guard let why = try fault(database, lease) else { return try StoreConnection(lease: lease, only: name) }
         let path = try lease.path(of: name)
         guard policy == .setUserDataAside || policy == .cachesOnly && database.kind.isDisposable else {
-            throw try StoreErrors.willNotLoad(database, path, why)
+            throw try MoultError.willNotLoad(database, path, why)
         }
-        if try wasResetJustNow(name) { throw StoreErrors.failedAgain(path, why) }
+        if try wasResetJustNow(name) { throw MoultError.failedAgain(path, why) }
         let reset = try orchestrator().reset(
             name, why: why, setsUserDataAside: policy == .setUserDataAside, wait: 10,
             isNeeded: { try fault(database, lease) != nil }
         ).reset
-        if let still = try fault(database, lease) { throw StoreErrors.failedAgain(path, still) }
+        if let still = try fault(database, lease) { throw MoultError.failedAgain(path, still) }
         return try StoreConnection(
             lease: lease, only: name,
             recovered: reset.map { Recovered(why: why, setAside: $0.setAside, salvaged: $0.salvaged) })

@@ -44,8 +44,7 @@ public struct Store: Sendable {
     public func plan(_ manifest: String, follow: Policy.Follow? = nil, app: Version? = nil) throws -> UpdatePlan {
         try Advice.forApps {
             try requireSameKeys()
-            return UpdatePlan(
-                try orchestrator().plan(ReleaseFile(manifest), UpdateRequest(follow: follow, app: app)))
+            return UpdatePlan(try orchestrator().plan(ReleaseFile(manifest), UpdateRequest(follow: follow, app: app)))
         }
     }
 
@@ -61,9 +60,7 @@ public struct Store: Sendable {
         to manifest: String, follow: Policy.Follow? = nil, app: Version? = nil, waiting: Duration = .seconds(10),
         progress: @escaping @Sendable (UpdateProgress) -> Void = { _ in }
     ) async throws -> Update {
-        try await Self.onThread { stop in
-            try update(to: manifest, follow, app, waiting, progress, stop)
-        }
+        try await Self.onThread { stop in try update(to: manifest, follow, app, waiting, progress, stop) }
     }
 
     /// Installs a release like `update`, for synchronous code. Blocks the thread until the update ends.
@@ -72,9 +69,7 @@ public struct Store: Sendable {
     public func updateBlocking(
         to manifest: String, follow: Policy.Follow? = nil, app: Version? = nil, waiting: Duration = .seconds(10),
         progress: @escaping @Sendable (UpdateProgress) -> Void = { _ in }
-    ) throws -> Update {
-        try update(to: manifest, follow, app, waiting, progress) { false }
-    }
+    ) throws -> Update { try update(to: manifest, follow, app, waiting, progress) { false } }
 
     private func update(
         to manifest: String, _ follow: Policy.Follow?, _ app: Version?, _ waiting: Duration,
@@ -116,8 +111,7 @@ public struct Store: Sendable {
         to version: String?, _ reason: String, _ waiting: Duration, _ stop: @escaping @Sendable () -> Bool
     ) throws -> Update {
         try logging("rollback") {
-            Update(
-                try orchestrator(stop: stop).rollback(to: version, reason: reason, wait: waiting.wholeSeconds))
+            Update(try orchestrator(stop: stop).rollback(to: version, reason: reason, wait: waiting.wholeSeconds))
         }
     }
 
@@ -151,7 +145,7 @@ public struct Store: Sendable {
     /// Does the same as `lease`, with advice for operators in errors.
     package func heldLease() throws -> StoreLease {
         let layout = try StoreLayout(root: directory)
-        guard let lease = try Lease.take(layout) else { throw try StoreErrors.empty(layout) }
+        guard let lease = try Lease.take(layout) else { throw try MoultError.empty(layout) }
         return try StoreLease(lease, layout)
     }
 
@@ -163,7 +157,7 @@ public struct Store: Sendable {
         try Advice.forApps {
             let layout = try StoreLayout(root: directory)
             let store = StoreSnapshot(layout)
-            guard let installed = try store.installed else { throw try StoreErrors.empty(layout) }
+            guard let installed = try store.installed else { throw try MoultError.empty(layout) }
             return try store.place(of: installed.database(name))
         }
     }
@@ -171,9 +165,7 @@ public struct Store: Sendable {
     func orchestrator(
         _ progress: @escaping @Sendable (UpdateProgress) -> Void = { _ in },
         stop: @escaping @Sendable () -> Bool = { false }
-    ) throws -> Orchestrator {
-        try orchestrator(progress, stop)
-    }
+    ) throws -> Orchestrator { try orchestrator(progress, stop) }
 
     private func orchestrator(
         _ progress: @escaping @Sendable (UpdateProgress) -> Void, _ stop: @escaping @Sendable () -> Bool
@@ -233,7 +225,8 @@ extension Store {
         try await Self.onThread { stop in
             try Advice.forApps {
                 try requireSameKeys()
-                return try orchestrator(stop: stop).check(FeedRequest(app: app)).newest?.version.description
+                return try orchestrator(stop: stop).check(FeedRequest(UpdateRequest(app: app))).newest?.version
+                    .description
             }
         }
     }
@@ -249,7 +242,9 @@ extension Store {
             try logging("update") {
                 try requireSameKeys()
                 return Update(
-                    try orchestrator(progress, stop).follow(FeedRequest(app: app), wait: waiting.wholeSeconds).result)
+                    try orchestrator(progress, stop).follow(
+                        FeedRequest(UpdateRequest(app: app)), wait: waiting.wholeSeconds
+                    ).result)
             }
         }
     }
@@ -268,9 +263,7 @@ extension Store {
                                 do { return try body { isCancelled.load(ordering: .relaxed) } } catch let error
                                     as MoultError
                                     where error.code == .interrupted && isCancelled.load(ordering: .relaxed)
-                                {
-                                    throw CancellationError()
-                                }
+                                { throw CancellationError() }
                             })
                     }
                 } catch { continuation.resume(throwing: error) }

@@ -59,14 +59,14 @@ public final class StoreConnection {
     private static func loading<R>(_ database: Database, _ path: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError {
             if error.code == .databaseCorrupt, !database.kind.isSealed {
-                throw try StoreErrors.willNotLoad(database, path, error.why ?? error.what)
+                throw try MoultError.willNotLoad(database, path, error.why ?? error.what)
             }
             guard try Files.factsThroughLinks(path) == nil else { throw error }
             // An in-place database is in the app's own directory, and the app may have been moved.
             if database.place == .inPlace, let target = try Files.target(ofLink: path) {
-                throw StoreErrors.moved(database, target)
+                throw MoultError.moved(database, target)
             }
-            throw StoreErrors.missing(database, path)
+            throw MoultError.missing(database, path)
         }
     }
 
@@ -99,8 +99,7 @@ public final class StoreConnection {
                             let name = statement.columnName(column)
                             throw MoultError(
                                 .databaseRequest, what: "cannot read column \(name) as text",
-                                why: "the value is not valid UTF-8",
-                                now: "Read the bytes with CAST(\(name) AS BLOB).")
+                                why: "the value is not valid UTF-8", now: "Read the bytes with CAST(\(name) AS BLOB).")
                         }
                         return .text(text)
                     })
@@ -114,8 +113,7 @@ public final class StoreConnection {
         try connection.withStatement(sql) { statement in
             var rows: [[String?]] = []
             while try statement.step() {
-                rows.append(
-                    try (0..<statement.columnCount).map { statement.isNull($0) ? nil : try statement.text($0) })
+                rows.append(try (0..<statement.columnCount).map { statement.isNull($0) ? nil : try statement.text($0) })
             }
             return rows
         }

@@ -2,11 +2,10 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-enum StoreErrors {
+extension MoultError {
     static func willNotLoad(_ database: Database, _ path: String, _ why: String) throws -> MoultError {
         if try Files.facts(path) == nil { return missing(database, path) }
-        return MoultError(
-            .willNotLoad, what: "the database \(path) will not load", why: why, now: .resetting(database))
+        return MoultError(.willNotLoad, what: "the database \(path) will not load", why: why, now: .resetting(database))
     }
 
     static func missing(_ database: Database, _ path: String) -> MoultError {
@@ -15,8 +14,7 @@ enum StoreErrors {
             why: database.kind.isDisposable
                 ? "a program removed it" : "a program removed it, or its disk is not mounted",
             now: database.kind.isSealed
-                ? "Install the release again: \(moult: "apply", "RELEASE")"
-                : .resetting(database, isMissing: true))
+                ? "Install the release again: \(moult: "apply", "RELEASE")" : .resetting(database, isMissing: true))
     }
 
     static func failedAgain(_ path: String, _ why: String) -> MoultError {

@@ -58,13 +58,11 @@ extension Store {
     ///
     /// The earlier release must still be kept, or all its databases must be read again. What an update changed in a shared database is
     /// known for the last update only, and from the first call on.
-    public func changes(
-        since release: String, limit: Int = RowChanges.standardLimit
-    ) async throws -> [RowChanges] {
+    public func changes(since release: String, limit: Int = RowChanges.standardLimit) async throws -> [RowChanges] {
         try await Self.onThread { _ in
             try Advice.forApps {
                 let layout = try StoreLayout(root: directory)
-                guard let installed = try Generation.currentName(layout) else { throw try StoreErrors.empty(layout) }
+                guard let installed = try Generation.currentName(layout) else { throw try MoultError.empty(layout) }
                 ChangeRecord.want(layout)
                 let found = try Generation.names(layout).sorted().last {
                     $0 == release || Generation.version(of: $0) == release
@@ -98,9 +96,7 @@ public struct StoreEvents: AsyncSequence, Sendable {
                 continuation.onTermination = { _ in follower.cancel() }
                 try Threads.detach {
                     do {
-                        while let change = try Advice.forApps(follower.next) {
-                            continuation.yield(try event(change))
-                        }
+                        while let change = try Advice.forApps(follower.next) { continuation.yield(try event(change)) }
                         continuation.finish()
                     } catch { continuation.finish(throwing: error) }
                 }

@@ -72,8 +72,7 @@ public final class StoreLease: Sendable {
                 let access: Access = database.kind.isSealed ? .immutable : .asOpened
                 return Attachment(
                     schema: schema, uri: try access.uri(for: path), path: path, isReadOnly: database.kind.isSealed)
-            }
-            .sorted { $0.schema == "main" && $1.schema != "main" }
+            }.sorted { $0.schema == "main" && $1.schema != "main" }
         }
     }
 
@@ -86,8 +85,7 @@ public final class StoreLease: Sendable {
                 .databaseRequest, .refused, what: "release \(manifest.version) has no group \"\(group)\" of databases",
                 why: names.isEmpty
                     ? "the release has no groups, and all its databases open together"
-                    : "its groups are \(names.joined(separator: ", "))",
-                now: didYouMean(group, among: names))
+                    : "its groups are \(names.joined(separator: ", "))", now: didYouMean(group, among: names))
         }
         let main = manifest.group(group).main
         return try manifest.databases.filter { $0.attach.group == group }.map { database in
@@ -96,9 +94,6 @@ public final class StoreLease: Sendable {
     }
 
     /// Returns whether a release, or new content of this one, was put into service since the lease was taken.
-    public func isOutdated() throws -> Bool {
-        try Advice.forApps { try lease.seen.news(layout) != nil }
-    }
-
+    public func isOutdated() throws -> Bool { try Advice.forApps { try lease.seen.news(layout) != nil } }
     var seen: Announcement.Seen { lease.seen }
 }

@@ -52,8 +52,7 @@ public struct StoreLog: Sendable {
                 .debug, pass == .undo ? "undone: \(effect.text)" : effect.text,
                 effect.database.map { ["database": $0] } ?? [:])
         case .decided: write(.info, "the update is decided")
-        case .recovered(let result):
-            write(.notice, result.text, result.to.map { ["generation": $0.generation] } ?? [:])
+        case .recovered(let result): write(.notice, result.text, result.to.map { ["generation": $0.generation] } ?? [:])
         case .consumer(let name, let kind): write(.debug, "the consumer \(name) was called", ["call": kind.rawValue])
         case .warning(let text): write(.warning, "\(text.forApps)")
         }

@@ -45,18 +45,14 @@ public struct InterruptedUpdate: Sendable, CustomStringConvertible {
     public let description: String
 
     init(_ result: CrashRecovery.Result) {
-        (ending, description) = (Ending(result.ending), result.text)
+        ending =
+            switch result.ending {
+            case .finished: .finished
+            case .undone: .undone
+            default: .cleaned
+            }
+        description = result.text
         (from, to) = (result.from?.version, result.to?.version)
-    }
-}
-
-extension InterruptedUpdate.Ending {
-    init(_ ending: CrashRecovery.Result.Ending) {
-        switch ending {
-        case .cleaned: self = .cleaned
-        case .finished: self = .finished
-        case .undone: self = .undone
-        }
     }
 }
 

@@ -76,3 +76,8 @@ extension MoultError: CustomStringConvertible {
         return errors
     }
 }
+
+extension Error {
+    /// What failed and why, on one line; for an error of another kind, its text.
+    package var problem: String { (self as? MoultError)?.problem ?? "\(self)" }
+}

@@ -23,7 +23,7 @@ import Testing
         for (number, effect) in effects.enumerated() {
             try journal.attempt()
             try journal.releasing("app \(number)/x")
-            try journal.intend(.string("\(number)"), for: effect)
+            try journal.add(.string("\(number)"), for: effect)
         }
         let state = try journal.read()
         #expect(state.attempts == 12)

@@ -19,9 +19,7 @@ package struct Status: Sendable {
     package let app: Version?
     package let follow: Policy.Follow
     package let holds: Holds
-    /// The feed that the store follows.
     package let feed: String?
-    /// The channel of the feed.
     package let channel: String?
     /// The keys in force: those of the newest key list, or the pinned ones.
     package let keys: KeyRoles?
@@ -40,20 +38,17 @@ package struct Status: Sendable {
     package let expires: Timestamp?
     /// The age of the installed data; nil without a limit.
     package let age: DataAge?
-    /// Whether `moult rollback` would find a release to return to.
     let canRollBack: Bool
     /// The feed's content at the last request.
     package let known: KnownFeed?
-    /// The process that downloads a release now; nil if no process does.
     let downloader: ProcessFacts?
     package let databases: [DatabaseState]
     package let generations: [Kept]
     package let unfinished: Unfinished
-    /// What the last command that asked a feed or began an update has brought.
     package let attempt: Attempt?
     /// Why the store cannot be written; nil if it can, or if it follows no feed.
     package let obstacle: String?
-    let monitoring: MonitoringSettings
+    let monitoring: Settings.Monitoring
     let window: TimeWindow?
     package let last: History.Entry?
     /// The latest failed attempt, if none has succeeded since.
@@ -65,7 +60,6 @@ package struct Status: Sendable {
     package let uncarried: [QuarantineShelf.Set]
     /// What about the quarantine is over its budget; nil if nothing is.
     let quarantineExcess: String?
-    /// Why the quarantine cannot be read; nil if it can, or if this user may not read it.
     let quarantineFault: MoultError?
     package let consumers: [Consumer]
     /// Readers that still use a generation no longer in service.
@@ -82,13 +76,14 @@ package struct Status: Sendable {
         (protection, isFullyConfined) = (validator.guardDescription, validator.isFullyConfined)
         root = layout.root
         (product, app, follow) = (settings.product, settings.app, settings.follow)
-        holds = try store.holds
+        let holds = try store.holds
+        self.holds = holds
         feed = settings.feed?.url.description
         channel = settings.feed?.channel
         trustedKeys = settings.keys?.entries.map(\.key.base64) ?? []
         let installed = try store.installed
         var (saved, chain, revoked, lost): (Feed?, KeyChain?, RevokedRelease?, String?)
-        do { saved = try SavedFeed.read(layout) } catch { if !Files.isDenied(error) { throw error } }
+        do { saved = try Feed.saved(in: layout) } catch { if !Files.isDenied(error) { throw error } }
         do {
             chain = try Self.chain(settings, layout)
             revoked = try RevokedRelease.installed(in: store, keys: chain, feed: saved)
@@ -111,13 +106,10 @@ package struct Status: Sendable {
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
         age = try DataAge(store)
-        if let installed {
-            canRollBack = try RollbackTarget(
-                layout: layout, settings: settings, current: installed, holds: holds
-            ).exists
-        } else {
-            canRollBack = false
-        }
+        canRollBack =
+            try installed.map {
+                try RollbackTarget(layout: layout, settings: settings, current: $0, holds: holds).exists
+            } ?? false
         known = try KnownFeed(
             saved, layout, settings, holds, installed: installed?.manifest, revoked: revoked, keys: keys)
         let isLocked = try known?.newest != nil && Files.facts(layout.downloadLock) != nil
@@ -165,24 +157,17 @@ package struct Status: Sendable {
         do {
             let history = try HistoryReader(layout)
             let last = try history.first { !$0.isAboutHolds }
-            return (last, try failure(last, history), nil)
-        } catch let error as MoultError where error.code == .store {
-            return (nil, nil, error)
-        }
+            let isCleaned = last?.outcome == .cleaned
+            let latest = isCleaned ? try history.first { $0.outcome != .cleaned && !$0.isAboutHolds } : last
+            return (last, latest.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }, nil)
+        } catch let error as MoultError where error.code == .store { return (nil, nil, error) }
     }
 
-    /// Returns why no update could be written to the store's file system.
     private static func obstacle(_ layout: StoreLayout) throws -> String? {
         if try MountedFileSystem.of(layout.root)?.isReadOnly == true { return "its file system is read-only" }
         let free = try Files.freeSpaceAndFiles(layout.root)
         if free.bytes < 1 << 16 { return "its file system is full" }
         return free.files == 0 ? "its file system has no free inodes" : nil
-    }
-
-    private static func failure(_ last: History.Entry?, _ history: HistoryReader) throws -> History.Entry? {
-        let latest =
-            last?.outcome == .cleaned ? try history.first { $0.outcome != .cleaned && !$0.isAboutHolds } : last
-        return latest.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 
     /// Returns the facts about a generation. Its name contains the version, so the manifests of generations not in service are
@@ -194,21 +179,18 @@ package struct Status: Sendable {
             name: name, version: Version(Generation.version(of: name)), size: try store.size(of: name),
             isCurrent: name == installed?.name, holders: try LeaseFile.holders(of: name, store.layout, in: locks))
     }
-}
 
-/// The key list in effect in a store.
-package struct KeyListFacts: Sendable {
-    package let name: String
-    package let expires: Timestamp?
+    package struct KeyListFacts: Sendable {
+        package let name: String
+        package let expires: Timestamp?
 
-    /// A list that expires within this many seconds needs the publisher's attention.
-    private static let warningPeriod = KeyList.warningDays * 86_400
+        private static let warningPeriod = KeyList.warningDays * 86_400
 
-    /// Returns a warning if the key list has expired or expires soon.
-    package func warning(at now: Timestamp = .now) -> String? {
-        guard let expires, expires.seconds - now.seconds < Self.warningPeriod else { return nil }
-        return expires < now
-            ? "the key list \(name) expired at \(expires)" : "the key list \(name) expires at \(expires)"
+        package func warning(at now: Timestamp = .now) -> String? {
+            guard let expires, expires.seconds - now.seconds < Self.warningPeriod else { return nil }
+            return expires < now
+                ? "the key list \(name) expired at \(expires)" : "the key list \(name) expires at \(expires)"
+        }
     }
 }
 
@@ -223,10 +205,9 @@ extension Status {
         var all: [Finding] = []
         if current == nil {
             let release = feed == nil ? ["RELEASE"] : []
-            all.append(
-                Finding(
-                    .pointer, .critical, "nothing is installed",
-                    advice: known?.newest == nil ? "Install a release with: \(moult: ["apply"] + release)" : nil))
+            all.add(
+                .pointer, .critical, "nothing is installed",
+                advice: known?.newest == nil ? "Install a release with: \(moult: ["apply"] + release)" : nil)
         }
         all += unfinished.findings
         all += holds.all.map { hold in
@@ -238,28 +219,24 @@ extension Status {
         if let failure,
             failure.outcome == .stuck || attempt.map({ $0.failure == nil && $0.time < failure.time }) ?? true
         {
-            all.append(
-                Finding(
-                    .failure, failure.outcome == .stuck ? .critical : .warning,
-                    failure.sentence + (failure.reason.map { ": \($0)" } ?? ""),
-                    advice: failure.remedy.map { Advice($0) }))
+            all.add(
+                .failure, failure.outcome == .stuck ? .critical : .warning,
+                failure.sentence + (failure.reason.map { ": \($0)" } ?? ""), advice: failure.remedy.map { Advice($0) })
         }
         all += attempt?.findings(monitoring, followsFeed: feed != nil, at: now) ?? []
         if let obstacle {
-            all.append(
-                Finding(
-                    .unwritable, .warning, path: root, "no update can be installed: \(obstacle)",
-                    advice: "Make room, or make the file system writable."))
+            all.add(
+                .unwritable, .warning, path: root, "no update can be installed: \(obstacle)",
+                advice: "Make room, or make the file system writable.")
         }
         if let quarantineExcess {
-            all.append(
-                Finding(
-                    .quarantine, .warning, "the quarantine is over its budget: \(quarantineExcess)",
-                    why: "an update that would keep more is refused", advice: QuarantineBudget.advice))
+            all.add(
+                .quarantine, .warning, "the quarantine is over its budget: \(quarantineExcess)",
+                why: "an update that would keep more is refused", advice: Settings.QuarantineBudget.advice)
         }
         for (kind, fault) in [(Finding.Kind.history, historyFault), (.quarantine, quarantineFault)] {
             guard let fault else { continue }
-            all.append(Finding(kind, .warning, "\(fault.what): \(fault.why ?? "")", advice: fault.now))
+            all.add(kind, .warning, "\(fault.what): \(fault.why ?? "")", advice: fault.now)
         }
         return all
     }
@@ -268,77 +245,61 @@ extension Status {
         var all: [Finding] = []
         if let reason = known?.choice.withdrawn {
             let isReplaced = known?.newest != nil && known?.choice.isMissing == false
-            all.append(
-                Finding(
-                    .withdrawn, .critical, "the installed release was withdrawn by its publisher: \(reason)",
-                    advice: isReplaced
-                        ? nil
-                        : canRollBack
-                            ? "Go back with: \(moult: "rollback")"
-                            : #"No release is kept to go back to. With "onWithdrawn": "newest" in moult.json, the store installs an older one of the feed."#
-                ))
+            let back: Advice =
+                canRollBack
+                ? "Go back with: \(moult: "rollback")"
+                : #"No release is kept to go back to. With "onWithdrawn": "newest" in moult.json, the store installs an older one of the feed."#
+            all.add(
+                .withdrawn, .critical, "the installed release was withdrawn by its publisher: \(reason)",
+                advice: isReplaced ? nil : back)
         }
-        if let revoked { all.append(Finding(.withdrawn, .critical, revoked.sentence)) }
-        if let known, let newest = known.newest {
-            all.append(
-                known.choice.isMissing
-                    ? Finding(
-                        .newer, .warning, known.choice.unreadable, advice: "Check the feed with: \(moult: "check")")
-                    : Finding(
-                        .newer, window?.isOpen(at: now) == false ? .note : .warning,
-                        "\(newest) is available and not installed",
-                        why: downloader.map { "it is being downloaded by \($0.description)" }
-                            ?? window.map { "updates are installed at \($0)" },
-                        advice: downloader != nil
-                            ? nil : "Install it with: \(moult: ["apply"] + (window == nil ? [] : ["\(newest)"]))"))
+        if let revoked { all.add(.withdrawn, .critical, revoked.sentence) }
+        if let known, known.newest != nil, known.choice.isMissing {
+            all.add(.newer, .warning, known.choice.unreadable, advice: "Check the feed with: \(moult: "check")")
+        } else if let newest = known?.newest {
+            let words = ["apply"] + (window == nil ? [] : ["\(newest)"])
+            all.add(
+                .newer, window?.isOpen(at: now) == false ? .note : .warning, "\(newest) is available and not installed",
+                why: downloader.map { "it is being downloaded by \($0.description)" }
+                    ?? window.map { "updates are installed at \($0)" },
+                advice: downloader != nil ? nil : "Install it with: \(moult: words)")
         }
         if let known, known.isExpired(at: now) {
-            all.append(
-                Finding(
-                    .expiry, .warning, "the feed was valid until \(known.expires)",
-                    why: "an attacker may be withholding newer ones",
-                    advice: "Check for a newer one with: \(moult: "check")"))
+            all.add(
+                .expiry, .warning, "the feed was valid until \(known.expires)",
+                why: "an attacker may be withholding newer ones",
+                advice: "Check for a newer one with: \(moult: "check")")
         }
         if let lostKeyList {
-            all.append(
-                Finding(
-                    .keyList, .warning, path: lostKeyList,
-                    "the key list is missing, under which the release was installed",
-                    why: "without it, no release is accepted", advice: "Get it from the feed: \(moult: "apply")"))
+            all.add(
+                .keyList, .warning, path: lostKeyList, "the key list is missing, under which the release was installed",
+                why: "without it, no release is accepted", advice: "Get it from the feed: \(moult: "apply")")
         }
         if let created = known?.created, created.seconds > now.seconds + 3600 {
-            all.append(
-                Finding(
-                    .clock, .warning, "the clock of this machine shows \(now), and the feed was made at \(created)",
-                    why: "with a wrong clock, an expired feed is accepted", advice: "Correct the clock."))
+            all.add(
+                .clock, .warning, "the clock of this machine shows \(now), and the feed was made at \(created)",
+                why: "with a wrong clock, an expired feed is accepted", advice: "Correct the clock.")
         }
-        if let text = keyList?.warning(at: now) { all.append(Finding(.expiry, .warning, text)) }
+        if let text = keyList?.warning(at: now) { all.add(.expiry, .warning, text) }
         if let age, age.isOver(at: now) {
-            all.append(
-                Finding(
-                    .age, .critical, age.sentence, why: age.reason,
-                    advice: "Install a newer release with: \(moult: "apply")"))
+            all.add(
+                .age, .critical, age.sentence, why: age.reason,
+                advice: "Install a newer release with: \(moult: "apply")")
         }
-        if let expires, expires < now {
-            all.append(Finding(.expiry, .warning, "the release was valid until \(expires)"))
-        }
+        if let expires, expires < now { all.add(.expiry, .warning, "the release was valid until \(expires)") }
         return all
     }
 
     private var leftovers: [Finding] {
-        var names: [String] = []
-        for set in uncarried where !names.contains(set.record?.database ?? "") {
-            names.append(set.record?.database ?? "")
-        }
-        let rows = names.map { name in
+        let names = uncarried.map { $0.record?.database ?? "" }
+        let rows = names.enumerated().filter { names.firstIndex(of: $1) == $0 }.map { _, name in
             let own = uncarried.filter { $0.record?.database == name }
             let count = own.flatMap { $0.record?.rows ?? [:] }.reduce(0) { $0 + $1.value }
             let isUncounted = own.contains { $0.record?.rows == nil }
-            let what = isUncounted ? "rows" : counted(count, "row")
+            let (rows, verb) = (isUncounted ? "rows" : counted(count, "row"), !isUncounted && count == 1 ? "is" : "are")
             return Finding(
                 .uncarried, .warning, database: name,
-                "\(name): \(what) that an update did not carry over "
-                    + "\(!isUncounted && count == 1 ? "is" : "are") in quarantine",
+                "\(name): \(rows) that an update did not carry over \(verb) in quarantine",
                 advice: "See them with: \(moult: "quarantine")")
         }
         let readers = waitsForReaders ? laggards : []

@@ -4,32 +4,25 @@ internal import MoultSQLite
 internal import StepKit
 
 extension StoreEnvironment {
-    func unfinished() throws -> [Finding] { try Unfinished(in: layout).findings }
-
-    func pointer() throws -> [Finding] {
+    func pointer() throws -> Finding? {
         if try Files.facts(layout.hidden) == nil {
-            return [
-                Finding(
-                    .pointer, path: layout.hidden, "it is missing",
-                    why: "no release is installed, because this directory has the read-only databases and all records",
-                    advice: .installing(settings))
-            ]
+            return Finding(
+                .pointer, path: layout.hidden, "it is missing",
+                why: "no release is installed, because this directory has the read-only databases and all records",
+                advice: .installing(settings))
         }
         do {
             _ = try Generation.currentName(layout)
-            return []
+            return nil
         } catch let error as MoultError where error.code == .store {
-            return [
-                Finding(
-                    .pointer, path: layout.current, error.what, why: "no read-only database can be opened",
-                    advice: Advice(moult: "recover"))
-            ]
+            return Finding(
+                .pointer, path: layout.current, error.what, why: "no read-only database can be opened",
+                advice: Advice(moult: "recover"))
         }
     }
 
-    /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target. Skips
-    /// symlinks at the paths of the release's databases: `databases` reports such a database, and `pointer` or `unreadable`
-    /// reports a generation that cannot be read.
+    /// Finds dangling symlinks: a program that opens one carelessly creates an empty database at its target. Those at the paths of
+    /// the release's databases are reported by `databases`, and an unreadable generation by `pointer` or `unreadable`.
     func links() throws -> [Finding] {
         let current = try currentGeneration()
         let own = try current?.manifest.databases.map(store.place)
@@ -37,9 +30,7 @@ extension StoreEnvironment {
             let path = layout.file(name)
             guard let target = try Files.target(ofLink: path), !(own?.contains(path) ?? StoreLayout.isSealed(target)),
                 try Files.factsThroughLinks(path) == nil
-            else {
-                return nil
-            }
+            else { return nil }
             return Finding(
                 .dangling, .warning, path: path, "the link points to a missing file: \(target)",
                 why: "SQLite creates an empty database there when a program opens the link",
@@ -57,18 +48,15 @@ extension StoreEnvironment {
         }
     }
 
-    /// Reports settings that name another product than the installed release.
-    func product() throws -> [Finding] {
+    func product() throws -> Finding? {
         guard let installed = try currentGeneration()?.manifest.product, installed != settings.product else {
-            return []
+            return nil
         }
-        return [
-            Finding(
-                .product, path: layout.settings,
-                "the product is \(settings.product), but the installed release is one of \(installed)",
-                why: "moult accepts only releases and feeds of the product in the settings",
-                advice: "Set \"product\" to \"\(installed)\" in \(layout.settings).")
-        ]
+        return Finding(
+            .product, path: layout.settings,
+            "the product is \(settings.product), but the installed release is one of \(installed)",
+            why: "moult accepts only releases and feeds of the product in the settings",
+            advice: "Set \"product\" to \"\(installed)\" in \(layout.settings).")
     }
 
     /// Finds secrets in the feed's URLs that every user can read, or that are sent over plain HTTP.
@@ -76,43 +64,31 @@ extension StoreEnvironment {
         let addresses = ((settings.feed?.addresses ?? []) + [settings.report].compactMap(\.self)).filter(\.hasSecrets)
         var findings: [Finding] = []
         if !addresses.isEmpty, let facts = try Files.factsThroughLinks(layout.settings), facts.mode & 0o004 != 0 {
-            findings.append(
-                Finding(
-                    .secrets, .warning, path: layout.settings,
-                    "every user can read the settings, and a URL in them contains a secret",
-                    why: "the query of a URL can contain a token or a signature",
-                    advice: "\(run: ["chmod", "o-r", layout.settings])"))
+            findings.add(
+                .secrets, .warning, path: layout.settings,
+                "every user can read the settings, and a URL in them contains a secret",
+                why: "the query of a URL can contain a token or a signature",
+                advice: "\(run: ["chmod", "o-r", layout.settings])")
         }
         for address in addresses where address.withSecrets.lowercased().hasPrefix("http:") {
-            findings.append(
-                Finding(
-                    .plainSecret, .note, path: layout.settings,
-                    "the secret in \(address) is sent over plain HTTP",
-                    why: "an attacker between this machine and the server can read it",
-                    advice: "Change the URL to https."))
+            findings.add(
+                .plainSecret, .note, path: layout.settings, "the secret in \(address) is sent over plain HTTP",
+                why: "an attacker between this machine and the server can read it", advice: "Change the URL to https.")
         }
         return findings
     }
 
-    /// Finds a history that cannot be read completely.
-    func history() throws -> [Finding] {
-        guard let fault = try History.fault(layout) else { return [] }
-        return [
-            Finding(
-                .history, .warning, path: layout.history, fault,
-                why: "some changes to the store are missing from the history",
-                advice: Advice(moult: "recover"))
-        ]
+    func history() throws -> Finding? {
+        guard let fault = try History.fault(layout) else { return nil }
+        return Finding(
+            .history, .warning, path: layout.history, fault,
+            why: "some changes to the store are missing from the history", advice: Advice(moult: "recover"))
     }
 
-    /// Finds a record of holds that is damaged or lost.
-    func holds() throws -> [Finding] {
-        guard let fault = try store.holds.fault else { return [] }
-        return [
-            Finding(
-                .holds, path: layout.holds, fault, why: "no release can be installed",
-                advice: Advice(moult: "recover"))
-        ]
+    func holds() throws -> Finding? {
+        guard let fault = try store.holds.fault else { return nil }
+        return Finding(
+            .holds, path: layout.holds, fault, why: "no release can be installed", advice: Advice(moult: "recover"))
     }
 
     /// Finds files that have replaced directories of moult, and other things that have replaced its files.
@@ -131,10 +107,8 @@ extension StoreEnvironment {
             + files.map { try finding($0, "it is not a regular file") }
     }
 
-    /// Finds unknown files in moult's own directory.
     func unknownFiles() throws -> [Finding] {
-        var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
-            .filter { !layout.own.contains($0) }
+        var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }.filter { !layout.own.contains($0) }
         let names = try Generation.names(layout)
         strange += try Files.list(layout.generations).filter { !names.contains($0) && !CacheTag.isTag($0) }
             .map(layout.generation)
@@ -156,7 +130,6 @@ extension StoreEnvironment {
         }
     }
 
-    /// Finds generations whose manifest is missing or damaged.
     func unreadable() throws -> [Finding] {
         // If the link `current` cannot be read, every generation counts as kept; `pointer` reports that fault.
         let current = try? store.installedName
@@ -180,7 +153,7 @@ extension StoreEnvironment {
     func unused() throws -> [Finding] {
         // If the link `current` cannot be read, the generations in use are unknown. `pointer` reports that, and `unreadable`
         // reports damaged generations.
-        guard try pointer().isEmpty else { return [] }
+        guard try pointer() == nil else { return [] }
         let broken = try unreadable().map(\.path)
         return try Collector(layout: layout, settings: settings).collect(dry: true).removed.compactMap { name in
             if broken.contains(layout.generation(name)) { return nil }
@@ -191,14 +164,12 @@ extension StoreEnvironment {
     }
 
     /// Finds a missing `/proc`: kernel leases and locks work without it, but processes and their open files cannot be listed.
-    func processes() throws -> [Finding] {
-        if try Files.facts("\(SystemFeatures.proc)/self") != nil { return [] }
-        return [
-            Finding(
-                .proc, .note, path: SystemFeatures.proc, "/proc is not mounted",
-                why: "moult cannot see the open files of other processes or the type of a file system",
-                advice: "\(run: ["mount", "-t", "proc", "proc", "/proc"])")
-        ]
+    func processes() throws -> Finding? {
+        if try Files.facts("\(SystemFeatures.proc)/self") != nil { return nil }
+        return Finding(
+            .proc, .note, path: SystemFeatures.proc, "/proc is not mounted",
+            why: "moult cannot see the open files of other processes or the type of a file system",
+            advice: "\(run: ["mount", "-t", "proc", "proc", "/proc"])")
     }
 
     func fileSystems() throws -> [Finding] {
@@ -211,9 +182,7 @@ extension StoreEnvironment {
         var places: [String] = []
         return try paths.compactMap { path in
             guard let system = try MountedFileSystem.of(path), system.isShared, !places.contains(system.mountPoint)
-            else {
-                return nil
-            }
+            else { return nil }
             places.append(system.mountPoint)
             return Finding(
                 .network, .warning, path: path, "\(system.mountPoint) is a \(system.type) file system",

@@ -24,10 +24,9 @@ package struct StoreEnvironment {
             var findings: [Finding] = []
             // A fault of a directory applies to all files in it.
             for fault in try custody.faults() where !findings.contains(where: { fault.path.isBelow($0.path ?? "") }) {
-                findings.append(
-                    Finding(
-                        .custody, path: fault.path, "it \(fault.why)",
-                        why: "root does not use a store that other users can change", advice: custody.advice(fault)))
+                findings.add(
+                    .custody, path: fault.path, "it \(fault.why)",
+                    why: "root does not use a store that other users can change", advice: custody.advice(fault))
             }
             return findings
         }
@@ -37,31 +36,31 @@ package struct StoreEnvironment {
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
         for check in [
-            unfinished, pointer, kinds, unreadable, links, settingsFile, product, secrets, history, holds,
-            unknownFiles,
-            unused, processes, fileSystems, version,
-        ] {
-            findings += try reportingDenial(check)
+            { try Unfinished(in: layout).findings }, one(pointer), kinds, unreadable, links, settingsFile, one(product),
+            secrets, one(history), one(holds), unknownFiles, unused, one(processes), fileSystems, one(version),
+        ] { findings += try reportingDenial(check) }
+        for generation in try Generation.names(layout).compactMap({ try? store.generation($0) }) {
+            findings += try reportingDenial { try databases(of: generation) }
         }
-        for generation in try generations() { findings += try reportingDenial { try databases(of: generation) } }
         if let current = try currentGeneration() { findings += try reportingDenial { try writable(current) } }
         var unique: [Finding] = []
         for finding in findings where !unique.contains(finding) { unique.append(finding) }
         return unique
     }
 
+    private func one(_ check: @escaping () throws -> Finding?) -> () throws -> [Finding] {
+        { try [check()].compactMap(\.self) }
+    }
+
     /// Runs a check. If this user is not permitted to read a file, returns that as a finding, so that the other checks still
     /// run.
     func reportingDenial(_ check: () throws -> [Finding]) throws -> [Finding] {
         do { return try check() } catch let error as MoultError where Files.isDenied(error) {
-            return [denied(error)]
+            let finding = Finding(
+                .denied, path: layout.root, error.what, why: error.why ?? "permission denied",
+                advice: error.now ?? "\(run: ["ls", "-l", layout.root])")
+            return [finding]
         }
-    }
-
-    func denied(_ error: MoultError) -> Finding {
-        Finding(
-            .denied, path: layout.root, error.what, why: error.why ?? "permission denied",
-            advice: error.now ?? "\(run: ["ls", "-l", layout.root])")
     }
 
     /// Returns the current generation; nil if it cannot be read, which `unreadable` or `pointer` reports.
@@ -70,13 +69,6 @@ package struct StoreEnvironment {
         return try? store.generation(name)
     }
 
-    /// Returns the readable generations.
-    func generations() throws -> [Generation] {
-        try Generation.names(layout).compactMap { name in try? store.generation(name) }
-    }
-}
-
-extension StoreEnvironment {
     /// Reports what is wrong with the databases of a generation. Of a kept one, only its read-only files are examined: they decide
     /// whether the store can roll back to it.
     func databases(of generation: Generation) throws -> [Finding] {
@@ -90,38 +82,36 @@ extension StoreEnvironment {
                 findings += state.findings.filter { $0.kind != .locked }
             } else if let content = state.content, content.kind != .unverified, !isUnusable {
                 isUnusable = true
-                findings.append(
-                    Finding(
-                        .generation, .note, path: content.path, content.what,
-                        why: "the store cannot roll back to this generation",
-                        advice: "To use this generation, install its release again: "
-                            + "\(moult: "apply", "--allow-downgrade", "RELEASE")"))
+                findings.add(
+                    .generation, .note, path: content.path, content.what,
+                    why: "the store cannot roll back to this generation",
+                    advice: "To use this generation, install its release again: "
+                        + "\(moult: "apply", "--allow-downgrade", "RELEASE")")
             }
             if let sidecar = state.sidecar, !isCurrent { findings.append(sidecar) }
             if database.kind.isSealed {
                 // moult never writes to a read-only file, so its release must be installed again.
-                findings += try readOnlyWAL(
-                    database, generation.path(database.member), advice: Advice(moult: "apply", "RELEASE"))
+                let advice = Advice(moult: "apply", "RELEASE")
+                findings += try [readOnlyWAL(database, generation.path(database.member), advice: advice)]
+                    .compactMap(\.self)
             }
         }
         return findings
     }
 
     /// Reports a database in WAL mode whose sidecars readers cannot create: SQLite cannot open it, except with `immutable=1`.
-    private func readOnlyWAL(_ database: Database, _ path: String, advice: Advice) throws -> [Finding] {
+    private func readOnlyWAL(_ database: Database, _ path: String, advice: Advice) throws -> Finding? {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
             try !OpenFiles.isOpenHere(path), try DatabaseHeader.isWAL(unopened: path)
-        else { return [] }
+        else { return nil }
         let directory = Files.directory(of: try Files.target(ofLink: path) ?? path)
         // Checks the directory's mode, because root may write to every directory, but other readers may not.
         let isClosed = try Files.factsThroughLinks(directory).map { $0.mode & 0o222 == 0 } ?? false
-        guard try isClosed || MountedFileSystem.of(path)?.isReadOnly == true else { return [] }
-        return [
-            Finding(
-                .walReadOnly, path: path, database: database.name,
-                "\(database.name) is in WAL mode in a read-only directory",
-                why: "SQLite cannot create its -wal and -shm there, so the database cannot be opened", advice: advice)
-        ]
+        guard try isClosed || MountedFileSystem.of(path)?.isReadOnly == true else { return nil }
+        return Finding(
+            .walReadOnly, path: path, database: database.name,
+            "\(database.name) is in WAL mode in a read-only directory",
+            why: "SQLite cannot create its -wal and -shm there, so the database cannot be opened", advice: advice)
     }
 
     func writable(_ generation: Generation) throws -> [Finding] {
@@ -132,54 +122,45 @@ extension StoreEnvironment {
             guard let facts = try Files.factsThroughLinks(path), facts.kind == .file else { continue }
             for place in [path, Files.directory(of: path)] {
                 guard let facts = try Files.factsThroughLinks(place), facts.mode & 0o222 == 0 else { continue }
-                findings.append(
-                    Finding(
-                        .readOnly, .warning, path: place, database: database.name,
-                        "no user has write permission for it",
-                        why: "apps cannot write to \(database.name), and moult cannot update it",
-                        advice: "\(run: ["chmod", "u+w", place])"))
+                findings.add(
+                    .readOnly, .warning, path: place, database: database.name, "no user has write permission for it",
+                    why: "apps cannot write to \(database.name), and moult cannot update it",
+                    advice: "\(run: ["chmod", "u+w", place])")
             }
             let sidecars = try Sidecars.of(path)
             let isWritten = holders.contains {
                 $0.uses.contains { $0.what == .database && $0.name == database.name && $0.how == .writing }
             }
             if !isWritten, let journal = sidecars.journal, try sidecars.hasJournalHeader() {
-                findings.append(
-                    Finding(
-                        .hotJournal, .warning, path: journal.path, database: database.name,
-                        "a program ended during a transaction",
-                        why:
-                            "the database is complete only after SQLite has rolled the journal back, so never delete the journal",
-                        advice: "\(run: ["sqlite3", path, "SELECT count(*) FROM sqlite_schema"])"))
+                findings.add(
+                    .hotJournal, .warning, path: journal.path, database: database.name,
+                    "a program ended during a transaction",
+                    why:
+                        "the database is complete only after SQLite has rolled the journal back, so never delete the journal",
+                    advice: "\(run: ["sqlite3", path, "SELECT count(*) FROM sqlite_schema"])")
             }
-            findings += try readOnlyWAL(
-                database, path, advice: "\(run: ["sqlite3", path, "PRAGMA journal_mode=DELETE"])")
+            let advice: Advice = "\(run: ["sqlite3", path, "PRAGMA journal_mode=DELETE"])"
+            findings += try [readOnlyWAL(database, path, advice: advice)].compactMap(\.self)
             if try !OpenFiles.isOpenHere(path), try DatabaseHeader.isWAL(unopened: path),
                 SQLiteVersion.linked.hasWALResetBug
             {
-                findings.append(walReset(path))
+                findings.add(
+                    .sqliteVersion, .note, path: path,
+                    "it is in WAL mode, and SQLite \(SQLiteVersion.linked) has the WAL-reset bug",
+                    why:
+                        "in rare cases two processes that write and checkpoint at the same moment can corrupt the database",
+                    advice: Self.upgrade)
             }
         }
         return findings
     }
 
-    /// Reports problems of this command's SQLite that do not depend on the databases.
-    func version() throws -> [Finding] {
-        guard SQLiteVersion.linked.hasSavepointBug else { return [] }
-        return [
-            Finding(
-                .sqliteVersion, .note, path: layout.root,
-                "SQLite \(SQLiteVersion.linked) has a bug in ROLLBACK TO with journals in memory",
-                why: "a program that keeps its journals in memory may corrupt its database", advice: Self.upgrade)
-        ]
-    }
-
-    private func walReset(_ path: String) -> Finding {
-        Finding(
-            .sqliteVersion, .note, path: path,
-            "it is in WAL mode, and SQLite \(SQLiteVersion.linked) has the WAL-reset bug",
-            why: "in rare cases two processes that write and checkpoint at the same moment can corrupt the database",
-            advice: Self.upgrade)
+    func version() throws -> Finding? {
+        guard SQLiteVersion.linked.hasSavepointBug else { return nil }
+        return Finding(
+            .sqliteVersion, .note, path: layout.root,
+            "SQLite \(SQLiteVersion.linked) has a bug in ROLLBACK TO with journals in memory",
+            why: "a program that keeps its journals in memory may corrupt its database", advice: Self.upgrade)
     }
 
     private static let upgrade: Advice = "\(run: ["sudo", "apt-get", "install", "--only-upgrade", "libsqlite3-0"])"

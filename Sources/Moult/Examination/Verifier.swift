@@ -22,7 +22,6 @@ package struct Verifier {
         package let method: String
         /// The fault, or why the question has no answer; nil without a fault.
         package var finding: Finding?
-        /// The parts that could not be checked, with the reason.
         package var notChecked: [String] = []
         /// How the check was made, if not in the usual way.
         package var note: String?
@@ -31,7 +30,6 @@ package struct Verifier {
             (self.subject, self.method, self.finding, self.note) = (subject, method, finding, note)
         }
 
-        /// Whether another process has the file locked, so that it can be checked later.
         package var isLocked: Bool { finding?.kind == .locked }
         /// Whether nothing could be checked, because the file is locked or this user may not read it.
         package var isUnread: Bool { isLocked || finding?.kind == .denied }
@@ -127,7 +125,6 @@ extension ReplacedFile {
         return try [check(depth)] + copies.map { try check($0, $1, depth) { _ in nil } }
     }
 
-    /// Checks the file alone.
     package func check(_ depth: Assessment.Depth) throws -> Verifier.Check {
         try check(name, path, depth) { kind in
             if kind == .missing { return try missing().now }

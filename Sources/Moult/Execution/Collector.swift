@@ -16,7 +16,6 @@ package struct Collector {
     }
     package struct Report: Sendable, Equatable {
         package var removed: [String] = []
-        /// The size of the removed files in bytes.
         package var freed = 0
         package var kept: [Kept] = []
 
@@ -28,7 +27,6 @@ package struct Collector {
     package func collect(keep: Int? = nil, dry: Bool = false, by id: String = Planner.newID()) throws -> Report {
         var report = Report()
         let current = try Generation.currentName(layout)
-        let keep = max(1, keep ?? settings.keep)
         let left = try replacementTimes()
         var candidates: [(name: String, since: Int)] = []
         for name in try Generation.names(layout) where name != current {
@@ -40,47 +38,33 @@ package struct Collector {
             try HistoryReader(layout).first { $0.to == current && $0.from != current && $0.outcome != .failed }?.from
         }
         candidates.sort { ($0.name == before ? Int.max : $0.since) > ($1.name == before ? Int.max : $1.since) }
-        // A generation with a damaged manifest cannot be rolled back to.
-        let (sound, broken) = try split(candidates)
-        for candidate in sound.dropFirst(keep - 1) + broken {
+        let broken = try candidates.filter { try isBroken($0.name) }
+        let sound = candidates.filter { one in !broken.contains { $0.name == one.name } }
+        for (name, since) in sound.dropFirst(max(1, keep ?? settings.keep) - 1) + broken {
             // Readers without a lease may be about to open the generation that was in service a moment ago.
-            let age = Timestamp.now.seconds - max(candidate.since, left[candidate.name] ?? 0)
-            if age < settings.minimumAge, !broken.contains(where: { $0.name == candidate.name }) {
-                report.kept.append(
-                    Kept(generation: candidate.name, why: "in service less than \(settings.minimumAge) s ago"))
-            } else if try LeaseFile.isHeld(candidate.name, layout) {
-                let holders = try LeaseFile.holders(of: candidate.name, layout).map(\.description)
-                report.kept.append(
-                    Kept(
-                        generation: candidate.name,
-                        why: "in use by \(holders.isEmpty ? "another process" : holders.joined(separator: ", "))"))
+            let age = Timestamp.now.seconds - max(since, left[name] ?? 0)
+            if age < settings.minimumAge, !broken.contains(where: { $0.name == name }) {
+                report.kept.append(Kept(generation: name, why: "in service less than \(settings.minimumAge) s ago"))
+            } else if try LeaseFile.isHeld(name, layout) {
+                let holders = try LeaseFile.holders(of: name, layout).map(\.description).joined(separator: ", ")
+                let why = "in use by \(holders.isEmpty ? "another process" : holders)"
+                report.kept.append(Kept(generation: name, why: why))
             } else {
-                report.freed += try StoreSnapshot(layout).size(of: candidate.name)
-                if !dry { try remove(candidate.name, by: id) }
-                report.removed.append(candidate.name)
+                report.freed += try StoreSnapshot(layout).size(of: name)
+                if !dry { try remove(name, by: id) }
+                report.removed.append(name)
             }
         }
         if !dry { try ChangeRecord.removeOld(layout) }
         return report
     }
 
-    private typealias Candidates = [(name: String, since: Int)]
-
-    private func split(_ candidates: Candidates) throws -> (sound: Candidates, broken: Candidates) {
-        var (sound, broken): (Candidates, Candidates) = ([], [])
-        for candidate in candidates {
-            do {
-                _ = try Generation.load(candidate.name, in: layout)
-                sound.append(candidate)
-            } catch {
-                if Files.isDenied(error) { throw error }
-                broken.append(candidate)
-            }
-        }
-        return (sound, broken)
+    /// Whether the manifest is damaged, so that a rollback cannot return to the generation.
+    private func isBroken(_ name: String) throws -> Bool {
+        do { _ = try Generation.load(name, in: layout) } catch  where !Files.isDenied(error) { return true }
+        return false
     }
 
-    /// Returns the times at which generations were replaced in the last `minimumAge` seconds, by name.
     private func replacementTimes() throws -> [String: Int] {
         var times: [String: Int] = [:]
         let history = try HistoryReader(layout)

@@ -6,7 +6,6 @@ internal import StepKit
 /// Finishes or undoes interrupted updates. If no decision was recorded, the staged files are discarded. Otherwise the update is
 /// finished, or undone if the operator requests that.
 package struct CrashRecovery {
-    /// The store once its lock is taken.
     let store: StoreSnapshot
     let steps: StepSet
     let tell: @Sendable (Event) -> Void
@@ -35,20 +34,18 @@ package struct CrashRecovery {
             }
         }
         try sweep()
-        let results = try Transaction.unfinished(layout).map { transaction in
+        return try Transaction.unfinished(layout).map { transaction in
             var transaction = transaction
             transaction.patience = try store.settings.waitForApps
             let result = try recover(transaction, ignoringLimit: ignoringLimit, back: back)
             tell(.recovered(result))
             return result
         }
-        return results
     }
 
     /// Removes an update that has ended, and the markers that it left in databases. The record is not trusted.
     private func removeEnded(_ transaction: Transaction) throws {
-        let state = try transaction.journal.read()
-        try JournalCheck(transaction: transaction, cacheRoot: store.settings.cacheRoot).check(state)
+        _ = try transaction.checkedState(cacheRoot: store.settings.cacheRoot)
         try transaction.remove()
     }
 
@@ -56,29 +53,22 @@ package struct CrashRecovery {
     private func sweep() throws {
         var settings = try store.settings
         if isForReader { settings.cacheRoot = nil }
-        try QuarantineShelf(layout: layout, settings: settings).sweep(
-            except: Transaction.unfinished(layout).map(\.id))
+        try QuarantineShelf(layout: layout, settings: settings).sweep(except: Transaction.unfinished(layout).map(\.id))
         for file in [
             layout.settings, layout.announced, layout.links, layout.checks, layout.holds, layout.history,
             ReplayGuard.path(layout), layout.attempt,
-        ] {
-            try Files.removeStaged(of: file)
-        }
+        ] { try Files.removeStaged(of: file) }
         try History.dropTornLine(layout)
     }
 
     private func recover(_ transaction: Transaction, ignoringLimit: Bool, back: Bool) throws -> Result {
-        let state = try transaction.journal.read()
-        try JournalCheck(transaction: transaction, cacheRoot: store.settings.cacheRoot).check(state)
+        let state = try transaction.checkedState(cacheRoot: store.settings.cacheRoot)
         if let plan = state.plan, let sentence = try reach(plan, transaction).sentence {
             tell(.warning(Advice(sentence)))
         }
         var left: [LeftDatabase] = []
-        func complete(_ ending: Result.Ending) throws -> Result {
-            var result = Result(
-                transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
-                from: state.plan?.from, to: state.plan?.to,
-                finished: ending == .finished ? state.plan : nil)
+        func complete(_ ending: History.Entry.Outcome) throws -> Result {
+            var result = Result(transaction: transaction.id, ending: ending, plan: state.plan)
             if let plan = state.plan {
                 try rollBackJournals(of: plan)
                 if ending != .finished { try Displacement.removeNeedlessSets(transaction, plan) }
@@ -197,8 +187,7 @@ package struct CrashRecovery {
                 let release = try? Manifest(parsing: bytes, as: .sealed, source: path),
                 try directory == installedDirectory || Generation.name(of: release, bytes: bytes) == plan.to.generation
             else { continue }
-            return try execution(
-                transaction, plan, decided, release, bytes, at: directory, needsInstalled: isForward)
+            return try execution(transaction, plan, decided, release, bytes, at: directory, needsInstalled: isForward)
         }
         throw MoultError(
             .stuck, .stuck, what: "\(installedDirectory)/\(Generation.manifestName) cannot be read",
@@ -222,13 +211,11 @@ package struct CrashRecovery {
             }
         }
         var policy = Policy(
-            follow: .match, allowDowngrade: true, moultVersion: moultVersion,
-            cacheRoot: try store.settings.cacheRoot)
+            follow: .match, allowDowngrade: true, moultVersion: moultVersion, cacheRoot: try store.settings.cacheRoot)
         policy.checkTime.fixed = plan.request.checkTimeout
         var context = PlanContext(
             purpose: plan.purpose, only: plan.reset?.database, release: release, generation: plan.to.generation,
-            installed: installed,
-            installedGeneration: plan.from?.generation,
+            installed: installed, installedGeneration: plan.from?.generation,
             resources: plan.manifestPath.map(Files.directory(of:)) ?? directory, policy: policy,
             store: RecordingView(store: StoreSnapshot(layout)))
         context.planned = plan.effects
@@ -251,35 +238,21 @@ package struct CrashRecovery {
 
     private func record(_ plan: Plan, _ result: Result) throws {
         if try isRecorded(plan) { return }
-        let outcome: History.Entry.Outcome =
-            switch result.ending {
-            case .cleaned: .cleaned
-            case .finished: .finished
-            case .undone: .undone
-            }
         // The operator's reason for a rollback is recorded even if the rollback was interrupted.
         let reason = [result.text, plan.rollbackReason].compactMap(\.self).joined(separator: ": ")
-        try History.append(
-            History.Entry(
-                transaction: plan.id, action: plan.action, from: plan.from?.generation,
-                to: plan.to.generation,
-                outcome: outcome, reason: reason, rows: result.rows,
-                kept: result.kept.map { Files.name(of: $0.directory) },
-                holds: plan.hold == nil ? nil : try Holds.recorded(layout)), to: layout)
+        var entry = History.Entry(of: plan, result.ending, reason: reason)
+        (entry.rows, entry.kept) = (result.rows, result.kept.map(\.id))
+        entry.holds = plan.hold == nil ? nil : try Holds.recorded(layout)
+        try History.append(entry, to: layout)
     }
 
-    /// Records what the finished update lacks, so that monitoring reports this.
     private func record(_ plan: Plan, stuck reason: String) throws {
-        try History.append(
-            History.Entry(
-                transaction: plan.id, action: plan.action, from: plan.from?.generation, to: plan.to.generation,
-                outcome: .stuck, reason: reason), to: layout)
+        try History.append(History.Entry(of: plan, .stuck, reason: reason), to: layout)
     }
 
     private func tooManyAttempts(_ plan: Plan, _ attempts: Int) -> MoultError {
         MoultError(
-            .stuck, .stuck,
-            what: "the \(plan.title) in \(layout.root) was not finished in \(attempts) attempts",
+            .stuck, .stuck, what: "the \(plan.title) in \(layout.root) was not finished in \(attempts) attempts",
             why: "every attempt was interrupted or failed",
             now: "Try once more with: \(moult: "recover"), or undo the change: \(moult: "recover", "--undo")")
     }
@@ -293,48 +266,36 @@ package struct CrashRecovery {
         return MoultError(
             .stuck, .stuck,
             what: "the unfinished \(plan.title) in \(layout.root) cannot be \(isForward ? "finished" : "undone")",
-            why: (error as? MoultError).map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") }
-                ?? "\(error)",
+            why: error.problem,
             now: (remedy.map { "\($0.sentence) Then" } ?? "Fix the cause, then")
                 + (isForward
                     ? " run: \(moult: "recover"), or undo the change: \(moult: "recover", "--undo")"
                     : " repeat: \(moult: "recover", "--undo")"),
             cause: error)
     }
-}
 
-extension CrashRecovery {
     /// The result of recovering one interrupted update.
     package struct Result: Sendable, Equatable {
-        package enum Ending: String, Sendable {
-            /// No decision had been recorded: the staged files were removed.
-            case cleaned
-            /// The decision had been recorded: the update was finished.
-            case finished
-            /// An undo that had begun was finished.
-            case undone
-        }
         package let transaction: String
-        package let ending: Ending
-        /// A description of the update.
-        package let update: String
-        package let from: Generation.Reference?
-        package let to: Generation.Reference?
-        /// The plan, if the update was finished.
-        package let finished: Plan?
+        /// No decision had been recorded, and the staged files were removed (`cleaned`); the update was `finished`; or it was `undone`.
+        package let ending: History.Entry.Outcome
+        /// Nil if its record is damaged.
+        let plan: Plan?
         /// The essential consumer that did not reload after the update was finished; nil if all did.
         package var failed: ConsumerCalls.Failure?
         /// The databases that stay as they are, because their present content does not allow the change.
         package var left: [LeftDatabase] = []
-        /// The old content that went to quarantine.
         package var kept: [QuarantineShelf.Set] = []
 
+        package var update: String { plan?.words ?? "an update" }
+        package var from: Generation.Reference? { plan?.from }
+        package var to: Generation.Reference? { plan?.to }
+        package var finished: Plan? { ending == .finished ? plan : nil }
+
         package var text: String {
-            switch ending {
-            case .cleaned: "\(update) was interrupted before it changed anything; its staged files were removed"
-            case .finished: "\(update) was interrupted halfway, and is now finished"
-            case .undone: "\(update) was interrupted halfway, and is now undone"
-            }
+            ending == .cleaned
+                ? "\(update) was interrupted before it changed anything; its staged files were removed"
+                : "\(update) was interrupted halfway, and is now \(ending.rawValue)"
         }
 
         /// The rows that only the old content has. Other counts of the update were lost in the crash.

@@ -2,23 +2,18 @@ package import MoultBasics
 internal import MoultSQLite
 package import StepKit
 
-/// The events of an update.
 package enum Event: Sendable {
     package enum Pass: String, Sendable { case prepare, apply, undo }
     case phase(Pass, Phase)
     case progress(PrepareContext.Progress)
-    /// An effect of the plan was applied or undone.
     case done(Pass, Effect)
     /// The decision has been made: after a crash, recovery finishes the update.
     case decided
-    /// An interrupted update was recovered.
     case recovered(CrashRecovery.Result)
-    /// A consumer has released or reloaded its databases.
     case consumer(String, ConsumerMessage.Kind)
     case warning(Advice)
 }
 
-/// How an update is observed and cancelled.
 package struct Watcher: Sendable {
     package let tell: @Sendable (Event) -> Void
     /// Polled often before the decision. Once it returns true, the update ends without changes.

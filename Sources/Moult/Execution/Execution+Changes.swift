@@ -21,7 +21,6 @@ extension Execution {
         }
     }
 
-    /// Undoes an effect that was applied, completely or partly.
     func revert(_ effect: Effect) throws {
         switch effect.change {
         case .confirm, .retire, .displace, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .attach, .prove,
@@ -82,9 +81,7 @@ extension Execution {
 
     private func switchCurrent(_ to: String) throws {
         let target = StoreLayout.target(of: to)
-        if try Files.target(ofLink: layout.current) != target {
-            try replaceLink(layout.current, with: target)
-        }
+        if try Files.target(ofLink: layout.current) != target { try replaceLink(layout.current, with: target) }
         // After a power failure, an app that has read the new release must not find the old one again.
         try Files.syncDirectory(layout.hidden)
     }
@@ -134,7 +131,6 @@ extension Execution {
         try replaceLink(layout.file(path), with: target)
     }
 
-    /// Puts a symlink at a path in one step, replacing any file there.
     private func replaceLink(_ path: String, with target: String) throws {
         let temporary = "\(transaction.directory)/link"
         try Files.remove(temporary)
@@ -171,9 +167,7 @@ extension Plan {
     func placeHold(_ layout: StoreLayout) throws {
         guard var hold else { return }
         hold.transaction = id
-        try Holds.change(layout) { holds in
-            if holds.hold(on: hold.release) != hold { holds.place(hold) }
-        }
+        try Holds.change(layout) { holds in if holds.hold(on: hold.release) != hold { holds.place(hold) } }
     }
 
     /// Removes the hold of a rollback that is undone, and no other.

@@ -8,7 +8,6 @@ internal import StepKit
 package struct Execution {
     let transaction: Transaction
     let plan: Plan
-    /// The effects on databases that apps write to.
     let writable: WritableEffects
     private let prepared: Planner.PreparedPlan
     private let steps: StepSet
@@ -39,14 +38,11 @@ package struct Execution {
             progress: { progress in
                 try watcher.stopIfAsked()
                 show(.progress(progress))
-            },
-            warn: { show(.warning(Advice($0))) })
+            }, warn: { show(.warning(Advice($0))) })
     }
 
     private var applying: ApplyContext {
-        ApplyContext(
-            plan: prepared.context, staging: transaction.directory,
-            intents: JournaledIntents(journal: transaction.journal))
+        ApplyContext(plan: prepared.context, staging: transaction.directory, intents: transaction.journal)
     }
 
     /// Reports an event. Recovery does not report the single effects.
@@ -57,9 +53,7 @@ package struct Execution {
     func warn(_ text: Advice) { watcher.tell(.warning(text)) }
 
     package struct Outcome {
-        /// The fate of the rows of each database.
         package let rows: [RowFate]
-        /// The caches that stay as they are, because other processes are using them.
         let postponed: [Plan.Pending]
     }
 
@@ -138,7 +132,6 @@ package struct Execution {
         for phase in [Phase.delete, .copy, .attach, .verify] { try prepare(phase) }
     }
 
-    /// Lets the steps of a phase prepare their effects.
     private func prepare(_ phase: Phase) throws {
         try watcher.stopIfAsked()
         watcher.tell(.phase(.prepare, phase))
@@ -152,39 +145,55 @@ package struct Execution {
         }
     }
 
-    /// Unpacks and verifies the members that the plan needs.
     private func unpack() throws {
         if plan.members.isEmpty { return }
         stopwatch.begin(.prepare, "unpack")
         try MemberStager(
             transaction: transaction, store: prepared.store, plan: plan, release: release, progress: preparing.progress
-        )
-        .stage()
+        ).stage()
     }
 
-    /// The databases covered by the publisher's proof.
-    private var proven: Set<String> {
-        Set(release.databases.filter { prepared.context.carriedProof(of: $0) != nil }.map(\.name))
-    }
-
-    /// Seals the new generation, if the plan installs one.
+    /// Completes the staged generation, if the plan installs one: writes the signed manifest, and the seal that identifies the
+    /// generation's files later.
     private func seal() throws {
         let isNew = plan.effects.contains { if case .installGeneration = $0.change { true } else { false } }
         guard isNew else { return }
         stopwatch.begin(.prepare, "seal")
         try preparing.progress(.init("make the files read-only", done: 0, total: 0))
-        var signers = prepared.incoming.provenance.signers?.map(\.description)
-        if prepared.incoming.provenance == .kept {
-            // A damaged seal has no signers.
-            signers = (try? prepared.store.generation(plan.to.generation).seal())?.signers
+        let (directory, provenance) = (transaction.generation, prepared.incoming.provenance)
+        // Steps may have changed these after they were unpacked and verified.
+        let changed = Set(plan.effects.filter(\.isCustom).compactMap(\.database))
+        // Files shared with another generation are already read-only. Their last hard link has been made, so their metadata is
+        // recorded again.
+        let linked = try Set(LinkedFiles(layout).records().map(\.inode))
+        try LinkedFiles(layout).refresh()
+        let entries = try release.databases.map { database in
+            let path = "\(directory)/\(database.member)"
+            // The file is sealed after all checks, when most of it has been written back, and before its times are recorded.
+            let isLinked = try Files.facts(path).map { linked.contains($0.inode) } ?? false
+            if database.place == .generation, !isLinked { try Files.seal(path, mode: 0o444) }
+            guard let facts = try Files.factsThroughLinks(path) else {
+                throw MoultError(
+                    .generation, what: "\(path) was not staged", why: "no step created it",
+                    now: "Report this as a bug in moult.")
+            }
+            let isPublished = !changed.contains(database.name) || database.place == .inPlace
+            let digest = try isPublished ? database.sha256 : SHA256.digest(ofFileAt: path).hex
+            var entry = Seal.Entry(member: database.member, sha256: digest, facts: facts)
+            entry.isProvenByPublisher = isPublished && prepared.context.carriedProof(of: database) != nil
+            return entry
         }
-        try GenerationSealer(
-            transaction: transaction, manifest: release, bytes: prepared.bytes, feedSerial: plan.origin?.serial,
-            keys: KeyChain.mark(prepared.store.settings, in: transaction.layout), signers: signers,
-            changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database)),
-            proven: proven
-        )
-        .finish()
+        try Files.writeNew(prepared.bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
+        var seal = Seal(entries: entries, feedSerial: plan.origin?.serial)
+        (seal.manifest, seal.transaction) = (try SHA256.digest(of: prepared.bytes).hex, transaction.id)
+        seal.keys = try KeyChain.mark(prepared.store.settings, in: layout)
+        // A damaged seal has no signers.
+        let kept = provenance == .kept ? try? prepared.store.generation(plan.to.generation).seal() : nil
+        seal.signers = kept?.signers ?? provenance.signers?.map(\.description)
+        try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
+        // Syncs the directory entries, so that a power failure after the switch cannot lose them. The writer of each file has
+        // already synced its content.
+        try Files.syncDirectory(directory)
     }
 
     // MARK: decide
@@ -234,7 +243,6 @@ package struct Execution {
         }
     }
 
-    /// Undoes the effects, last one first.
     func undoEffects(_ effects: [Effect]) throws {
         for effect in effects.reversed() {
             if let own = try ownStep(of: effect) { try own.undo(effect, applying) } else { try revert(effect) }
@@ -252,7 +260,6 @@ package struct Execution {
         try Announcement(generation: from, transaction: Planner.newID()).write(layout)
     }
 
-    /// Asks the steps that are not built in to clean up. Their errors are only warnings.
     func clean(_ ending: Ending) {
         for step in steps.others(of: plan) { do { try step.clean(ending, applying) } catch { warn("\(error)") } }
     }
@@ -266,7 +273,10 @@ package struct Execution {
             stopwatch.begin(.apply, "finish")
             try finish()
         } catch {
-            if writable.isIrrevocable { throw irrevocable(error) }
+            if writable.isIrrevocable {
+                // Recovery does the rest of an update that is partly committed; nothing is undone.
+                throw stuck("is not finished, and can no longer be undone", because: error, cause: error)
+            }
             try undo(begun, because: error)
             throw undone(error)
         }
@@ -295,10 +305,9 @@ package struct Execution {
             try transaction.journal.undoing("\(reason)")
             try undoEffects(begun)
             try writable.releaseAll()
-        } catch { throw stuck(undoing: reason, failed: error) }
+        } catch { throw stuck("failed and could not be undone", because: error, cause: reason) }
     }
 
-    /// Returns the step that applies the effect itself; nil if the core does.
     private func ownStep(of effect: Effect) throws -> (any CustomStep)? {
         guard effect.isCustom else { return nil }
         guard let step = try step(of: effect) as? any CustomStep else { throw missing(effect) }
@@ -324,31 +333,12 @@ package struct Execution {
             // Exit status 75 tells a script to try again later.
             .undone, parts?.outcome == .busy ? .busy : .undone,
             what: "the \(plan.title) failed and was undone: \(plan.stateAfterUndo)",
-            why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)",
-            now: parts?.now,
-            cause: reason)
+            why: reason.problem, now: parts?.now, cause: reason)
     }
 
-    /// Returns the error for an update that is partly committed: recovery does the rest, and nothing is undone.
-    private func irrevocable(_ reason: any Error) -> MoultError {
+    private func stuck(_ what: String, because why: any Error, cause: any Error) -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",
-            why: "\(reason)", now: "Fix the cause, then run: \(moult: "recover")", cause: reason)
-    }
-
-    private func stuck(undoing reason: any Error, failed: any Error) -> MoultError {
-        MoultError(
-            .stuck, .stuck, what: "the \(plan.title) failed and could not be undone", why: "\(failed)",
-            now: "Fix the cause, then run: \(moult: "recover")", cause: reason)
-    }
-}
-
-/// Records the intents of steps in the update's journal.
-private struct JournaledIntents: Intents {
-    let journal: Journal
-
-    func add(_ intent: JSON, for effect: Effect) throws { try journal.intend(intent, for: effect) }
-    func all(for effect: Effect) throws -> [JSON] {
-        try journal.read().intents.filter { $0.effect == effect }.map(\.intent)
+            .stuck, .stuck, what: "the \(plan.title) \(what)", why: "\(why)",
+            now: "Fix the cause, then run: \(moult: "recover")", cause: cause)
     }
 }

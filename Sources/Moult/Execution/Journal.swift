@@ -36,21 +36,18 @@ internal import StepKit
 ///     store            sb   the removal of the journal, which would otherwise be rolled back
 ///     .moult           sb   names of the announcement and of the results of checks
 ///     history.jsonl    b    from which a lost `holds.json` is noticed
-package struct Journal {
+package struct Journal: Intents {
     let directory: String
 
     private static let largest = 1 << 26
 
-    /// The progress of an update according to its records.
     package struct State {
         var plan: Plan?
         /// For each writable database, the transaction whose marker it had at the decision; nil before the decision.
         package var decided: [String: String?]?
-        /// The consumers that were asked to release.
         var released: [String] = []
         var attempts = 0
         var undoing: String?
-        /// The intents that steps recorded before acting, by effect.
         var intents: [(effect: Effect, intent: JSON)] = []
     }
 
@@ -91,14 +88,17 @@ package struct Journal {
     }
 
     /// Records a step's intent. Synced before the step acts on it.
-    func intend(_ intent: JSON, for effect: Effect) throws {
+    package func add(_ intent: JSON, for effect: Effect) throws {
         let number = try numbered(Self.intent).count + 1
         try write(["effect": effect.json, "intent": intent], to: path("\(Self.intent)\(number)"))
     }
 
+    package func all(for effect: Effect) throws -> [JSON] {
+        try read().intents.filter { $0.effect == effect }.map(\.intent)
+    }
+
     /// Records an attempt to recover. Synced, so that an attempt that crashes the machine counts.
     func attempt() throws { try write(.null, to: path("\(Self.attempt)\(numbered(Self.attempt).count + 1)")) }
-
     /// Records that the update is being undone. Synced before the first effect is undone, so that recovery continues the undo.
     func undoing(_ why: String) throws { try write(.string(why), to: undoing) }
 
@@ -113,10 +113,8 @@ package struct Journal {
         try Files.replace(path, with: Array(record.line.utf8), mode: 0o600, durable: durable)
     }
 
-    /// Returns the paths of the records of a kind, in order.
     private func numbered(_ kind: String) throws -> [String] {
-        try Files.list(directory).compactMap { name in
-            name.hasPrefix(kind) ? Int(name.dropFirst(kind.utf8.count)) : nil
+        try Files.list(directory).compactMap { name in name.hasPrefix(kind) ? Int(name.dropFirst(kind.utf8.count)) : nil
         }.sorted().map { path("\(kind)\($0)") }
     }
 
@@ -155,9 +153,74 @@ package struct Journal {
     }
 
     private func damaged(_ why: String, _ cause: (any Error)? = nil) throws -> MoultError {
+        let now: Advice = "To discard the update, move its directory away, then apply the release again: "
+        return unusable(why, now: now + "\(run: try movingAway())", cause)
+    }
+
+    private func movingAway() throws -> [String] { ["mv", directory, try Files.firstFree("\(directory).old")] }
+
+    private func unusable(_ why: String, now: Advice, _ cause: (any Error)? = nil) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the unfinished update in \(directory) cannot be finished or undone", why: why,
-            now: "To discard the update, move its directory away, then apply the release again: "
-                + "\(run: ["mv", directory, try Files.firstFree("\(directory).old")])", cause: cause)
+            now: now, cause: cause)
+    }
+}
+
+extension Transaction {
+    /// Returns the state of an unfinished update; throws unless the update may change the files that its journal names.
+    ///
+    /// A journal is a file of the store, and the store may come from another user or from an archive. Recovery therefore changes
+    /// only paths that a manifest may have, in the store or in the cache directory that the store's settings specify.
+    func checkedState(cacheRoot: String?) throws -> Journal.State {
+        let state = try journal.read()
+        if let plan = state.plan { try journal.check(plan, state.intents.map(\.effect), of: self, cacheRoot) }
+        return state
+    }
+}
+
+extension Journal {
+    fileprivate func check(_ plan: Plan, _ intended: [Effect], of transaction: Transaction, _ cacheRoot: String?) throws
+    {
+        if let before = plan.request.cacheRoot, before != cacheRoot,
+            plan.effects.contains(where: { $0.change.traits.paths.contains { $0.isBelow(before) } })
+        {
+            throw unusable(
+                "it changes caches in \(before), but \"cacheRoot\" in \(transaction.layout.settings) is now "
+                    + (cacheRoot ?? "missing"),
+                now:
+                    "If you trust the store, set \"cacheRoot\" to \(before), run \(moult: "recover"), and then set it back."
+            )
+        }
+        guard plan.id == transaction.id else { throw try invalid("its plan has the ID \(plan.id)") }
+        for effect in plan.effects + intended {
+            if let fault = effect.database.flatMap(PlainName.databaseFault) {
+                throw try invalid("the name of a database in its plan \(fault)")
+            }
+            let traits = effect.change.traits
+            for path in traits.paths { try check(path, cacheRoot) }
+            for member in traits.members {
+                if let fault = PlainName.fault(path: member) { throw try invalid("\(member) in its plan \(fault)") }
+            }
+            for name in traits.directories where name.containsSlash || name.hasPrefix(".") {
+                throw try invalid("its plan has the directory \(name)")
+            }
+        }
+    }
+
+    private func check(_ path: String, _ cacheRoot: String?) throws {
+        var name = path
+        if path.isAbsolutePath {
+            guard let below = cacheRoot.flatMap({ path.relative(to: $0) }) else {
+                throw try invalid("its plan changes \(path), which is outside the store")
+            }
+            name = below
+        }
+        // A name without '/' cannot lead through a symlink to another directory.
+        if let fault = PlainName.fault(name) { throw try invalid("the path \(path) in its plan \(fault)") }
+    }
+
+    private func invalid(_ why: String) throws -> MoultError {
+        let now: Advice = "Find out who created \(directory). To discard the update, move its directory away: "
+        return unusable(why, now: now + "\(run: try movingAway())")
     }
 }

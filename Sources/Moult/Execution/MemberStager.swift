@@ -22,11 +22,9 @@ struct MemberStager {
         try Unpacker(
             place: transaction.place(of:), release: release, bundle: bundle.path, members: plan.bundled,
             progress: progress
-        )
-        .unpack()
+        ).unpack()
     }
 
-    /// Takes the verified files of the bundle from a directory.
     private func take(from directory: String) throws {
         for member in plan.bundled {
             let (file, target) = ("\(directory)/\(member)", try transaction.place(of: member))
@@ -99,18 +97,14 @@ struct MemberStager {
     }
 
     private func unfit(_ name: String, _ digest: String, _ content: Manifest.Content) -> MoultError {
-        MoultError(
-            .digest, what: "\(name) does not match the manifest",
-            why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(content.sha256.prefix(8))…",
+        .wrongDigest(
+            "\(name) does not match the manifest", digest, content.sha256,
             now: "Use the manifest and the files of the same release.")
     }
 }
 
-/// Unpacks from a bundle the members that a plan needs.
-///
-/// Nothing is used before its digest is verified.
+/// Unpacks from a bundle the members that a plan needs. Nothing is used before its digest is verified.
 struct Unpacker {
-    /// Returns the path at which a member is written.
     let place: @Sendable (String) throws -> String
     let release: Manifest
     let bundle: String
@@ -118,18 +112,16 @@ struct Unpacker {
     let members: [String]
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
-    /// The members to write, by their paths in the bundle.
     private var wanted: [String: String] {
         let paths = release.databases.map { ($0.bundlePath, $0.member) }
         let others = release.databases.flatMap(\.migrations).map { ($0.member, $0.member) }
         return Dictionary(paths + others) { first, _ in first }.filter { members.contains($0.value) }
     }
 
-    /// Unpacks the bundle, checking its own digest and that of each member.
     func unpack() throws {
         let expected = Self.expected(of: release)
         let total = expected.reduce(0) { $0 + $1.value.size }
-        let counter = ProgressCounter("unpack", total: total, tell: progress)
+        let counter = MemberStager.ProgressCounter("unpack", total: total, tell: progress)
         let wanted = wanted
         var file: DigestedFile?
         try BackgroundDigest.of(bundle) {
@@ -137,8 +129,7 @@ struct Unpacker {
                 named: release.bundle?.file ?? bundle, members: expected.mapValues(\.size)
             ) { name, part in
                 switch part {
-                case .begin:
-                    file = try DigestedFile(path: wanted[name].map(place))
+                case .begin: file = try DigestedFile(path: wanted[name].map(place))
                 case .bytes(let bytes):
                     try file?.write(bytes)
                     try counter.add(bytes.count)
@@ -152,18 +143,12 @@ struct Unpacker {
         }
     }
 
-    /// The size and digest of a member according to the manifest.
-    struct Expected {
-        let size: Int
-        let sha256: String
-    }
-
-    private static func expected(of release: Manifest) -> [String: Expected] {
-        var expected: [String: Expected] = [:]
+    private static func expected(of release: Manifest) -> [String: Manifest.Content] {
+        var expected: [String: Manifest.Content] = [:]
         for database in release.databases where database.place == .generation {
-            expected[database.bundlePath] = Expected(size: database.size, sha256: database.sha256)
+            expected[database.bundlePath] = .init(size: database.size, sha256: database.sha256)
             for migration in database.migrations {
-                expected[migration.member] = Expected(size: migration.size, sha256: migration.sha256)
+                expected[migration.member] = .init(size: migration.size, sha256: migration.sha256)
             }
         }
         return expected
@@ -171,36 +156,105 @@ struct Unpacker {
 
     private func verify(_ member: String, digest: String, _ expected: String?) throws {
         if digest == expected { return }
-        throw MoultError(
-            .digest, what: "\(member) in \(bundle) does not match the manifest",
-            why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \((expected ?? "nothing").prefix(8))…",
+        throw MoultError.wrongDigest(
+            "\(member) in \(bundle) does not match the manifest", digest, expected ?? "nothing",
             now: "Use the manifest and the bundle of the same release.")
     }
 
     private func verifyBundle(_ digest: String) throws {
         guard let expected = release.bundle?.sha256, digest != expected else { return }
-        throw MoultError(
-            .digest, what: "the bundle \(bundle) does not match its manifest",
-            why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(expected.prefix(8))…",
-            now: "Copy or download it again.")
+        throw MoultError.wrongDigest(
+            "the bundle \(bundle) does not match its manifest", digest, expected, now: "Copy or download it again.")
     }
 }
 
-/// Counts the progress of several threads, and reports it from one thread at a time.
-final class ProgressCounter: Sendable {
-    private let done = Mutex(0)
-    private let what: String
-    private let total: Int
-    private let tell: @Sendable (PrepareContext.Progress) throws -> Void
-
-    init(_ what: String, total: Int, tell: @escaping @Sendable (PrepareContext.Progress) throws -> Void) {
-        (self.what, self.total, self.tell) = (what, total, tell)
+extension MoultError {
+    fileprivate static func wrongDigest(_ what: String, _ digest: String, _ expected: String, now: Advice) -> MoultError
+    {
+        MoultError(
+            .digest, what: what,
+            why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(expected.prefix(8))…", now: now)
     }
+}
 
-    func add(_ count: Int) throws {
-        try done.withLock { done in
-            done += count
-            try tell(.init(what, done: done, total: total))
+extension MemberStager {
+    /// Counts the progress of several threads, and reports it from one thread at a time.
+    final class ProgressCounter: Sendable {
+        private let done = Mutex(0)
+        private let what: String
+        private let total: Int
+        private let tell: @Sendable (PrepareContext.Progress) throws -> Void
+
+        init(_ what: String, total: Int, tell: @escaping @Sendable (PrepareContext.Progress) throws -> Void) {
+            (self.what, self.total, self.tell) = (what, total, tell)
         }
+
+        func add(_ count: Int) throws {
+            try done.withLock { done in
+                done += count
+                try tell(.init(what, done: done, total: total))
+            }
+        }
+    }
+}
+
+extension MemberStager {
+    /// The file produced by a patch, and its digest. Several threads write the pieces in any order; one thread at a time passes
+    /// them to the digest in file order.
+    final class PatchedFile: Sendable {
+        private struct State {
+            var written: [Int: Range<Int>] = [:]
+            var next = 0
+            var isDigesting = false
+        }
+
+        private let file: Descriptor
+        private let state = Mutex(State())
+        /// Used only by the thread that has set `isDigesting`.
+        private let digest = GrowingDigest()
+
+        init(_ file: consuming Descriptor) { self.file = file }
+
+        func add(_ bytes: UnsafeRawBufferPointer, piece: Int, at offset: Int) throws {
+            try file.write(bytes, at: offset)
+            // Starts writeback immediately, so that the sync at the end is short.
+            try file.startWriteback(at: offset, count: bytes.count)
+            state.withLock { $0.written[piece] = offset..<offset + bytes.count }
+            while let (number, range) = next() {
+                if number == piece {
+                    try digest.update(bytes)
+                } else {
+                    // Another thread wrote this piece and has moved on; the pages of the piece are still in memory.
+                    try MappedFile(file, range).withBytes { try digest.update($0) }
+                }
+                state.withLock { $0.isDigesting = false }
+            }
+        }
+
+        /// Returns the next piece for this thread to digest; nil if another thread has it, or it does not exist yet.
+        private func next() -> (Int, Range<Int>)? {
+            state.withLock { state in
+                guard !state.isDigesting, let range = state.written.removeValue(forKey: state.next) else { return nil }
+                defer { state.next += 1 }
+                state.isDigesting = true
+                return (state.next, range)
+            }
+        }
+
+        func finish() throws -> String { try digest.finish() }
+    }
+}
+
+/// The error for a patch or a base file that does not match its digest; the release is then installed without that file.
+package struct PatchFault: Error {
+    /// The names of the patches, or the generation and member of the base.
+    package let unfit: Set<String>
+    package let error: MoultError
+
+    package init(_ unfit: Set<String>, _ error: MoultError) { (self.unfit, self.error) = (unfit, error) }
+
+    /// Returns whether an error while patching is caused by the files, and not by a full disk or a cancellation.
+    static func isCausedByFiles(_ error: MoultError) -> Bool {
+        (300..<400).contains(error.code.rawValue) || error.code == .digest || (error.cause as? Errno) == .noEntry
     }
 }

@@ -10,7 +10,6 @@ struct RecoveryReach {
     private var programs: [String] = []
     private var places: [String] = []
 
-    /// Whether recovery only changes files in the directory of the store.
     var isContained: Bool { programs.isEmpty && places.isEmpty }
 
     init(_ plan: Plan, _ transaction: Transaction, steps: StepSet, consumers: [Consumer]) throws {
@@ -35,7 +34,6 @@ struct RecoveryReach {
         places = places.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    /// Adds the file at a path of the plan if it is outside the store.
     private mutating func add(_ path: String, writes: Bool) throws {
         let place = layout.file(path)
         if path.isAbsolutePath { return places.append(path) }
@@ -54,7 +52,6 @@ struct RecoveryReach {
         places.append("\(Files.resolvedIfThere(path)) (through the link \(path))")
     }
 
-    /// A sentence for the operator; nil if nothing beyond the store is concerned.
     var sentence: String? {
         let parts = [
             programs.isEmpty ? nil : "runs \(programs.joined(separator: "; "))",
@@ -68,7 +65,6 @@ extension Consumer {
     /// How a call describes a consumer that is a callback of the process itself.
     static let byApp = "app"
 
-    /// The programs that notify the consumer.
     fileprivate var programs: String {
         switch means {
         case .command(let command):
@@ -85,10 +81,7 @@ extension CrashRecovery {
     func isContained() throws -> Bool {
         try Transaction.unfinished(layout).allSatisfy { transaction in
             let state: Journal.State
-            do {
-                state = try transaction.journal.read()
-                try JournalCheck(transaction: transaction, cacheRoot: nil).check(state)
-            } catch {
+            do { state = try transaction.checkedState(cacheRoot: nil) } catch {
                 // `recover` reports a journal that is invalid or cannot be read.
                 return false
             }

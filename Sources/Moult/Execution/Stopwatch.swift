@@ -1,8 +1,6 @@
 internal import Synchronization
 
 /// Measures the time of each part of an update, for the history.
-///
-/// Sendable without `@unchecked`: all mutable state is in a mutex.
 package final class Stopwatch: Sendable {
     private let start = ContinuousClock.now
     private let state = Mutex(State())
@@ -14,7 +12,6 @@ package final class Stopwatch: Sendable {
 
     package init() {}
 
-    /// Starts a part, and ends the one before it.
     package func begin(_ pass: Event.Pass, _ name: String) {
         state.withLock { state in
             if let open = state.open, open.pass == pass, open.name == name { return }
@@ -23,10 +20,7 @@ package final class Stopwatch: Sendable {
         }
     }
 
-    /// Ends the current part without starting another.
     package func pause() { state.withLock { Self.close(&$0) } }
-
-    /// The time since this stopwatch was created.
     package var elapsed: Duration { ContinuousClock.now - start }
 
     /// The times of all parts, in the order in which they began. Reading them ends the current part.
@@ -46,14 +40,12 @@ package final class Stopwatch: Sendable {
         if let same {
             state.parts[same].microseconds += took.microseconds
         } else {
-            state.parts.append(
-                History.Part(pass: open.pass.rawValue, name: open.name, microseconds: took.microseconds))
+            state.parts.append(History.Part(pass: open.pass.rawValue, name: open.name, microseconds: took.microseconds))
         }
     }
 }
 
 extension Duration {
-    /// The duration in whole microseconds.
     package var microseconds: Int {
         Int(components.seconds) * 1_000_000 + Int(components.attoseconds / 1_000_000_000_000)
     }

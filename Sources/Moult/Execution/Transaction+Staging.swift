@@ -5,7 +5,6 @@ internal import StepKit
 /// The staged files of an update in progress, and its journal.
 extension Transaction {
     package var journal: Journal { Journal(directory: directory) }
-    /// The directory into which members are unpacked.
     var unpacked: String { Staging.unpacked(in: directory) }
     /// Returns the path at which a member is staged, and creates its directory, because the names of migrations include
     /// directories.
@@ -18,11 +17,8 @@ extension Transaction {
         return "\(unpacked)/\(member)"
     }
 
-    /// The directory for staged writable files that will be in the store.
     var waiting: String { "\(directory)/\(Self.waitingName)" }
-    /// Returns the staged path of a writable file.
     func waiting(_ path: String) -> String { Staging.waiting(path, in: directory) }
-    /// The staged generation.
     var generation: String { "\(directory)/generation" }
     /// A copy of the release's manifest, for updates with steps that are not built in.
     var manifest: String { "\(directory)/manifest.json" }

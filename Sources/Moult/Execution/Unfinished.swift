@@ -5,7 +5,6 @@ internal import Synchronization
 
 /// Updates that have started but not ended: a process is running them, or a crash left them for recovery.
 package struct Unfinished: Sendable, Equatable {
-    /// Descriptions of these updates: `an update to 2.1.0`.
     package let updates: [String]
     /// The processes that hold the store's lock now, and so are running the updates.
     package let workers: [ProcessFacts]
@@ -17,21 +16,18 @@ package struct Unfinished: Sendable, Equatable {
         workers = updates.isEmpty ? [] : try LockHolders.of(layout.lock)
     }
 
-    /// A sentence about each update, without a full stop.
     package var sentences: [String] {
         guard let worker = workers.first else { return updates.map { "\($0) is unfinished" } }
         return updates.map { "\($0) is running: \(worker.description)" }
     }
 
-    /// A finding about each update.
     package var findings: [Finding] {
         sentences.map { sentence in
-            !workers.isEmpty
-                ? Finding(
-                    .unfinished, .note, sentence, why: "the other findings may soon be out of date",
-                    advice: Advice(moult: "status"))
-                : Finding(
-                    .unfinished, .critical, sentence, advice: "Finish it with: \(moult: "recover")")
+            if workers.isEmpty {
+                return Finding(.unfinished, .critical, sentence, advice: "Finish it with: \(moult: "recover")")
+            }
+            let why = "the other findings may soon be out of date"
+            return Finding(.unfinished, .note, sentence, why: why, advice: Advice(moult: "status"))
         }
     }
 
@@ -45,7 +41,6 @@ package struct Unfinished: Sendable, Equatable {
 }
 
 extension Plan {
-    /// The plan's title with an article: `an update to 2.1.0`, `a rollback to 2.0.0`.
     var words: String { "\(title.hasPrefix("u") ? "an" : "a") \(title)" }
 }
 
@@ -55,7 +50,6 @@ package enum OpenDecision {
     private static let count = Atomic(0)
 
     package static var exists: Bool { count.load(ordering: .relaxed) > 0 }
-
     static func begin() { count.add(1, ordering: .relaxed) }
     static func end() { count.subtract(1, ordering: .relaxed) }
 }

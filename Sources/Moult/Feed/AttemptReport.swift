@@ -2,6 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 internal import MoultTransport
+internal import Synchronization
 
 /// The report of an attempt to the operator's server. It is sent once, and a failure changes nothing about the attempt.
 enum AttemptReport {
@@ -16,14 +17,9 @@ enum AttemptReport {
             let places = try FeedFollower.configuredPlaces(settings, layout) + [Location(url)]
             // Files that cannot be used may be the failure that is reported.
             let proof = try? settings.feed?.client.proof(for: places)
-            let transport = Transport(
-                policy, proof: proof,
-                stopIfAsked: { try watcher.stopIfAsked() })
+            let transport = Transport(policy, proof: proof, stopIfAsked: { try watcher.stopIfAsked() })
             try transport.post(record(attempt, settings, layout).line, to: url, seconds: limit)
-        } catch {
-            let why = (error as? MoultError)?.problem ?? "\(error)"
-            watcher.tell(.warning("the report of this attempt was not sent: \(why)"))
-        }
+        } catch { watcher.tell(.warning("the report of this attempt was not sent: \(error.problem)")) }
     }
 
     private static func record(_ attempt: Attempt, _ settings: Settings, _ layout: StoreLayout) -> JSON {
@@ -36,4 +32,17 @@ enum AttemptReport {
             "format": 1, "host": host, "store": layout.root, "product": settings.product, "attempt": attempt.json,
         ])
     }
+}
+
+package final class Traffic: Sendable {
+    private struct State {
+        var transport: Transport?
+        var rollout: Rollout?
+    }
+    private let state = Mutex(State())
+
+    func begin(_ transport: Transport) { state.withLock { $0.transport = transport } }
+    func note(_ rollout: Rollout?) { state.withLock { $0.rollout = rollout } }
+    var bytes: Int { state.withLock { $0.transport?.received ?? 0 } }
+    var rollout: Rollout? { state.withLock { $0.rollout } }
 }

@@ -4,21 +4,18 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// Downloads bundles and patches into the store's cache.
 extension Downloads {
     /// Takes the lock on downloads, because two processes must not write to the same partial file.
     func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
-        let until = Timestamp.now.seconds + seconds
-        while true {
+        var backoff = Backoff(.seconds(seconds), longest: 20)
+        repeat {
             do {
                 // A store of which only the settings are left has no directory of moult.
                 try Files.ensureDirectories(layout.downloads)
                 if let lock = try FileLock.take(layout.downloadLock, .exclusive) { return lock }
             } catch let error as MoultError { throw StoreLock.explained(error, layout) }
-            if Timestamp.now.seconds >= until { break }
             try stop()
-            Clock.pause(milliseconds: 20)
-        }
+        } while backoff.pause()
         throw MoultError(
             .locked, .busy, what: "the store \(layout.root) is being updated",
             why: "another moult process is downloading a release for it",
@@ -28,9 +25,7 @@ extension Downloads {
     }
 
     /// Downloads a bundle or a patch from the first location whose file matches the manifest.
-    func fetch(
-        _ place: Place, from places: [Location], by transport: Transport, _ watcher: Watcher
-    ) throws {
+    func fetch(_ place: Place, from places: [Location], by transport: Transport, _ watcher: Watcher) throws {
         if try isWhole(place) { return }
         try keepOnly(partial: place.partial)
         _ = try first(of: places, with: place, by: transport) { try fetchOnce(place, from: $0, by: $1, watcher) }
@@ -42,10 +37,8 @@ extension Downloads {
         return try first(of: places, with: place, by: transport) { try $1.requireThere($0, size: place.size) }
     }
 
-    /// Returns the first location for which `body` succeeds with the file.
     private func first(
-        of places: [Location], with place: Place, by transport: Transport,
-        _ body: (Location, Transport) throws -> Void
+        of places: [Location], with place: Place, by transport: Transport, _ body: (Location, Transport) throws -> Void
     ) throws -> Location {
         var faults: [MoultError] = []
         for (index, source) in places.enumerated() {
@@ -71,9 +64,7 @@ extension Downloads {
         return false
     }
 
-    private func fetchOnce(
-        _ place: Place, from source: Location, by transport: Transport, _ watcher: Watcher
-    ) throws {
+    private func fetchOnce(_ place: Place, from source: Location, by transport: Transport, _ watcher: Watcher) throws {
         let before = try Files.facts(place.partial)?.size ?? 0
         try transport.download(source, to: place.partial, size: place.size) { done in
             watcher.tell(.progress(.init("fetch", done: done, total: place.size)))
@@ -97,7 +88,6 @@ extension Downloads {
         }
     }
 
-    /// Removes the oldest complete files until at most `bytes` bytes remain.
     func trim(to bytes: Int) throws {
         var found: [(path: String, size: Int, time: Int)] = []
         for name in try Files.list(layout.downloads) where name != "lock" && !CacheTag.isTag(name) {

@@ -1,3 +1,4 @@
+package import MoultBasics
 internal import MoultFiles
 package import MoultTrust
 package import StepKit
@@ -16,10 +17,8 @@ package struct FeedChoice: Sendable {
     let machine: Machine
     /// The only release to install, even if it is of another channel or not yet rolled out to this machine; nil for the newest.
     let only: Version?
-    /// Whether a release is available at the feed's location.
     private var isAvailable: @Sendable (Feed.Release) throws -> Bool
 
-    /// A release that this store must not install now, with the reason.
     package struct Skipped: Sendable, Equatable {
         package let version: Version
         package let why: String
@@ -37,14 +36,11 @@ package struct FeedChoice: Sendable {
         package var rollout: Rollout?
         /// Why the publisher withdrew the installed release.
         package var withdrawn: String?
-        /// What the store does about it.
         package var onWithdrawn: Feed.OnWithdrawn?
         /// The installed release, if only revoked keys have signed it.
         package var revoked: RevokedRelease?
 
-        /// Whether the next release can be installed.
         var hasNext: Bool { !way.isEmpty && !isMissing }
-        /// The message if the next manifest cannot be read.
         package var unreadable: String {
             let manifest = way.count > 1 ? "the manifest of \(way[0].version)" : "its manifest"
             return "\(way.last.map { "\($0.version)" } ?? "") is in the feed, but \(manifest) cannot be read"
@@ -77,8 +73,6 @@ package struct FeedChoice: Sendable {
 
     /// The version that every release must exceed, unless older ones are accepted.
     private var floor: Version? { revoked == nil && onWithdrawn != .newest ? installed : nil }
-
-    /// Why the publisher withdrew the installed release.
     private var withdrawn: String? { installed.flatMap { feed.release($0)?.withdrawn } }
 
     private func chooseAvailable() throws -> Result {
@@ -153,16 +147,13 @@ package struct FeedChoice: Sendable {
 
 extension Settings {
     /// Returns what the store does about its installed release: nil unless the publisher has withdrawn it.
-    ///
     /// The operator's setting decides, and without it the publisher's recommendation. A recommendation counts only if release keys
     /// have signed it: a stolen timestamp key must not be able to take stores back to an older release.
     package func onWithdrawn(_ installed: Version?, in feed: Feed, keys: KeyRoles?) -> Feed.OnWithdrawn? {
         guard let release = installed.flatMap({ feed.release($0) }), release.withdrawn != nil else { return nil }
         if let onWithdrawn { return onWithdrawn }
         guard let keys, !keys.isSplit || release.isRecommendation(ofProduct: feed.product, signedBy: keys.release)
-        else {
-            return .keep
-        }
+        else { return .keep }
         return release.onWithdrawn ?? .keep
     }
 }
@@ -210,8 +201,40 @@ package struct Machine: Sendable, Equatable {
     /// is constant for a release and differs between releases, so that the first machines are not always the same.
     package func rolloutPosition(for version: Version, of product: String) throws -> Double {
         if group == Feed.Release.firstGroup { return 0 }
-        let digest = try SHA256.digest(of: Array("\(product)\n\(version)\n\(id)".utf8))
-        let number = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        return Double((number * 10_000) >> 32) / 100
+        return Double(try Self.number(below: 10_000, "\(product)\n\(version)\n\(id)")) / 100
     }
+
+    /// Returns a number that is constant for a text, and evenly distributed.
+    private static func number(below limit: Int, _ text: String) throws -> Int {
+        let digest = try SHA256.digest(of: Array(text.utf8))
+        let number = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return Int((number * UInt64(limit)) >> 32)
+    }
+
+    /// Returns the delay before this store's request, in milliseconds, within the given number of seconds.
+    /// Timers start at the same moment on many machines. The delay depends on machine and store, so that their requests are
+    /// spread out, and on the feed's serial, so that the last machines are not always the same.
+    package func pause(within seconds: Int, store: String, serial: Int) throws -> Int {
+        try Self.number(below: 1000 * seconds, "\(serial)\n\(id)\n\(store)")
+    }
+}
+
+/// The order in which a store tries the locations of its feed: group by group, shuffled within each group.
+/// Each store always uses the same order, so that caches of web servers and registries stay useful. The order differs between
+/// stores, so that equal mirrors share the load.
+package struct MirrorOrder {
+    private let store: String
+
+    init(_ layout: StoreLayout) throws { self.init(machine: try .this(), store: try Files.absolute(layout.root)) }
+    package init(machine: Machine, store: String) { self.store = "\(machine.id)\n\(store)" }
+
+    package func addresses(of feed: FeedSettings) throws -> [Address] {
+        try feed.groups.flatMap { group -> [Address] in
+            // The rank does not depend on the query, because a token in the query may change.
+            let ranked = try group.map { (rank: try rank(of: $0.description), address: $0) }
+            return ranked.sorted { $0.rank < $1.rank }.map(\.address)
+        }
+    }
+
+    private func rank(of place: String) throws -> String { try SHA256.digest(of: Array("\(store)\n\(place)".utf8)).hex }
 }

@@ -4,7 +4,6 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// Reads a store's feed, chooses a release, and downloads its files.
 struct FeedFollower {
     let planner: Planner
     var layout: StoreLayout { planner.layout }
@@ -12,7 +11,6 @@ struct FeedFollower {
     let settings: Settings
     let reader: FeedReader
     let transport: Transport
-    /// The feed's locations, in the order in which they are tried.
     private(set) var places: [Location]
 
     init(planner: Planner, request: FeedRequest, watcher: Watcher) throws {
@@ -39,12 +37,11 @@ struct FeedFollower {
         transport = Transport(
             retryPolicy, budget: NetworkBudget(seconds: limits.deadline),
             proof: try limits.client.proof(for: Self.configuredPlaces(settings, layout)),
-            after: request.content?.transport,
-            stopIfAsked: { try watcher.stopIfAsked() })
+            after: request.content?.transport, stopIfAsked: { try watcher.stopIfAsked() })
         reader = FeedReader(
             layout: layout, settings: settings, places: places, transport: transport,
             allowUnsigned: request.allowUnsigned, isConfigured: request.place == nil,
-            allowOlder: request.allowDowngrade, content: request.content)
+            allowOlder: request.update.allowDowngrade, content: request.content)
     }
 
     /// Relative paths in the settings are relative to the store, not to the working directory.
@@ -70,8 +67,7 @@ struct FeedFollower {
         return try places.contains { place in
             guard case .file(let path) = place.beside(release.manifest.name) else { return true }
             // A missing directory, for example on a disk that is not mounted, is treated like a server that cannot be reached.
-            return try Files.factsThroughLinks(path) != nil
-                || Files.factsThroughLinks(Files.directory(of: path)) == nil
+            return try Files.factsThroughLinks(path) != nil || Files.factsThroughLinks(Files.directory(of: path)) == nil
         }
     }
 
@@ -91,7 +87,6 @@ struct FeedFollower {
     /// Puts the mirror that served the feed first, because others may be down or slow.
     mutating func prefer(_ place: Location) { places = [place] + places.filter { $0 != place } }
 
-    /// Chooses a release for a store in its present state.
     func choose(from current: FeedReader.Current, _ store: StoreSnapshot) throws -> FeedChoice.Result {
         let holds = try store.holds
         // If the holds cannot be read, every release is blocked, which would look as if the store were up to date.
@@ -99,19 +94,16 @@ struct FeedFollower {
         return try FeedChoice(
             feed: current.feed, installed: store.installedVersion,
             revoked: RevokedRelease.installed(in: store, keys: current.keys, feed: current.feed),
-            onWithdrawn: onWithdrawn(store, current),
-            channel: settings.feed?.channel ?? Feed.Release.defaultChannel, holds: holds,
-            policy: planner.policy(request.update, settings), machine: .this(settings.rollout), only: request.version,
-            isAvailable: { [places] in try Self.isAvailable($0, at: places) }
-        )
-        .choose()
+            onWithdrawn: onWithdrawn(store, current), channel: settings.feed?.channel ?? Feed.Release.defaultChannel,
+            holds: holds, policy: planner.policy(request.update, settings), machine: .this(settings.rollout),
+            only: request.version, isAvailable: { [places] in try Self.isAvailable($0, at: places) }
+        ).choose()
     }
 
     private func onWithdrawn(_ store: StoreSnapshot, _ current: FeedReader.Current) throws -> Feed.OnWithdrawn? {
         try settings.onWithdrawn(store.installedVersion, in: current.feed, keys: current.keys?.roles)
     }
 
-    /// Fetches the current feed; saves new key lists.
     func ask() throws -> FeedReader.Current { try reader.ask(keep: keep) }
 
     /// Saves a key list: a key that it revokes must never be trusted again.
@@ -139,7 +131,6 @@ struct FeedFollower {
 
     // MARK: releases
 
-    /// Prepares a release of the feed for planning.
     func incoming(
         _ release: Feed.Release, of current: FeedReader.Current, then: [Version] = [], notes: [String] = []
     ) throws -> Planner.Incoming {
@@ -190,9 +181,8 @@ struct FeedFollower {
         return try reader.provenance(ofManifest: bytes, at: place, by: keys)
     }
 
-    /// Returns the release of a saved plan, with the same checks as an update without a plan: keys may have been revoked since
-    /// the plan was made, and a plan file is not signed. Nil if the feed no longer has the release with this manifest, or has
-    /// withdrawn it.
+    /// Returns the release of a saved plan, with the same checks as an update without a plan: keys may have been revoked since, and
+    /// a plan file is not signed. Nil if the feed has withdrawn the release, or does not have it any more.
     mutating func incoming(planned origin: Plan.Origin) throws -> Planner.Incoming? {
         guard origin.serial != nil else {
             let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
@@ -216,8 +206,7 @@ struct FeedFollower {
         let places = [feed] + places.filter { $0 != feed }
         for (index, place) in places.enumerated() {
             do {
-                let manifest = place.beside(
-                    file.name, sha256: file.sha256, ofVersion: version.map { "\($0)" })
+                let manifest = place.beside(file.name, sha256: file.sha256, ofVersion: version.map { "\($0)" })
                 let bytes = try self.bytes(of: manifest, file, transport.share(of: places.count - index))
                 var path: String?
                 let provenance = try verify(bytes, manifest)
@@ -254,8 +243,7 @@ struct FeedFollower {
         guard bytes.count == file.size, try SHA256.digest(of: bytes).hex == file.sha256 else {
             throw MoultError(
                 .digest, .refused, what: "\(manifest) is not the manifest listed in the feed",
-                why: "its size or SHA-256 does not match",
-                now: "Try again later, or report it to the publisher.")
+                why: "its size or SHA-256 does not match", now: "Try again later, or report it to the publisher.")
         }
         return bytes
     }
@@ -288,17 +276,14 @@ struct FeedFollower {
         if prepared.plan.bundle != nil, let bundle = release.bundle { try body(downloads.place(of: bundle)) }
     }
 
-    /// Returns the path of a bundle in the cache, and downloads the bundle first if it is missing there.
     func fetched(_ bundle: Manifest.Bundle, _ watcher: Watcher) throws -> String {
         let place = Downloads(layout).place(of: bundle)
         try Downloads(layout).fetch(place, from: places, by: transport, watcher)
         return place.path
     }
 
-    /// Returns the manifest's own signatures, if there are any.
-    func signatures(
-        of release: Feed.Release, _ current: FeedReader.Current
-    ) throws -> [(name: String, bytes: [UInt8])] {
+    func signatures(of release: Feed.Release, _ current: FeedReader.Current) throws -> [(name: String, bytes: [UInt8])]
+    {
         let names =
             current.keys?.roles.release.signatureNames(of: release.manifest.name) ?? [
                 "\(release.manifest.name).minisig"

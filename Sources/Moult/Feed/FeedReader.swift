@@ -1,6 +1,5 @@
 package import MoultBasics
 internal import MoultFiles
-internal import MoultLibc
 internal import MoultTransport
 internal import MoultTrust
 package import StepKit
@@ -14,17 +13,13 @@ struct FeedReader {
     var transport: Transport
     /// Whether an unsigned feed from the network is accepted.
     let allowUnsigned: Bool
-    /// Whether the feed comes from the settings, rather than from the caller.
     let isConfigured: Bool
-    /// Whether a feed older than the last one that the store has seen is accepted.
     let allowOlder: Bool
-    /// The feed, if this command has read it already.
     var content: ReleaseSource.Content?
     var now = Timestamp.now
     /// The longest time that the clocks of a publisher and a store may differ, in seconds.
     private static let clockDifference = 86_400
 
-    /// A verified feed.
     struct Current {
         let feed: Feed
         let place: Location
@@ -37,7 +32,6 @@ struct FeedReader {
     }
 
     /// Returns the first valid feed; tries the locations in order.
-    ///
     /// `keep` receives new key lists as soon as they are verified, whatever happens to the feed: the keys they revoke must not
     /// be trusted again.
     func ask(keep: (KeyChain) throws -> Void = { _ in }) throws -> Current {
@@ -156,9 +150,8 @@ struct FeedReader {
     // MARK: verification
 
     /// Verifies a manifest at its own location, without a feed; `keep` receives new key lists.
-    func provenance(
-        ofManifest bytes: [UInt8], at place: Location, keep: (KeyChain) throws -> Void
-    ) throws -> Provenance {
+    func provenance(ofManifest bytes: [UInt8], at place: Location, keep: (KeyChain) throws -> Void) throws -> Provenance
+    {
         guard let pinned = settings.keys else {
             if !place.isLocal, !allowUnsigned { throw unsigned(place) }
             return Provenance(unproven: place.name) { try fetch($0, Provenance.largestSignature, beside: place) }
@@ -170,7 +163,6 @@ struct FeedReader {
         return try provenance(ofManifest: bytes, at: place, by: chain)
     }
 
-    /// Verifies a manifest by its own signatures, which are stored next to it.
     func provenance(ofManifest bytes: [UInt8], at place: Location, by keys: KeyChain) throws -> Provenance {
         do {
             return .signed(
@@ -225,9 +217,7 @@ struct FeedReader {
     }
 
     /// Checks what a signature does not prove: that the feed is for this store, and that it is current.
-    private func accept(
-        _ bytes: [UInt8], _ place: Location, _ seen: ReplayGuard, _ chain: KeyChain?
-    ) throws -> Feed {
+    private func accept(_ bytes: [UInt8], _ place: Location, _ seen: ReplayGuard, _ chain: KeyChain?) throws -> Feed {
         let feed = try Feed(parsing: bytes, source: place.description)
         guard feed.product == settings.product else {
             throw distrust(
@@ -249,8 +239,7 @@ struct FeedReader {
                 "\(place) is older than a feed seen before",
                 "its serial is \(feed.serial), and this store has seen serial \(seen.serial)",
                 "An attacker may be withholding newer releases. If the publisher started the feed over, "
-                    + "use \(commandLine: "--allow-downgrade", app: "follow: .match")."
-            )
+                    + "use \(commandLine: "--allow-downgrade", app: "follow: .match").")
         }
         if feed.serial == seen.serial, let digest = seen.sha256, try SHA256.digest(of: bytes).hex != digest, !allowOlder
         {
@@ -293,34 +282,18 @@ struct FeedReader {
     }
 }
 
-/// Sleeps between polls of a condition that the kernel cannot report.
-enum Clock {
-    static func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
-}
-
-/// A request for a feed, and how to treat the response.
 package struct FeedRequest: Sendable {
-    /// A feed other than the one in the settings.
     package var place: Address?
     private(set) var content: ReleaseSource.Content?
-    package var follow: Policy.Follow?
-    package var allowDowngrade: Bool
     package var allowUnsigned: Bool
-    package var app: Version?
-    package var consent: Consent
-    package var checkTime = CheckTime()
-    /// The version to install, instead of the newest one.
+    /// How a release of the feed may be installed; whether an older feed is accepted.
+    package var update: UpdateRequest
     package var version: Version?
     /// Whether the files are only downloaded, for a later update.
     package var downloadsOnly = false
 
-    package init(
-        place: Address? = nil, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, allowUnsigned: Bool = false,
-        app: Version? = nil, consent: Consent = Consent()
-    ) {
-        self.consent = consent
-        (self.place, self.follow, self.app) = (place, follow, app)
-        (self.allowDowngrade, self.allowUnsigned) = (allowDowngrade, allowUnsigned)
+    package init(_ update: UpdateRequest = UpdateRequest(), place: Address? = nil, allowUnsigned: Bool = false) {
+        (self.update, self.place, self.allowUnsigned) = (update, place, allowUnsigned)
     }
 
     /// Returns the same request for another location, whose content was read to find out what it is.
@@ -328,12 +301,5 @@ package struct FeedRequest: Sendable {
         var request = self
         (request.place, request.content) = (content.address, content)
         return request
-    }
-
-    /// The request to install one release.
-    var update: UpdateRequest {
-        var update = UpdateRequest(follow: follow, allowDowngrade: allowDowngrade, app: app, consent: consent)
-        update.checkTime = checkTime
-        return update
     }
 }

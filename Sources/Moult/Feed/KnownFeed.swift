@@ -3,11 +3,9 @@ internal import MoultFiles
 internal import MoultTrust
 package import StepKit
 
-/// The feed as a store saw it at the last request. Reading it uses no network.
 package struct KnownFeed: Sendable {
     package let serial: Int
     package let created: Timestamp?
-    /// When the feed expires, as set by its publisher.
     package let expires: Timestamp
     /// The releases in the feed that this store would install, and those that it would skip.
     package let choice: FeedChoice.Result
@@ -28,12 +26,10 @@ package struct KnownFeed: Sendable {
             choice = try FeedChoice(
                 feed: feed, installed: installed?.version, revoked: revoked,
                 onWithdrawn: settings.onWithdrawn(installed?.version, in: feed, keys: keys),
-                channel: settings.feed?.channel ?? Feed.Release.defaultChannel,
-                holds: holds,
+                channel: settings.feed?.channel ?? Feed.Release.defaultChannel, holds: holds,
                 policy: Policy(follow: settings.follow, appVersion: settings.app, moultVersion: moultVersion),
                 machine: .this(settings.rollout), isAvailable: { try FeedFollower.isAvailable($0, at: places) }
-            )
-            .choose()
+            ).choose()
         } catch {
             if Files.isDenied(error) { return nil }
             throw error

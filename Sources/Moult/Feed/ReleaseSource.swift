@@ -6,9 +6,7 @@ package import StepKit
 
 /// The source of an installation: a path or a URL. Its content shows whether it is a release or a feed.
 package enum ReleaseSource: Sendable {
-    /// The sealed manifest of a release on this machine.
     case manifest(ReleaseFile)
-    /// The sealed manifest of a release on a web server.
     case webManifest(Content)
     case feed(Content)
     /// The version of a release in the store's feed, or of one that the store keeps.
@@ -18,7 +16,6 @@ package enum ReleaseSource: Sendable {
     package struct Content: Sendable {
         package let address: Address
         let bytes: [UInt8]
-        /// The server's tag for this content.
         var tag: String?
         /// The transport that got it, for the requests that follow; nil for a file.
         var transport: Transport?
@@ -78,7 +75,6 @@ package enum ReleaseSource: Sendable {
         return content.isFeed ? content : nil
     }
 
-    /// The address, if the source is on the network.
     package var webAddress: Address? {
         get throws {
             switch self {
@@ -121,9 +117,7 @@ extension ReleaseSource.Content {
     /// key.
     fileprivate var isFeed: Bool {
         // If the content is not JSON, reading it as a manifest reports that.
-        guard contains("\"feed\"", in: bytes), let json = try? JSON(parsing: bytes, source: "") else {
-            return false
-        }
+        guard contains("\"feed\"", in: bytes), let json = try? JSON(parsing: bytes, source: "") else { return false }
         return json["feed"] != nil
     }
 }

@@ -1,7 +1,6 @@
 internal import StepKit
 
 /// Finds the shortest sequence of releases from the installed release to another one, in which each release accepts the one before it.
-///
 /// The search runs backwards, because most releases can be reached directly. It examines each release only once, also if it is
 /// repeated for other targets: from a release that an unsuccessful search has examined, no sequence leads back to the installed one.
 /// `requires.from` applies only if a release is installed.

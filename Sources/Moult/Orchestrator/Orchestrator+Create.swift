@@ -24,19 +24,15 @@ extension Orchestrator {
         try CacheTag.put(in: layout.downloads)
         // Every user may read the settings unless these contain a secret.
         let hasSecrets = settings.feed?.addresses.contains(where: \.hasSecrets) ?? false
-        try Files.replace(
-            layout.settings, with: Array(settings.written.pretty.utf8), mode: hasSecrets ? 0o600 : 0o644)
+        try Files.replace(layout.settings, with: Array(settings.written.pretty.utf8), mode: hasSecrets ? 0o600 : 0o644)
         try Files.syncDirectory(layout.hidden)
         return true
     }
 
-    /// The minimum number of seconds to wait for another process that is creating the same store.
     private static let patience = 5
 
     /// Returns whether the store exists; throws if its value for one of the named settings differs.
-    private static func isThere(
-        _ layout: StoreLayout, _ settings: Settings, wanting names: [String]
-    ) throws -> Bool {
+    private static func isThere(_ layout: StoreLayout, _ settings: Settings, wanting names: [String]) throws -> Bool {
         guard try Files.facts(layout.settings) != nil else { return false }
         let there = try Settings.written(layout)
         guard let name = names.first(where: { comparable($0, in: there) != comparable($0, in: settings) }) else {

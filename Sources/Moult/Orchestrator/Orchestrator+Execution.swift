@@ -48,7 +48,6 @@ extension Orchestrator {
         }
     }
 
-    /// How long an update waits for other processes.
     private struct Wait {
         var seconds: Int
         /// Whether the update then fails, because the processes are not ended.
@@ -71,14 +70,11 @@ extension Orchestrator {
 
     private func attempt(
         in store: StoreSnapshot, recovered: [CrashRecovery.Result], stopwatch: Stopwatch, _ wait: Wait,
-        _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan,
-        _ announce: (Plan) throws -> Void
+        _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan, _ announce: (Plan) throws -> Void
     ) throws -> Result {
         let prepared = try waitingForApps(store, atMost: wait.seconds) { try prepare(store) }
         let plan = prepared.plan
-        guard plan.changesStore else {
-            return Result(recovered: recovered, generation: plan.to.generation)
-        }
+        guard plan.changesStore else { return Result(recovered: recovered, generation: plan.to.generation) }
         try announce(plan)
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
         var transaction = Transaction(layout: layout, id: plan.id)
@@ -134,9 +130,7 @@ extension Orchestrator {
             let settings = try prepared.store.settings
             result.laggards = try Laggard.wait(
                 layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, shouldStop: watcher.shouldStop)
-            if plan.from != nil {
-                result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation)
-            }
+            if plan.from != nil { result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation) }
             let shelf = QuarantineShelf(layout: layout, settings: settings)
             result.collected = try Collector(layout: layout, settings: settings).collect(by: plan.id)
             if !result.collected.removed.isEmpty { result.kept = try shelf.sets(of: plan.id) }
@@ -213,8 +207,7 @@ extension Orchestrator {
     private static func unrecorded(_ plan: Plan, _ error: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "\(plan.to.version) is installed, but the \(plan.title) could not be recorded",
-            why: "\(error)",
-            now: "Fix the cause, then run: \(moult: "recover")", cause: error)
+            why: "\(error)", now: "Fix the cause, then run: \(moult: "recover")", cause: error)
     }
 
     /// Rolls back a release that an essential consumer cannot reload. Returns the error to report.
@@ -244,7 +237,7 @@ extension Orchestrator {
                 try planner($0).rollback(to: from.generation, reason: reason, force: true)
             }
         } catch {
-            let why = "\(failure.reason); \(Self.reason(error))"
+            let why = "\(failure.reason); \(error.problem)"
             guard let error = error as? MoultError, error.code == .consumer, error.outcome == .stuck else {
                 return stuck(
                     "\(plan.to.version) is installed, \(consumer) did not reload, and the rollback failed", why,
@@ -268,8 +261,7 @@ extension Orchestrator {
             guard let left = result.left.first else { continue }
             let again = result.finished?.manifestPath.map { ["moult", "apply", $0] } ?? ["moult", "apply"]
             throw MoultError(
-                .stuck, .stuck, what: "\(result.text), but \(left.place) stays as it is",
-                why: [left.error.what, left.error.why].compactMap(\.self).joined(separator: ": "),
+                .stuck, .stuck, what: "\(result.text), but \(left.place) stays as it is", why: left.error.problem,
                 now: "When the cause is gone, apply the release again: \(run: again)", cause: left.error)
         }
     }
@@ -291,28 +283,16 @@ extension Orchestrator {
             case .stuck: .stuck
             default: .failed
             }
-        try History.append(
-            History.Entry(
-                transaction: plan.id, action: plan.action, from: plan.from?.generation,
-                to: plan.to.generation,
-                outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why ?? plan.rollbackReason,
-                remedy: (failure as? MoultError)?.now?.description, milliseconds: stopwatch.elapsed.microseconds / 1000,
-                parts: stopwatch.parts, rows: result?.rows ?? [],
-                kept: result?.kept.map { Files.name(of: $0.directory) } ?? [],
-                holds: plan.hold == nil || failure != nil ? nil : try Holds.recorded(layout)),
-            to: layout)
+        let reason = failure.map(\.problem) ?? plan.reset?.why ?? plan.rollbackReason
+        var entry = History.Entry(of: plan, outcome, reason: reason)
+        entry.remedy = (failure as? MoultError)?.now?.description
+        (entry.milliseconds, entry.parts) = (stopwatch.elapsed.microseconds / 1000, stopwatch.parts)
+        (entry.rows, entry.kept) = (result?.rows ?? [], result?.kept.map(\.id) ?? [])
+        entry.holds = plan.hold == nil || failure != nil ? nil : try Holds.recorded(layout)
+        try History.append(entry, to: layout)
     }
 
-    /// Returns a description of the failure.
-    private static func reason(_ failure: any Error) -> String {
-        guard let error = failure as? MoultError else { return "\(failure)" }
-        return error.what + (error.why.map { ": \($0)" } ?? "")
-    }
-}
-
-extension Orchestrator {
     /// Turns SQLite errors about a damaged database into refusals, like the faults that the checks find.
-    ///
     /// Errors after the decision already have a different outcome, and stay unchanged.
     func refusingDamage<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError

@@ -18,8 +18,7 @@ extension Orchestrator {
             let last = current.feed.releases.suffix(5).map(\.version.description).joined(separator: ", ")
             throw MoultError(
                 .refused, .refused, what: "no release \(version) in \(current.place)",
-                why: "the newest releases there are \(last)",
-                now: "Choose one of them.")
+                why: "the newest releases there are \(last)", now: "Choose one of them.")
         }
         if let reason = release.withdrawn {
             throw MoultError(
@@ -46,7 +45,6 @@ extension Orchestrator {
     }
 
     private typealias File = (name: String, bytes: [UInt8])
-    /// The small files of an export.
     private struct ExportedFiles {
         var release: [File]
         var lists: [File]
@@ -91,8 +89,7 @@ extension Orchestrator {
                 $0.product == new.product
                     ? "it has serial \($0.serial), and the exported feed has \(new.serial)"
                     : "it is the feed of \($0.product)"
-            } ?? "it is not a feed",
-            now: "Choose another directory.")
+            } ?? "it is not a feed", now: "Choose another directory.")
     }
 
     /// Puts the files to write into the work directory, and returns them in their order. The feed is written after all files
@@ -121,8 +118,7 @@ extension Orchestrator {
                     if isSame { return }
                     throw MoultError(
                         .refused, .refused, what: "\(file) does not match the manifest",
-                        why: "its size or SHA-256 differs",
-                        now: "Report this to the publisher.")
+                        why: "its size or SHA-256 differs", now: "Report this to the publisher.")
                 }
                 // Another user may have put a link to a file of this user there, whose content must not become public.
                 try requireSame(source, Files.factsThroughLinks(source)?.size == bundle.size)

@@ -4,7 +4,6 @@ internal import MoultTransport
 package import StepKit
 
 extension Orchestrator {
-    /// The result of reading the feed.
     package struct FeedStatus: Sendable {
         package let feed: String
         package let serial: Int
@@ -65,7 +64,6 @@ extension Orchestrator {
         }
     }
 
-    /// Returns the state of the feed, and the plan for the next release to install; changes nothing.
     package func plan(following request: FeedRequest, deep: Bool) throws -> (status: FeedStatus, plan: Plan?) {
         let store = snapshot()
         let follower = try follower(request, store)
@@ -74,9 +72,7 @@ extension Orchestrator {
         let next =
             try repair(current, follower, store, isBehind: choice.hasNext) ?? incoming(choice, current, follower)
             ?? request.version.map { try kept($0, unlike: current, choice, store) }
-        let plan: Plan? = try refusingDamage {
-            try next.map { try finding(follower, store, $0, deep: deep) }
-        }
+        let plan: Plan? = try refusingDamage { try next.map { try finding(follower, store, $0, deep: deep) } }
         return (try feedStatus(current, choice, store), plan)
     }
 
@@ -98,7 +94,6 @@ extension Orchestrator {
     }
 
     /// Installs the newest release of the feed that is available to this store, through intermediate releases if necessary.
-    ///
     /// Downloading needs no store lock: meanwhile the store can be read, rolled back and verified.
     package func follow(
         _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
@@ -156,8 +151,7 @@ extension Orchestrator {
             if try result.downloaded == nil && (result.plan == nil || store.installedVersion != version) {
                 result = try install(
                     kept(version, unlike: current, choice, store), follower, recovered: result.recovered, wait,
-                    announce,
-                    onlyDownloading: downloads
+                    announce, onlyDownloading: downloads
                 ).following(result)
             }
         } else if let reason = choice.withdrawn, !choice.hasNext {
@@ -186,14 +180,12 @@ extension Orchestrator {
             }
             return back.following(result)
         }
-        let way: Advice =
-            try target.exists ? "To go back: \(moult: "rollback")" : "No release is kept to go back to."
+        let way: Advice = try target.exists ? "To go back: \(moult: "rollback")" : "No release is kept to go back to."
         let text = "the installed release \(installed.manifest.version) was withdrawn by its publisher: \(reason). "
         watcher.tell(.warning(Advice(text) + way))
         return result
     }
 
-    /// Installs a release whose manifest is on a web server.
     package func update(
         from manifest: ReleaseSource.Content, _ request: FeedRequest, wait: Int = 0,
         announce: @escaping (Plan) throws -> Void = { _ in }
@@ -222,8 +214,7 @@ extension Orchestrator {
 
     /// Installs the release with this version: the one that the feed offers, or else one that the store keeps.
     package func update(
-        to version: Version, _ request: FeedRequest, wait: Int = 0,
-        announce: @escaping (Plan) throws -> Void = { _ in }
+        to version: Version, _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         var request = request
         request.version = version
@@ -327,9 +318,7 @@ extension Orchestrator {
             if Files.isDenied(error) { throw error }
             generation = nil
         }
-        if let generation {
-            if try isBehind || NoOpCheck(store).isWhole(generation) { return nil }
-        }
+        if let generation { if try isBehind || NoOpCheck(store).isWhole(generation) { return nil } }
         if let release = current.feed.release(version), release.withdrawn == nil {
             return try follower.incoming(release, of: current, then: [], notes: [])
         }
@@ -338,21 +327,25 @@ extension Orchestrator {
 
     /// Verifies and downloads the release of a saved plan, so that the plan can be applied.
     func fetch(_ origin: Plan.Origin, _ saved: Plan, by planner: Planner, wait: Int) throws -> Planner.Incoming {
-        try SavedPlan(plan: saved, layout: layout).requireUpToDate()
+        try saved.requireUpToDate(in: layout)
         let store = snapshot()
         // In a store without keys, `plan` has already required the consent to an unsigned release.
-        var follower = try follower(
-            FeedRequest(
-                place: origin.place, allowDowngrade: saved.request.allowDowngrade, allowUnsigned: true), store)
+        var follower = try follower(FeedRequest(saved.updateRequest, place: origin.place, allowUnsigned: true), store)
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         guard let incoming = try follower.incoming(planned: origin) else {
-            throw SavedPlan(plan: saved, layout: layout).stale(
-                "\(origin.place) no longer offers the planned release \(saved.to.version)")
+            throw saved.stale("\(origin.place) no longer offers the planned release \(saved.to.version)")
         }
         let prepared = try waitingForApps(store) { try planner.update(incoming, saved.updateRequest) }
         try follower.fetchFiles(of: prepared, watcher)
         return incoming
+    }
+
+    /// Returns the delay for this store in milliseconds; 0 before its first release.
+    package func pause(within seconds: Int) throws -> Int {
+        guard try StoreSnapshot(layout).installedVersion != nil else { return 0 }
+        return try Machine.this().pause(
+            within: seconds, store: Files.absolute(layout.root), serial: ReplayGuard.read(layout).serial)
     }
 
     func follower(_ request: FeedRequest, _ store: StoreSnapshot) throws -> FeedFollower {
@@ -370,7 +363,6 @@ extension Orchestrator {
             holds: try store.holds, oldData: try DataAge(store).flatMap { $0.isOver() ? $0 : nil })
     }
 
-    /// Returns the next release to install, prepared for planning.
     private func incoming(
         _ choice: FeedChoice.Result, _ current: FeedReader.Current, _ follower: FeedFollower
     ) throws -> Planner.Incoming? {
@@ -411,11 +403,9 @@ extension Orchestrator.Result {
 }
 
 extension Plan {
-    /// The request that the plan was made for.
     var updateRequest: UpdateRequest {
         var update = UpdateRequest(
-            follow: request.follow, allowDowngrade: request.allowDowngrade,
-            app: request.app,
+            follow: request.follow, allowDowngrade: request.allowDowngrade, app: request.app,
             consent: Consent(takeOver: request.takeOver, acceptsUnpreserved: request.acceptUnpreserved))
         update.checkTime.fixed = request.checkTimeout
         return update

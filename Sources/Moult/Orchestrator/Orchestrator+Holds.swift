@@ -3,7 +3,6 @@ internal import MoultFiles
 internal import StepKit
 
 extension Orchestrator {
-    /// Returns the store's holds.
     package func holds() throws -> Holds { try snapshot().holds }
 
     /// The result of a change to the holds: the removed or replaced holds, and all that remain.
@@ -12,7 +11,6 @@ extension Orchestrator {
         package var holds: Holds
     }
 
-    /// Adds holds. Each replaces an existing hold on the same releases.
     package func hold(_ new: [Hold], wait: Int = 0) throws -> HoldChange {
         try change("hold", new.map(\.release), reason: new.first?.reason, wait) { holds in
             new.compactMap { holds.place($0) }
@@ -111,7 +109,6 @@ extension Orchestrator {
         guard let first = covering.first else { return nil }
         return MoultError(
             .refused, .refused, what: "\(release) has no hold of its own", why: first.sentence,
-            now: holds.remedy(covering)
-        )
+            now: holds.remedy(covering))
     }
 }

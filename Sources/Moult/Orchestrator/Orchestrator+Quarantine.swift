@@ -6,7 +6,6 @@ internal import MoultSandbox
 package import StepKit
 
 extension Orchestrator {
-    /// Returns the sets in quarantine, oldest first.
     package func quarantine() throws -> [QuarantineShelf.Set] { try shelf().sets() }
 
     /// Returns the set with this identifier, or, given the name of a database, the newest set of that database that has content. A
@@ -160,12 +159,10 @@ extension Orchestrator {
         if isThere { return names.first { SQLName($0) == SQLName(table) } ?? table }
         throw MoultError(
             .quarantine, .refused, what: "\(set.id) has no table \"\(table)\"",
-            why: names.isEmpty
-                ? "its database has no tables" : "its tables are \(names.joined(separator: ", "))",
+            why: names.isEmpty ? "its database has no tables" : "its tables are \(names.joined(separator: ", "))",
             now: didYouMean(table, among: names))
     }
 
-    /// Returns the tables of the app in the copy of a set.
     private func tables(inCopy copy: String, _ set: QuarantineShelf.Set) throws -> [String] {
         let connection = try Connection(path: copy, access: .readWrite)
         let names = try connection.rowCounts().keys.sorted().map(\.text).filter { !isOwn($0, set) }
@@ -178,9 +175,8 @@ extension Orchestrator {
         let connection = try Connection(path: copy, access: .readWrite)
         var waiting: [(table: String, parents: Set<SQLName>)] = []
         for table in tables {
-            let parents = try connection.query(
-                "SELECT \"table\" FROM pragma_foreign_key_list(?1)", [.text(table)]
-            ).compactMap { if case .text(let name) = $0[0] { SQLName(name) } else { nil } }
+            let parents = try connection.query("SELECT \"table\" FROM pragma_foreign_key_list(?1)", [.text(table)])
+                .compactMap { if case .text(let name) = $0[0] { SQLName(name) } else { nil } }
             waiting.append((table, Set(parents).subtracting([SQLName(table)])))
         }
         try connection.close()
@@ -237,7 +233,6 @@ extension Orchestrator {
         }.quarantine
     }
 
-    /// Removes the given sets.
     package func remove(_ sets: [QuarantineShelf.Set], wait: Int = 0) throws {
         _ = try locked(wait) { _, recovered in
             for set in sets { try Removable(set, isNamed: true)?.removeSet() }
@@ -248,9 +243,7 @@ extension Orchestrator {
     /// Runs the body with a scratch directory. A failure to remove the directory does not change the result.
     private func inScratch<R>(_ body: (String) throws -> R) throws -> R {
         var result: R?
-        do {
-            try Files.withScratchDirectory { result = try body($0) }
-        } catch {
+        do { try Files.withScratchDirectory { result = try body($0) } } catch {
             guard result != nil else { throw error }
             watcher.tell(.warning("\(error)"))
         }
@@ -320,15 +313,12 @@ extension Orchestrator {
         return rows
     }
 
-    /// Copies a database with the content of its sidecars; returns the copy, and what is wrong with it.
     private func copied(_ file: String, to copy: String) throws -> (copy: String, damage: String?) {
         let whole = "\(copy).whole"
         try NonInvasiveReader.copySet(file, to: copy)
         do { try NonInvasiveReader.copy(copy, to: whole) } catch let error as MoultError
             where error.code == .databaseCorrupt
-        {
-            return (whole, error.why ?? error.what)
-        }
+        { return (whole, error.why ?? error.what) }
         try DatabaseHeader.setRollbackMode(ofCopy: whole)
         let validation = Validation(
             name: Files.name(of: file), path: whole, depth: .quick,

@@ -6,7 +6,6 @@ internal import MoultSandbox
 internal import StepKit
 
 extension Orchestrator {
-    /// The result of resetting a database.
     package struct Reset: Sendable {
         package let database: String
         package let place: String
@@ -41,12 +40,10 @@ extension Orchestrator {
 
     /// Sets a writable database of the installed release aside with all its sidecars, and creates a new one, whatever file is
     /// at its path. User data is set aside only with explicit permission; `keepingReadable` puts its readable rows back.
-    ///
     /// `isNeeded` is evaluated under the store's lock, because another process may have reset the database in the meantime.
     package func reset(
         _ name: String, why: String, setsUserDataAside: Bool, keepingReadable: Bool = false, wait: Int = 0,
-        isNeeded: () throws -> Bool = { true },
-        announce: (Plan) throws -> Void = { _ in }
+        isNeeded: () throws -> Bool = { true }, announce: (Plan) throws -> Void = { _ in }
     ) throws -> (result: Result, reset: Reset?) {
         let result = try locked(wait) { store, recovered in
             // If recovery has just finished the same reset, nothing is left to do: another one would set the new file aside.
@@ -120,8 +117,7 @@ extension Orchestrator {
                 throw MoultError(
                     .system, what: what, why: report.note,
                     now: "Remove the cause (if the disk is full, free some space on the file system of "
-                        + "\(set.directory)), then: "
-                        + "\(moult: "reset", label.database, "--salvage-again")")
+                        + "\(set.directory)), then: " + "\(moult: "reset", label.database, "--salvage-again")")
             }
             let isFound = try Files.facts(found) != nil
             if isFound {
@@ -161,9 +157,7 @@ extension Orchestrator {
             report = try Self.salvageReport(in: directory)
             // Rows are salvaged only if SQLite could not copy the file as a whole.
             let isSetAside = plan.effects.contains { if case .quarantine = $0.change { true } else { false } }
-            if report == nil, isSetAside,
-                try QuarantineRecord(in: directory).map({ !$0.kind.isDisposable }) == true
-            {
+            if report == nil, isSetAside, try QuarantineRecord(in: directory).map({ !$0.kind.isDisposable }) == true {
                 report = Salvage.Report()
                 report?.note = "no disk space was left for a report"
                 report?.mayBeRepeated = true
@@ -171,7 +165,6 @@ extension Orchestrator {
             let file = "\(directory)/\(QuarantineRecord.salvaged)"
             if try Files.facts(file) != nil { salvaged = file }
         }
-        return Reset(
-            database: name, place: layout.file(path), setAside: setAside, salvage: report, salvaged: salvaged)
+        return Reset(database: name, place: layout.file(path), setAside: setAside, salvage: report, salvaged: salvaged)
     }
 }

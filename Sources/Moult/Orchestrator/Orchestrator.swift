@@ -23,7 +23,6 @@ package struct Orchestrator: Sendable {
         self.consumers = consumers
     }
 
-    /// Returns the current state of the store.
     func snapshot() -> StoreSnapshot { StoreSnapshot(layout) }
 
     func planner(_ store: StoreSnapshot) throws -> Planner {
@@ -32,13 +31,11 @@ package struct Orchestrator: Sendable {
             forcesRelease: consumers.forceAfter != nil)
     }
 
-    /// Returns the steps of the command or app, and those from the store's settings.
     func steps(_ store: StoreSnapshot) throws -> StepSet {
         try store.checkSettings()
         return try ownSteps.adding(store.settings.steps)
     }
 
-    /// The result of an update.
     package struct Result: Sendable {
         /// The applied plan; nil if there was nothing to do.
         package var plan: Plan?
@@ -49,9 +46,7 @@ package struct Orchestrator: Sendable {
         package var quarantine = QuarantineShelf.Report()
         /// What happened to the rows of each database that was replaced or migrated.
         package var rows: [RowFate] = []
-        /// The old content that went to quarantine.
         package var kept: [QuarantineShelf.Set] = []
-        /// The installed generation.
         package var generation: String?
         /// Caches that do not match the release but stay, because processes have them open.
         package var pending: [Plan.Pending] = []
@@ -63,7 +58,7 @@ package struct Orchestrator: Sendable {
         package var downloaded: Version?
         package var window: TimeWindow?
         /// Processes that have files of an older release open and do not follow the store.
-        package var outdated: [OutdatedReader] = []
+        package var outdated: [Holders.OutdatedReader] = []
     }
 
     // MARK: queries
@@ -100,7 +95,6 @@ package struct Orchestrator: Sendable {
 
     /// Returns whether a command that writes would have to recover interrupted work first.
     package func isUnfinished() throws -> Bool { try !Transaction.unfinished(layout).isEmpty }
-
     /// Returns the interrupted work that a command that writes would finish or undo first.
     package func unfinished() throws -> Unfinished { try Unfinished(in: layout) }
 
@@ -112,7 +106,6 @@ package struct Orchestrator: Sendable {
     // MARK: changes
 
     /// Installs a release. If it is already installed, only the findings about changed databases are recorded.
-    ///
     /// `announce` gets the plan before anything starts; an error from it ends the update.
     package func update(
         _ release: ReleaseFile, _ request: UpdateRequest = UpdateRequest(), wait: Int = 0,
@@ -207,13 +200,10 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Applies a saved plan exactly as it was saved, and only once.
     package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
         let store = snapshot()
         return try tracing("apply", store, \.self) { command in
-            try avoidingUnfitPatches(store) { planner in
-                try command.apply(saved, by: planner, wait: wait, announce)
-            }
+            try avoidingUnfitPatches(store) { planner in try command.apply(saved, by: planner, wait: wait, announce) }
         }
     }
 
@@ -223,7 +213,7 @@ package struct Orchestrator: Sendable {
         // Downloads must complete before the store is locked. Everything that the plan relies on is verified again afterwards.
         let fetched = try saved.origin.map { try fetch($0, saved, by: planner, wait: wait) }
         return try locked(wait) { store, recovered in
-            try SavedPlan(plan: saved, layout: layout).requireUpToDate()
+            try saved.requireUpToDate(in: layout)
             return try execute(in: store, recovered: recovered, announce) { store in
                 let planner = planner.locked(store)
                 var prepared =
@@ -242,7 +232,7 @@ package struct Orchestrator: Sendable {
                         try planner.reset(
                             saved.reset?.database ?? "", why: saved.reset?.why ?? "", setsUserDataAside: true)
                     }
-                try SavedPlan(plan: saved, layout: layout).requireSameEffects(prepared.plan)
+                try saved.requireSameEffects(prepared.plan)
                 prepared.plan.id = saved.id
                 prepared.plan.hold = saved.hold
                 return prepared
@@ -256,7 +246,6 @@ package struct Orchestrator: Sendable {
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let store = snapshot()
-        try store.requireOwnFormat()
         let recovery = try recovery(store)
         if let generation = try Generation.repairPointer(layout) {
             watcher.tell(.warning("\(layout.current) was recreated: \(generation) is in service"))
@@ -278,9 +267,7 @@ package struct Orchestrator: Sendable {
     /// directory of the store, or if another user can change the store: readers find a complete release without recovery.
     func recoverIfIdle() throws {
         guard try isUnfinished(), try Custody(layout).allowsRecovery(), let lock = try StoreLock.takeIfFree(layout)
-        else {
-            return
-        }
+        else { return }
         defer { withExtendedLifetime(lock) {} }
         let recovery = try recovery(snapshot(), isForReader: true)
         if try recovery.isContained() { _ = try recovery.recover() }
@@ -340,7 +327,6 @@ package struct Orchestrator: Sendable {
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let store = snapshot()
-        try store.requireOwnFormat()
         let recovery = try recovery(store)
         let moved = try History.moveAway(layout)
         return try refusingDamage {
@@ -358,8 +344,7 @@ package struct Orchestrator: Sendable {
     func rememberIfIdle(_ store: StoreSnapshot) throws {
         guard let generation = try store.installed else { return }
         do {
-            guard try Assessment(of: generation, in: store).isOutdated(),
-                let lock = try StoreLock.takeIfFree(layout)
+            guard try Assessment(of: generation, in: store).isOutdated(), let lock = try StoreLock.takeIfFree(layout)
             else { return }
             let store = snapshot()
             try withExtendedLifetime(lock) {
@@ -371,7 +356,5 @@ package struct Orchestrator: Sendable {
     }
 
     /// Runs work that cannot change the outcome any more: a failure is reported as a warning, and the next command cleans up.
-    func warning(_ body: () throws -> Void) {
-        do { try body() } catch { watcher.tell(.warning("\(error)")) }
-    }
+    func warning(_ body: () throws -> Void) { do { try body() } catch { watcher.tell(.warning("\(error)")) } }
 }

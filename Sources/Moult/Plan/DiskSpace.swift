@@ -2,29 +2,29 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Computes the space that an update needs on the store's file system, before anything starts.
-enum DiskSpace {
+extension Plan {
     /// The space for directories, the journal and the file system's own blocks.
     private static let overhead = 256 << 10
 
-    static func need(for plan: inout Plan, _ manifest: Manifest, bytes: Int, in store: StoreSnapshot) throws {
-        guard plan.changesStore else { return }
+    /// Computes the space that the update needs on the store's file system; throws if it is not there.
+    mutating func addNeeds(_ manifest: Manifest, bytes: Int, in store: StoreSnapshot) throws {
+        guard changesStore else { return }
         let layout = store.layout
-        plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + written($1, layout) } + bytes
-        plan.needs += plan.missing
-        for reuse in plan.reuse {
+        needs = try effects.reduce(0) { try $0 + $1.stagedBytes + Self.written($1, layout) } + bytes
+        needs += missing
+        for reuse in reuse {
             // A hard link or shared blocks need no space; the intermediate results of patches do for a while.
-            if reuse.isLinked(in: manifest) { plan.needs -= manifest.content(of: reuse.member)?.size ?? 0 }
-            plan.needs += reuse.patches.dropLast().reduce(0) { $0 + $1.result.size }
+            if reuse.isLinked(in: manifest) { needs -= manifest.content(of: reuse.member)?.size ?? 0 }
+            needs += reuse.patches.dropLast().reduce(0) { $0 + $1.result.size }
         }
         let free = try Files.freeSpace(layout.root)
-        if plan.needs + overhead > free {
+        if needs + Self.overhead > free {
             throw MoultError(
                 .space, .refused, what: "not enough space in \(layout.root)",
                 why:
-                    "the update needs \(ByteCount(plan.needs)) and a reserve of \(ByteCount(overhead)), but only \(ByteCount(free)) is free",
-                now: "Free at least \(ByteCount(plan.needs + overhead - free)) on the file system of \(layout.root)"
-                    + (plan.purpose != .rollback && canClean(store)
+                    "the update needs \(ByteCount(needs)) and a reserve of \(ByteCount(Self.overhead)), but only \(ByteCount(free)) is free",
+                now: "Free at least \(ByteCount(needs + Self.overhead - free)) on the file system of \(layout.root)"
+                    + (purpose != .rollback && Self.canClean(store)
                         ? ", or remove kept generations with: \(moult: "clean", "--keep", "1")" : ", then try again."))
         }
     }

@@ -2,14 +2,11 @@ package import MoultBasics
 internal import StepKit
 
 extension Plan {
-    /// A consumer that will be called.
     package struct Call: Sendable, Equatable {
         package var consumer: String
-        /// How the consumer is called: command, signal, systemd or app.
         package var by: String
         /// Whether the consumer is first asked to release the databases; otherwise it is only asked to reload them.
         package var isReleased: Bool
-        /// The changed databases that concern this consumer.
         package var databases: [Database]
 
         package struct Database: Sendable, Equatable {
@@ -19,14 +16,13 @@ extension Plan {
             package var path: String
         }
 
-        /// The description shown in a plan.
         package var text: String {
             "\(consumer) (\(by)): \(isReleased ? "release and reload" : "reload") for \(databases.map(\.name).joined(separator: ", "))"
         }
 
         /// Returns whether this is a call to the given consumer. A consumer in the app may have the same name as one in the
         /// settings.
-        func isOf(_ other: Consumer) -> Bool { consumer == other.name && by == other.means.channel.summary }
+        func isOf(_ other: Consumer) -> Bool { consumer == other.name && by == other.by }
 
         package var json: JSON {
             .record([
@@ -35,19 +31,6 @@ extension Plan {
             ])
         }
 
-        init(_ consumer: Consumer, isReleased: Bool, databases: [Database]) {
-            (self.consumer, by) = (consumer.name, consumer.means.channel.summary)
-            (self.isReleased, self.databases) = (isReleased, databases)
-        }
-
-        init(_ fields: Fields) throws {
-            consumer = try fields.string("consumer")
-            by = try fields.string("by")
-            isReleased = try fields.optionalBool("release") ?? false
-            databases = try fields.objects("databases").map {
-                Database(name: try $0.string("name"), kind: try $0.string("kind"), path: try $0.string("path"))
-            }
-        }
     }
 
     /// Returns the consumers to call: those with a changed database, in order of registration.
@@ -61,7 +44,9 @@ extension Plan {
                     Call.Database(name: name, kind: database.kind.rawValue, path: path(of: database))
                 }
             }
-            return Call(consumer, isReleased: mine.contains { requiresRelease($0) }, databases: databases)
+            return Call(
+                consumer: consumer.name, by: consumer.by, isReleased: mine.contains { requiresRelease($0) },
+                databases: databases)
         }
     }
 
@@ -101,9 +86,18 @@ extension Plan {
     }
 }
 
+extension Plan.Call {
+    init(_ fields: Fields) throws {
+        self.init(
+            consumer: try fields.string("consumer"), by: try fields.string("by"),
+            isReleased: try fields.optionalBool("release") ?? false,
+            databases: try fields.objects("databases").map {
+                Database(name: try $0.string("name"), kind: try $0.string("kind"), path: try $0.string("path"))
+            })
+    }
+}
+
 extension Plan {
     /// The files that no other process may have open when the plan is applied.
-    var exclusivePaths: [String] {
-        effects.map(\.change.traits).filter { $0.handling == .setAside }.flatMap(\.paths)
-    }
+    var exclusivePaths: [String] { effects.map(\.change.traits).filter { $0.handling == .setAside }.flatMap(\.paths) }
 }

@@ -18,13 +18,10 @@ package struct Plan: Sendable, Equatable {
     package var origin: Origin?
     /// The bundle, if something must be unpacked from it.
     package var bundle: Bundle?
-    /// The members that are made without the bundle.
     package var reuse: [Reuse] = []
     package var trust: String
-    /// The options of the command: how the release may be installed.
     package var request: Request
     package var effects: [Effect]
-    /// The consumers to call, in the order in which they reload.
     package var calls: [Call] = []
     /// How each external step was prevented from changing anything during planning.
     package var steps: [Enforcement] = []
@@ -33,7 +30,6 @@ package struct Plan: Sendable, Equatable {
     /// The facts that the plan relies on; if any of them has changed, the plan is stale.
     package var facts: [Fact]
     package var warnings: [Advice]
-    /// The hold that a rollback places.
     package var hold: Hold?
     /// The earlier hold on the same release, which `hold` replaces; restored if the rollback is undone.
     var replacedHold: Hold?
@@ -41,7 +37,6 @@ package struct Plan: Sendable, Equatable {
     package struct Enforcement: Sendable, Equatable {
         package var step: String
         package var text: String
-        package init(step: String, text: String) { (self.step, self.text) = (step, text) }
     }
 
     package struct Bundle: Sendable, Equatable {
@@ -64,19 +59,11 @@ package struct Plan: Sendable, Equatable {
         package var size: Int
         package var sha256: String
         /// The releases that follow this one on the path to the newest.
-        package var then: [Version]
+        package var then: [Version] = []
         /// Remarks for the operator on the choice of the release.
-        package var notes: [String]
+        package var notes: [String] = []
         /// The addresses at which a plan has found the files to download.
         package var found: [Address] = []
-
-        package init(
-            place: Address, serial: Int?, manifest: String, size: Int, sha256: String, then: [Version],
-            notes: [String]
-        ) {
-            (self.place, self.serial, self.manifest, self.size) = (place, serial, manifest, size)
-            (self.sha256, self.then, self.notes) = (sha256, then, notes)
-        }
     }
 
     package struct Request: Sendable, Equatable {
@@ -96,12 +83,8 @@ package struct Plan: Sendable, Equatable {
         package var path: String
         package var field: String
         package var value: String
-        package init(path: String, field: String, value: String) {
-            (self.path, self.field, self.value) = (path, field, value)
-        }
     }
 
-    /// Whether applying the plan changes the store.
     package var changesStore: Bool { effects.contains(where: \.changesStore) }
 
     /// The database that a reset is for, and the reason.
@@ -117,7 +100,6 @@ package struct Plan: Sendable, Equatable {
         return nil
     }
 
-    /// Why the operator rolled back, if known.
     var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
 
     /// Whether the plan restores content from quarantine, instead of starting with an empty database.
@@ -132,8 +114,6 @@ package struct Plan: Sendable, Equatable {
     }
 
     private var verb: String { restores ? "restore" : purpose.rawValue }
-
-    /// The action's name in the history.
     package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }
 
     /// A short description: `update to 2.0.0`.
@@ -143,18 +123,11 @@ package struct Plan: Sendable, Equatable {
     }
 
     /// The state that an undone update leaves: `1.0.0 is unchanged`.
-    var stateAfterUndo: String {
-        from.map { "\($0.version) is unchanged" } ?? "nothing is installed"
-    }
-
+    var stateAfterUndo: String { from.map { "\($0.version) is unchanged" } ?? "nothing is installed" }
     /// The paths at which writable files are created, or get new content.
-    var stagedPaths: [String] {
-        effects.map(\.change.traits).filter(\.isStaged).compactMap(\.paths.last)
-    }
-
+    var stagedPaths: [String] { effects.map(\.change.traits).filter(\.isStaged).compactMap(\.paths.last) }
     package func effects(of phase: Phase) -> [Effect] { effects.filter { $0.phase == phase } }
 
-    /// The members of the release that must be staged.
     package var members: [String] {
         var members: [String] = []
         for member in effects.flatMap(\.members) where !members.contains(member) { members.append(member) }
@@ -206,8 +179,7 @@ extension Plan {
                 "takeOver": request.takeOver.isEmpty ? nil : request.takeOver.sorted(),
                 "acceptUnpreserved": request.acceptUnpreserved ? true : nil, "checkTimeout": request.checkTimeout,
                 "force": request.force ? true : nil,
-            ]),
-            "changes": changesStore, "effects": effects.map(\.json), "consumers": calls.map(\.json),
+            ]), "changes": changesStore, "effects": effects.map(\.json), "consumers": calls.map(\.json),
             "steps": steps.map { JSON.record(["step": $0.step, "enforced": $0.text]) }.unlessEmpty, "needs": needs,
             "facts": facts.map { JSON.record(["path": $0.path, "field": $0.field, "value": $0.value]) },
             "warnings": warnings.map(\.description), "hold": hold?.json, "replacedHold": replacedHold?.json,
@@ -224,30 +196,27 @@ extension Plan {
         guard format == Self.format else {
             throw fields.fail("format", "is \(format), and this version of moult reads \(Self.format)")
         }
+        func valid<Value>(_ part: Fields, _ name: String, _ fault: String, _ read: (String) -> Value?) throws -> Value {
+            guard let value = read(try part.string(name)) else { throw part.fail(name, fault) }
+            return value
+        }
         func side(_ part: Fields) throws -> Generation.Reference {
-            guard let version = Version(try part.string("version")) else {
-                throw part.fail("version", "is not a version")
-            }
-            let generation = try part.string("generation")
-            guard Generation.isName(generation) else {
-                throw part.fail("generation", "is not the name of a generation")
+            let version = try valid(part, "version", "is not a version") { Version($0) }
+            let generation = try valid(part, "generation", "is not the name of a generation") {
+                Generation.isName($0) ? $0 : nil
             }
             return Generation.Reference(version: version, generation: generation)
         }
-        guard let created = Timestamp(try fields.string("created")) else {
-            throw fields.fail("created", "is not a time")
-        }
+        let created = try valid(fields, "created", "is not a time") { Timestamp($0) }
         guard let purpose = try fields.word("purpose", PlanContext.Purpose.self) else {
             throw fields.fail("purpose", "is missing")
         }
         // The identifier becomes the name of a directory.
-        guard Transaction.isID(try fields.string("plan")) else {
-            throw fields.fail("plan", "is not a plan ID")
-        }
+        let id = try valid(fields, "plan", "is not a plan ID") { Transaction.isID($0) ? $0 : nil }
         let bundle = try fields.optionalObject("bundle")
         let request = try fields.object("request")
         self.init(
-            id: try fields.string("plan"), created: created, purpose: purpose, store: try fields.string("store"),
+            id: id, created: created, purpose: purpose, store: try fields.string("store"),
             product: try fields.string("product"), from: try fields.optionalObject("from").map(side),
             to: try side(fields.object("to")), manifestPath: try fields.optionalString("manifest"),
             origin: try fields.optionalObject("origin").map { try Origin($0) },
@@ -255,8 +224,7 @@ extension Plan {
                 Bundle(
                     path: try $0.string("path"), size: try $0.count("size"),
                     missing: try $0.optionalCount("missing") ?? 0)
-            },
-            reuse: try fields.objects("reuse").map { try Reuse($0) }, trust: try fields.string("trust"),
+            }, reuse: try fields.objects("reuse").map { try Reuse($0) }, trust: try fields.string("trust"),
             request: Request(
                 follow: try request.word("follow", Policy.Follow.self) ?? .newer,
                 allowDowngrade: try request.optionalBool("allowDowngrade") ?? false,
@@ -273,17 +241,14 @@ extension Plan {
             }, needs: try fields.count("needs"),
             facts: try fields.objects("facts").map {
                 Fact(path: try $0.string("path"), field: try $0.string("field"), value: try $0.string("value"))
-            },
-            warnings: (try fields.optionalStrings("warnings") ?? []).map { Advice($0) },
+            }, warnings: (try fields.optionalStrings("warnings") ?? []).map { Advice($0) },
             hold: try fields.optionalObject("hold").map { try Hold($0) },
             replacedHold: try fields.optionalObject("replacedHold").map { try Hold($0) })
     }
 }
 
 extension Plan.Bundle {
-    fileprivate var json: JSON {
-        .record(["path": path, "size": size, "missing": missing > 0 ? missing : nil])
-    }
+    fileprivate var json: JSON { .record(["path": path, "size": size, "missing": missing > 0 ? missing : nil]) }
 }
 
 extension Plan.Origin {
@@ -307,5 +272,70 @@ extension Plan.Origin {
             notes: try fields.optionalStrings("notes") ?? [])
         found = (try fields.optionalStrings("found") ?? []).map { Address($0) }
         if let fault = PlainName.fault(manifest) { throw fields.fail("manifest", "\"\(manifest)\" \(fault)") }
+    }
+}
+
+extension Plan {
+    /// A member made without the bundle: from a file that the store already has, from patches, or both.
+    package struct Reuse: Sendable, Equatable {
+        package var member: String
+        package var base: Base?
+        /// The patches to apply in order; empty if the base has the same content.
+        package var patches: [PatchFile]
+
+        package struct Base: Sendable, Equatable {
+            package var generation: String
+            package var member: String
+        }
+    }
+
+    /// A patch next to the manifest, or in the store's downloads.
+    package struct PatchFile: Sendable, Equatable {
+        package var file: String
+        package var path: String
+        package var size: Int
+        package var sha256: String
+        /// How many bytes of the patch must be downloaded first.
+        package var missing: Int
+        package var result: Manifest.Content
+    }
+
+    package var patchBytes: Int { patches.reduce(0) { $0 + $1.size } }
+    package var patches: [PatchFile] { reuse.flatMap(\.patches) }
+    package var missing: Int { (bundle?.missing ?? 0) + patches.reduce(0) { $0 + $1.missing } }
+    var bundled: [String] { members.filter { member in !reuse.contains { $0.member == member } } }
+}
+
+extension Plan.Reuse {
+    package var json: JSON {
+        .record([
+            "member": member, "base": base.map { JSON.record(["generation": $0.generation, "member": $0.member]) },
+            "patches": patches.map {
+                JSON.record([
+                    "file": $0.file, "path": $0.path, "size": $0.size, "sha256": $0.sha256,
+                    "missing": $0.missing > 0 ? $0.missing : nil, "result": $0.result.json,
+                ])
+            },
+        ])
+    }
+
+    init(_ fields: Fields) throws {
+        self.init(
+            member: try fields.string("member"),
+            base: try fields.optionalObject("base").map {
+                Base(generation: try $0.string("generation"), member: try $0.string("member"))
+            },
+            patches: try fields.objects("patches").map { part in
+                let result = try part.object("result")
+                return Plan.PatchFile(
+                    file: try part.string("file"), path: try part.string("path"), size: try part.count("size"),
+                    sha256: try part.string("sha256"), missing: try part.optionalCount("missing") ?? 0,
+                    result: .init(size: try result.count("size"), sha256: try result.string("sha256")))
+            })
+    }
+
+    /// Returns whether the member becomes a hard link to the base file or shares its blocks; smaller files are copied.
+    func isLinked(in release: Manifest) -> Bool {
+        patches.isEmpty && (release.content(of: member)?.size ?? 0) >= SourceSelection.minLinkedSize
     }
 }

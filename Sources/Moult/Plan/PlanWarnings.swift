@@ -30,7 +30,6 @@ enum PlanWarnings {
         }
     }
 
-    /// Returns a warning if the publisher has withdrawn the release.
     static func withdrawal(of manifest: Manifest, in feeds: [String?]) -> [Advice] {
         guard let reason = withdrawalReason(of: manifest.version, product: manifest.product, in: feeds) else {
             return []

@@ -4,9 +4,8 @@ internal import MoultSQLite
 internal import StepKit
 
 extension Planner {
-    /// Throws if this user may not write to a file or a directory that the plan changes: otherwise a migration or a replacement
-    /// would fail later, with an error that does not name the cause. A user who may not write to the store at all can still
-    /// read the plan.
+    /// Throws if this user may not write to a file or a directory that the plan changes: otherwise a later error would not name
+    /// the cause. A user who may not write to the store at all can still read the plan.
     func requireWritable(_ effects: [Effect], by release: Manifest) throws {
         for traits in effects.map(\.change.traits) where traits.handling == .written {
             for path in traits.paths { try WritableFile.requireSoleName(layout.file(path)) }
@@ -19,8 +18,7 @@ extension Planner {
             // SQLite could delete the sidecars of an empty file, which may have rows.
             guard try Files.factsThroughLinks(place)?.size ?? 0 > 0 else { continue }
             do {
-                try WritableFile.requireSameEncoding(
-                    place, Connection.encoding(ofFileAt: place)?.description, encoding)
+                try WritableFile.requireSameEncoding(place, Connection.encoding(ofFileAt: place)?.description, encoding)
             } catch let error as MoultError where error.code == .databaseCorrupt {
                 // Without a readable header, no connection can have the old encoding.
                 continue

@@ -4,9 +4,7 @@ internal import StepKit
 
 extension Planner {
     /// Finds the sources of the release's files: patches, existing files, or the bundle.
-    func addSources(
-        to plan: inout Plan, _ manifest: Manifest, _ incoming: Incoming, _ view: RecordingView
-    ) throws {
+    func addSources(to plan: inout Plan, _ manifest: Manifest, _ incoming: Incoming, _ view: RecordingView) throws {
         guard !plan.members.isEmpty, let bundle = manifest.bundle else { return }
         let downloads = Downloads(layout)
         let isDownloaded = plan.origin != nil

@@ -31,10 +31,8 @@ package struct Planner {
         return planner
     }
 
-    /// A plan with everything needed to apply it.
     package struct PreparedPlan {
         package var plan: Plan
-        /// The state of the store when the plan was made.
         package let store: StoreSnapshot
         package let context: PlanContext
         /// The manifest, read once and verified.
@@ -45,7 +43,6 @@ package struct Planner {
     /// A manifest that is verified but not parsed yet.
     package struct Incoming {
         package let bytes: [UInt8]
-        /// The name of the manifest in errors.
         package let name: String
         /// The path of the manifest; nil if only its content is available.
         package let path: String?
@@ -55,20 +52,11 @@ package struct Planner {
         /// Where the release was found; nil for a manifest on this machine.
         var origin: Plan.Origin?
         /// The patches that the feed still offers.
-        var patches: Set<String>
+        var patches: Set<String> = []
         /// A directory with the verified files of the bundle.
         var unpacked: String?
         /// Why a trusted feed offers the release to a store whatever its installed release is; nil if it does not.
         package var reasonToLeave: String?
-
-        package init(
-            bytes: [UInt8], name: String, path: String?, provenance: Provenance, isSignedByReleaseKeys: Bool,
-            origin: Plan.Origin? = nil, patches: Set<String> = []
-        ) {
-            (self.bytes, self.name, self.path, self.provenance) = (bytes, name, path, provenance)
-            self.isSignedByReleaseKeys = isSignedByReleaseKeys
-            (self.origin, self.patches) = (origin, patches)
-        }
     }
 
     package func update(_ release: ReleaseFile, _ request: UpdateRequest) throws -> PreparedPlan {
@@ -135,9 +123,8 @@ package struct Planner {
         var (policy, refusal) = (policy, refusal)
         policy.allowDowngrade = true
         do { _ = try make(.update, manifest, incoming, generation: generation, policy) } catch {
-            let why = (error as? MoultError)?.problem ?? "\(error)"
-            refusal.now =
-                "With --allow-downgrade it would be refused, too: \(why). To roll back instead: \(moult: "rollback")"
+            let why = "With --allow-downgrade it would be refused, too: \(error.problem)."
+            refusal.now = "\(why) To roll back instead: \(moult: "rollback")"
         }
         return refusal
     }
@@ -158,10 +145,8 @@ package struct Planner {
             let advice = state.needsReset ? fault.advice : nil
             throw MoultError(
                 .refused, .refused, what: "\(state.path) needs repair", why: fault.what,
-                now:
-                    "Nothing was changed: installing \(plan.to.version)\(isSame ? " again" : "") does not repair it. "
-                    + (advice ?? "To check it: \(moult: "verify", database.name)")
-            )
+                now: "Nothing was changed: installing \(plan.to.version)\(isSame ? " again" : "") does not repair it. "
+                    + (advice ?? "To check it: \(moult: "verify", database.name)"))
         }
     }
 
@@ -186,8 +171,7 @@ package struct Planner {
         return policy
     }
 
-    /// Returns the manifest of a kept generation, which was verified when it was installed.
-    package func kept(_ generation: Generation) throws -> Incoming { try kept(generation, store.settings) }
+    func kept(_ generation: Generation) throws -> Incoming { try kept(generation, store.settings) }
 
     private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
         Incoming(
@@ -200,20 +184,15 @@ package struct Planner {
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
     ) throws -> PreparedPlan {
         let settings = try store.settings
-        guard let current = try store.installed else {
-            throw MoultError(
-                .refused, .refused, what: "nothing is installed in \(layout.root)",
-                why: "a rollback needs an installed release",
-                now: "Install a release first: \(moult: "apply", "RELEASE")")
-        }
+        let current = try installed(for: "a rollback needs an installed release")
         let holds = try store.holds
-        let choice = try RollbackTarget(layout: layout, settings: settings, current: current, holds: holds).choose(
-            wanted, force: force)
-        let target = try store.generation(choice.name)
-        try check(consent, target.manifest)
-        var policy = Self.policy(settings)
+        let target = RollbackTarget(layout: layout, settings: settings, current: current, holds: holds)
+        let choice = try target.choose(wanted, force: force)
+        let older = try store.generation(choice.name)
+        try check(consent, older.manifest)
+        var policy = policy(Self.keeping, settings)
         (policy.takeOver, policy.acceptUnpreserved) = (consent.takeOver, true)
-        var prepared = try make(.rollback, target.manifest, kept(target, settings), generation: choice.name, policy)
+        var prepared = try make(.rollback, older.manifest, kept(older, settings), generation: choice.name, policy)
         prepared.plan.warnings += choice.skipped.map { Advice($0) }
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
@@ -226,52 +205,63 @@ package struct Planner {
 
     /// Plans a reset: one database of the installed release is set aside and recreated from the file in its generation.
     package func reset(_ name: String, why: String, setsUserDataAside: Bool) throws -> PreparedPlan {
-        let settings = try store.settings
-        guard let current = try store.installed else {
+        let current = try installed(for: "a reset needs an installed release")
+        try check(resetOf: name, current.manifest, setsUserDataAside: setsUserDataAside)
+        return try reset(current, name, because: why)
+    }
+
+    private func check(resetOf name: String, _ release: Manifest, setsUserDataAside: Bool) throws {
+        guard let database = release.database(name) else {
+            let names = release.databases.filter { !$0.kind.isSealed }.map(\.name)
             throw MoultError(
-                .refused, .refused, what: "nothing is installed in \(layout.root)",
-                why: "a reset needs an installed release",
-                now: "Install a release first: \(moult: "apply", "RELEASE")")
+                .refused, .refused, what: "release \(release.version) has no database \"\(name)\"",
+                why: names.isEmpty
+                    ? "all of its databases are read-only"
+                    : "the databases that can be reset are \(names.joined(separator: ", "))",
+                now: didYouMean(name, among: names))
         }
-        try ResetTarget(release: current.manifest, name: name).check(setsUserDataAside: setsUserDataAside)
-        return try movable(
-            make(
-                .reset, only: name, because: why, current.manifest, kept(current, settings), generation: current.name,
-                Self.policy(settings)))
+        if database.kind.isSealed {
+            throw MoultError(
+                .refused, .refused, what: "\(name) cannot be reset", why: "it is read-only",
+                now: "Repair it from its release: \(moult: "apply", "RELEASE")")
+        }
+        if !database.kind.isDisposable, !setsUserDataAside {
+            throw MoultError(
+                .refused, .refused, what: "\(name) contains user data",
+                why: "a reset sets all of it aside and starts with \(database.kind.freshContent)",
+                now: "If you want that: \(moult: "reset", name, "--set-user-data-aside")")
+        }
+    }
+
+    private func installed(for why: String? = nil) throws -> Generation {
+        if let installed = try store.installed { return installed }
+        throw MoultError(
+            .refused, .refused, what: "nothing is installed in \(layout.root)", why: why,
+            now: "Install a release first: \(moult: "apply", "RELEASE")")
     }
 
     /// Plans to restore one database, or the rows of one table, from quarantine. To restore the database, its present content
     /// is set aside.
     package func restore(_ name: String, from file: String, why: String, table: RestoredTable? = nil) throws
         -> PreparedPlan
-    {
-        let settings = try store.settings
-        guard let current = try store.installed else {
-            throw MoultError(
-                .refused, .refused, what: "nothing is installed in \(layout.root)",
-                now: "Install a release first: \(moult: "apply", "RELEASE")")
-        }
-        return try movable(
-            make(
-                .reset, only: name, because: why, restoring: file, table: table, current.manifest,
-                kept(current, settings), generation: current.name, Self.policy(settings)))
-    }
+    { try reset(installed(), name, because: why, restoring: file, table) }
 
-    /// Throws if the plan needs a rename between file systems.
-    private func movable(_ prepared: PreparedPlan) throws -> PreparedPlan {
+    private func reset(
+        _ current: Generation, _ name: String, because why: String, restoring file: String? = nil,
+        _ table: RestoredTable? = nil
+    ) throws -> PreparedPlan {
+        let settings = try store.settings
+        let prepared = try make(
+            .reset, only: name, because: why, restoring: file, table: table, current.manifest, kept(current, settings),
+            generation: current.name, policy(Self.keeping, settings))
+        // No rename leads from one file system to another.
         for case .quarantine(let path, _, _) in prepared.plan.effects.map(\.change) {
             try layout.requireOneFileSystem(moving: path)
         }
         return prepared
     }
 
-    private static func policy(_ settings: Settings) -> Policy {
-        var policy = Policy(
-            follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion,
-            cacheRoot: settings.cacheRoot)
-        (policy.checkTime.fixed, policy.verify) = (settings.checkTimeout, settings.verify)
-        return policy
-    }
+    private static let keeping = UpdateRequest(follow: .match, allowDowngrade: true)
 
     private func make(
         _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil,
@@ -291,8 +281,7 @@ package struct Planner {
         }
         var context = PlanContext(
             purpose: purpose, only: only, because: reason, release: manifest, generation: generation,
-            installed: installed?.manifest,
-            installedGeneration: installed?.name,
+            installed: installed?.manifest, installedGeneration: installed?.name,
             resources: incoming.path.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
             store: view)
         (context.restoring, context.restoringTable) = (restoring, table)
@@ -338,7 +327,7 @@ package struct Planner {
         }
         try addSources(to: &plan, manifest, incoming, view)
         plan.facts = view.facts
-        try DiskSpace.need(for: &plan, manifest, bytes: incoming.bytes.count, in: store)
+        try plan.addNeeds(manifest, bytes: incoming.bytes.count, in: store)
         return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
     }
 
@@ -354,7 +343,6 @@ package struct Planner {
         }
     }
 
-    /// Collects the remarks that steps make while they plan.
     private final class Notes: @unchecked Sendable {
         // Unchecked: a step plans on the thread that called it.
         private(set) var all: [Plan.Enforcement] = []
@@ -373,7 +361,6 @@ package struct Planner {
 }
 
 extension Plan {
-    /// The databases that the update leaves as they are.
     fileprivate var keptDatabases: [String] {
         effects.compactMap { if case .keep = $0.change { $0.database } else { nil } }
     }

@@ -34,9 +34,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
         return found
     }
 
-    func marker(_ path: String) throws -> String? {
-        try ReleaseMarker.digest(in: layout.file(path))
-    }
+    func marker(_ path: String) throws -> String? { try ReleaseMarker.digest(in: layout.file(path)) }
 
     func earlierDatabases() throws -> [Database] {
         let names = try Generation.names(layout)
@@ -46,9 +44,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
     }
 
     func releasedDatabase(digest: String) throws -> ReleasedDatabase? { try store.releasedDatabase(digest: digest) }
-
     func leads(_ path: String) throws -> Bool { try Files.factsThroughLinks(layout.file(path)) != nil }
-
     func look(forGeneration generation: String) throws -> Found { try look(layout.generation(generation)) }
 
     func isLinked(_ path: String, to member: String) throws -> Bool {
@@ -62,9 +58,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
         try store.verify(store.generation(generation), renewing: renews, as: release)
     }
 
-    func note(_ fact: Plan.Fact) {
-        if !facts.contains(fact) { facts.append(fact) }
-    }
+    func note(_ fact: Plan.Fact) { if !facts.contains(fact) { facts.append(fact) } }
 }
 
 extension Found {

@@ -10,13 +10,11 @@ package struct RollbackTarget {
     let current: Generation
     let holds: Holds
 
-    /// The chosen generation, and a warning for each newer one that was skipped because its publisher has withdrawn it.
     struct Choice {
         let name: String
         var skipped: [String] = []
     }
 
-    /// Whether `moult rollback` would find a release.
     package var exists: Bool {
         get throws {
             do { _ = try choose(nil, force: false) } catch let error as MoultError where error.outcome == .refused {
@@ -39,29 +37,12 @@ package struct RollbackTarget {
             let seal = try? generation.seal(),
             let keys = try? KeyChain(pinned: pinned, product: settings.product, in: layout)
         else { return nil }
-        let feed = try? SavedFeed.read(layout)
+        let feed = try? Feed.saved(in: layout)
         return (try? RevokedRelease(generation, seal: seal, keys: keys, feed: feed))?.sentence
     }
 
-    /// A generation identified by its name, which contains the version: an unreadable generation must not prevent returning to
-    /// another.
-    private struct Kept {
-        let name: String
-        let version: Version
-
-        init?(_ name: String) {
-            guard let version = Version(RollbackTarget.version(of: name)) else { return nil }
-            (self.name, self.version) = (name, version)
-        }
-    }
-
-    private static func version(of name: String) -> String {
-        Generation.version(of: name)
-    }
-
-    /// Returns whether a generation has this full name or version.
     package static func isNamed(_ wanted: String, _ generation: String) -> Bool {
-        wanted == generation || wanted == version(of: generation)
+        wanted == generation || wanted == Generation.version(of: generation)
     }
 
     func choose(_ wanted: String?, force: Bool) throws -> Choice {
@@ -72,15 +53,15 @@ package struct RollbackTarget {
                 now: "Install an older release: \(moult: "apply", "RELEASE", "--allow-downgrade")")
         }
         if let wanted, !all.isEmpty { return Choice(name: try named(wanted, among: all, force: force)) }
-        let kept = all.compactMap { Kept($0) }
+        // The name has the version: an unreadable generation must not prevent returning to another.
+        let kept = all.compactMap { name in Version(Generation.version(of: name)).map { (name: name, version: $0) } }
         guard !kept.isEmpty else { throw nothingKept() }
         let older = kept.filter { $0.version.precedes(current.manifest.version) }
             .sorted { $1.version.precedes($0.version) }
         guard !older.isEmpty else {
             throw MoultError(
                 .refused, .refused, what: "no kept release is older than \(current.manifest.version)",
-                why: "kept generations: \(all.joined(separator: ", "))",
-                now: Self.choosing(all))
+                why: "kept generations: \(all.joined(separator: ", "))", now: Self.choosing(all))
         }
         var skipped: [String] = []
         for target in older where holds.rollbackRefusal(of: target.version) == nil {
@@ -125,29 +106,24 @@ package struct RollbackTarget {
         let (what, why) =
             if wanted == "installed" || Self.isNamed(wanted, current.name) {
                 ("\(current.name) is the installed generation", "a rollback needs another generation; \(kept)")
-            } else {
-                ("generation \(wanted) is not kept", kept)
-            }
-        return MoultError(
-            .refused, .refused, what: what, why: why, now: Self.choosing(all))
+            } else { ("generation \(wanted) is not kept", kept) }
+        return MoultError(.refused, .refused, what: what, why: why, now: Self.choosing(all))
     }
 
     private func named(_ wanted: String, among all: [String], force: Bool) throws -> String {
-        let matching = all.contains(wanted) ? [wanted] : all.filter { Self.version(of: $0) == wanted }
+        let matching = all.contains(wanted) ? [wanted] : all.filter { Generation.version(of: $0) == wanted }
         if matching.isEmpty { throw notKept(wanted, all) }
         guard matching.count == 1, let name = matching.first else {
             throw MoultError(
                 .refused, .refused, what: "several generations have version \(wanted)",
-                why: "they are \(matching.joined(separator: ", "))",
-                now: Self.choosing(matching))
+                why: "they are \(matching.joined(separator: ", "))", now: Self.choosing(matching))
         }
         if !force, let reason = revocation(of: name) {
             throw MoultError(
                 .refused, .refused, what: "\(wanted) is not trusted any more", why: reason,
                 now: "To roll back anyway: \(moult: "rollback", "--to", wanted, "--force")")
         }
-        if !force, let version = Kept(name)?.version,
-            var refusal = holds.rollbackRefusal(of: version)
+        if !force, let version = Version(Generation.version(of: name)), var refusal = holds.rollbackRefusal(of: version)
         {
             if holds.fault == nil {
                 refusal.now = "To roll back anyway: \(moult: "rollback", "--to", "\(wanted)", "--force")"

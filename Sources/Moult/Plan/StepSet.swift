@@ -5,7 +5,6 @@ package import StepKit
 package struct StepSet: Sendable {
     private let builtIn: [Phase: any Step]
     private var others: [any Step]
-    /// The operator's settings for the steps.
     private var settings: [StepSettings] = []
     /// Creates the step for a program in the settings.
     package var external: (@Sendable (StepSettings) -> any Step)?
@@ -23,7 +22,6 @@ package struct StepSet: Sendable {
         return set
     }
 
-    /// Returns these steps together with those in a store's settings.
     package func adding(_ settings: [StepSettings]) throws -> StepSet {
         if settings.isEmpty { return self }
         var set = self
@@ -51,11 +49,8 @@ package struct StepSet: Sendable {
     }
 
     /// Returns the steps of a phase for a release, in order: others before, the built-in one, others after.
-    ///
     /// A reset concerns one database that the built-in steps know how to create, so other steps do not take part.
-    package func steps(
-        of phase: Phase, for manifest: Manifest, _ purpose: PlanContext.Purpose
-    ) -> [any Step] {
+    package func steps(of phase: Phase, for manifest: Manifest, _ purpose: PlanContext.Purpose) -> [any Step] {
         if purpose == .reset { return builtIn[phase].map { [$0] } ?? [] }
         let uses = uses(for: manifest).filter { $0.phase == phase }
         func steps(_ when: Manifest.StepUse.When) -> [any Step] {
@@ -86,7 +81,6 @@ package struct StepSet: Sendable {
         others.filter { step in plan.effects.contains { $0.step == step.name } }
     }
 
-    /// Returns those of them that are programs in the settings.
     func programs(of plan: Plan) -> [any Step] {
         others(of: plan).filter { step in settings.contains { $0.name == step.name && $0.executable != nil } }
     }
@@ -133,7 +127,6 @@ extension Step {
     }
 }
 
-/// A step that must know where it runs, and with which parameters.
 package protocol PlacedStep: Step {
     func placed(by use: Manifest.StepUse) -> any Step
 }

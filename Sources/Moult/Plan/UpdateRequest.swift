@@ -1,6 +1,5 @@
 package import StepKit
 
-/// A request for an update: how a release may be installed.
 package struct UpdateRequest: Sendable {
     package var follow: Policy.Follow?
     package var allowDowngrade: Bool
@@ -13,19 +12,12 @@ package struct UpdateRequest: Sendable {
     package var unpacked: String?
 
     package init(
-        follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil,
-        consent: Consent = Consent()
-    ) {
-        self.follow = follow
-        self.allowDowngrade = allowDowngrade
-        self.app = app
-        self.consent = consent
-    }
+        follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil, consent: Consent = Consent()
+    ) { (self.follow, self.allowDowngrade, self.app, self.consent) = (follow, allowDowngrade, app, consent) }
 }
 
 /// Effects on the app's data that need the operator's permission.
 package struct Consent: Sendable, Equatable {
-    /// The databases for which the release may take over the file of a database of another kind.
     package var takeOver: Set<String>
     /// Whether rows that the installed release preserves may stay behind in quarantine.
     package var acceptsUnpreserved: Bool

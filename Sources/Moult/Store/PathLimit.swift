@@ -15,14 +15,12 @@ package struct PathLimit {
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// Throws if the path of a new store is too long.
     func checkRoot() throws {
         let root = try resolved(layout.root)
         guard root.utf8.count > Self.longestRoot else { return }
         throw MoultError(
             .store, .refused, what: "cannot create a store at \(layout.root)",
-            why:
-                "the path has \(root.utf8.count) bytes, but the limit for a store is \(Self.longestRoot)",
+            why: "the path has \(root.utf8.count) bytes, but the limit for a store is \(Self.longestRoot)",
             now:
                 "Choose a directory with a shorter path: SQLite cannot open a file whose path has more than \(Self.longest) bytes."
         )

@@ -1,14 +1,10 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// The paths in a store.
 package struct StoreLayout: Sendable, Equatable {
-    /// The store's directory, as an absolute path.
     package let root: String
 
-    package init(root: String) throws {
-        self.root = try Files.absolute(root).withoutFinalSlashes
-    }
+    package init(root: String) throws { self.root = try Files.absolute(root).withoutFinalSlashes }
 
     package static let settingsName = "moult.json"
 
@@ -26,32 +22,24 @@ package struct StoreLayout: Sendable, Equatable {
     /// The directory of the key lists that have replaced the pinned keys, with their signatures.
     package var keys: String { "\(hidden)/keys" }
     package var quarantine: String { "\(hidden)/quarantine" }
-    /// The directory of the files on which readers hold their leases.
     package var leases: String { "\(hidden)/leases" }
     /// The directory of the records of changed rows; it exists once an app has asked for them.
     package var changes: String { "\(hidden)/changes" }
     package var history: String { "\(hidden)/history.jsonl" }
-    /// The directory of the closed parts of the history.
     package var olderHistory: String { "\(hidden)/history" }
     package var lock: String { "\(hidden)/lock" }
-    /// The record of the last attempt to update.
     package var attempt: String { "\(hidden)/attempt.json" }
-    /// The record of the releases that must not be installed.
     package var holds: String { "\(hidden)/\(Holds.fileName)" }
     /// The record of the trusted programs of steps.
     var trustedSteps: String { "\(hidden)/steps.json" }
-    /// The record of metadata that sealed files got after they were sealed.
     package var links: String { "\(hidden)/links.json" }
-    /// The record of the checks of databases that apps write to.
     package var checks: String { "\(hidden)/checks.json" }
     /// The directories that every store has. Empty ones may be missing in a copy or a backup, and are created again.
     package var directories: [String] { [hidden, generations, transactions, downloads, quarantine, leases] }
-    /// Everything that moult puts into its directory.
     package var own: [String] {
         [
             current, announced, generations, transactions, downloads, feed, keys, quarantine, leases, history,
-            olderHistory, changes, lock, links, checks,
-            holds, trustedSteps, attempt,
+            olderHistory, changes, lock, links, checks, holds, trustedSteps, attempt,
         ]
     }
 
@@ -59,14 +47,9 @@ package struct StoreLayout: Sendable, Equatable {
     func lease(_ generation: String) -> String { "\(leases)/\(generation)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
     /// Returns the path of a file of the store; an absolute path, as for caches in a separate directory, is returned unchanged.
-    package func file(_ name: String) -> String {
-        name.isAbsolutePath ? name : "\(root)/\(name)"
-    }
+    package func file(_ name: String) -> String { name.isAbsolutePath ? name : "\(root)/\(name)" }
     /// Returns the name of a writable file in the manifest; an absolute path for a file outside the store.
-    package func name(of file: String) -> String {
-        file.relative(to: root) ?? file
-    }
-    /// Returns the path to which a transaction sets a database aside.
+    package func name(of file: String) -> String { file.relative(to: root) ?? file }
     package func quarantined(_ database: String, path: String, by transaction: String) -> String {
         "\(quarantine(of: path))/\(transaction)-\(database)"
     }
@@ -74,12 +57,8 @@ package struct StoreLayout: Sendable, Equatable {
     package func quarantine(of path: String) -> String {
         path.isAbsolutePath ? "\(Self.hidden(in: Files.directory(of: path)))/quarantine" : quarantine
     }
-    /// Returns moult's own directory in a store, or in a separate directory for caches.
     package static func hidden(in root: String) -> String { "\(root)/.moult" }
-
-    /// Returns the target of `current` for a generation.
     package static func target(of generation: String) -> String { "generations/\(generation)" }
-    /// Returns the target of a read-only database's link.
     package static func link(to member: String) -> String { ".moult/current/\(member)" }
     /// Returns whether the target of a link is inside the `.moult` of a store, this one or another.
     package static func isSealed(_ target: String) -> Bool {
@@ -100,6 +79,27 @@ package enum CacheTag {
 
     /// Removes the tag that earlier versions wrote: backups must include the directory.
     package static func remove(from directory: String) throws { try Files.remove("\(directory)/\(name)") }
-
     package static func isTag(_ file: String) -> Bool { file == name }
+}
+
+extension StoreLayout {
+    /// Throws unless a reset of a writable database can move its files: it renames them between these directories after its
+    /// decision, and no rename leads from one mounted file system to another.
+    func requireOneFileSystem(moving path: String) throws {
+        let root = Files.directory(of: file(path))
+        let others = path.isAbsolutePath ? [Self.hidden(in: root)] : [hidden, generations, transactions]
+        for directory in others + [quarantine(of: path)] {
+            // A missing directory is created on the file system of the one above it.
+            guard let facts = try Files.factsThroughLinks(directory), let base = try Files.factsThroughLinks(root),
+                // A bind mount has the device of the file system that it shows.
+                try facts.device != base.device
+                    || MountedFileSystem.of(directory)?.mountPoint != MountedFileSystem.of(root)?.mountPoint
+            else { continue }
+            throw MoultError(
+                .refused, .refused, what: "\(file(path)) cannot be set aside",
+                why: "\(directory) is on another file system than \(root), so files cannot be moved between them",
+                now: "Nothing was changed. Unmount that directory, or replace it with one on the file system of "
+                    + "\(root).")
+        }
+    }
 }

@@ -3,10 +3,9 @@ internal import MoultFiles
 internal import MoultTrust
 package import StepKit
 
-/// The records of a store at one moment: settings, holds, the installed generation with its seal, and known file
-/// metadata. Each record is read only once, when it is first needed. A command creates one snapshot, and another one
-/// when it has the store's lock, because an update may have ended in between; an update creates more where it needs the
-/// current content of a record.
+/// The records of a store at one moment. Each is read only once, when it is first needed. A command creates one snapshot, and
+/// another one when it has the store's lock, because an update may have ended in between; an update creates more where it
+/// needs the current content of a record.
 package final class StoreSnapshot {
     package let layout: StoreLayout
     private var settingsRead: Result<Settings, any Error>?
@@ -44,13 +43,9 @@ package final class StoreSnapshot {
         try Custody(layout).checkSettings(allowsOtherOwner: isPlain)
     }
 
-    /// The releases that must not be installed.
     package var holds: Holds { get throws { try once(\.holdsRead) { try Holds.read(layout, settings) } } }
-
-    /// The results of checks of databases that apps write to.
     var checks: CheckRecord { get throws { try once(\.checksRead) { try CheckRecord(layout) } } }
 
-    /// Returns the stable path of a database: in the store, or in the operator's directory for caches.
     package func place(of database: Database) throws -> String {
         guard database.kind.isDisposable, let root = try settings.cacheRoot else { return layout.file(database.path) }
         return "\(root)/\(database.path)"
@@ -58,10 +53,7 @@ package final class StoreSnapshot {
 
     // MARK: generations
 
-    /// The generation that `current` points to; nil if nothing is installed.
     var installedName: String? { get throws { try once(\.pointerRead) { try Generation.currentName(layout) } } }
-
-    /// The installed generation; nil if none is installed.
     package var installed: Generation? { get throws { try installedName.map { try generation($0) } } }
 
     /// The installed version, even if the manifest is damaged; nil if nothing is installed.
@@ -85,12 +77,8 @@ package final class StoreSnapshot {
         }
     }
 
-    /// Returns a generation by its name.
     package func generation(_ name: String) throws -> Generation {
-        if let known = generations[name] { return try known.get() }
-        let result = Result { try Generation.load(name, in: layout) }
-        generations[name] = result
-        return try result.get()
+        try once(\.generations[name]) { try Generation.load(name, in: layout) }
     }
 
     /// Returns the shared database with this digest in the newest kept release that has it; nil if no kept release has it.
@@ -107,7 +95,6 @@ package final class StoreSnapshot {
         return newest
     }
 
-    /// Returns the files of a generation at the time of the snapshot.
     private func files(in generation: String) throws -> [String: FileFacts] {
         if let known = listings[generation] { return known }
         let found = try Files.entries(layout.generation(generation))
@@ -133,13 +120,9 @@ package final class StoreSnapshot {
 
     /// Returns the seal of a generation, with the metadata that was recorded later.
     package func seal(of generation: Generation) throws -> Seal {
-        if let known = seals[generation.name] { return try known.get() }
-        let result = Result { try generation.seal().withRecorded(links) }
-        seals[generation.name] = result
-        return try result.get()
+        try once(\.seals[generation.name]) { try generation.seal().withRecorded(links) }
     }
 
-    /// Returns the seal of the generation; nil if it is missing or damaged.
     func sealIfSound(of generation: Generation) throws -> Seal? {
         do { return try seal(of: generation) } catch let error as MoultError where !Files.isDenied(error) { return nil }
     }
@@ -149,9 +132,7 @@ package final class StoreSnapshot {
     /// Throws unless every file of the generation has the digest with which it was installed. A file is read only if its
     /// metadata does not match. With `renewing`, which needs the store's lock, the metadata of files that were read is
     /// recorded, so that they are not read again. That needs a manifest whose full digest is known, because the generation's
-    /// name has only 32 bits of it. Either `release` is the manifest that was just applied, which is signed or comes from the
-    /// operator, or the seal has the digest of the manifest from when the generation was created. A seal of an earlier version
-    /// lacks that digest; then unconfirmed files are verified each time until the release is applied again.
+    /// name has only 32 bits of it: `release` is the manifest that was just applied, or the seal has its digest.
     package func verify(_ generation: Generation, renewing: Bool = false, as release: [UInt8]? = nil) throws {
         func damaged(_ path: String, _ why: String) throws -> MoultError {
             generation.damaged(path, why, isInstalled: try installedName == generation.name)
@@ -160,9 +141,7 @@ package final class StoreSnapshot {
         let digest = try SHA256.digest(of: generation.bytes)
         let isNamed = generation.name.hasSuffix("+\(digest.prefix8)")
         guard isNamed, seal.manifest.map({ $0 == digest.hex }) ?? true, release.map({ $0 == generation.bytes }) ?? true
-        else {
-            throw try damaged(generation.path(Generation.manifestName), "was changed after it was installed")
-        }
+        else { throw try damaged(generation.path(Generation.manifestName), "was changed after it was installed") }
         for database in generation.manifest.databases {
             let path = generation.path(database.member)
             guard let entry = seal.entry(database.member) else {
@@ -193,36 +172,5 @@ package final class StoreSnapshot {
         let result = Result { try read() }
         self[keyPath: known] = result
         return try result.get()
-    }
-}
-
-extension StoreSnapshot {
-    /// Throws for the store of an earlier build, whose records this one cannot continue. Commands that only read do not call this.
-    func requireOwnFormat() throws {
-        guard try isOfEarlierBuild() else { return }
-        let new = try Files.firstFree("\(layout.root).new")
-        let copies = try (installed?.manifest.databases ?? []).filter(\.holdsAppData).map { database in
-            ["sqlite3", try place(of: database), ".backup '\(new)/\(database.path)'"]
-        }
-        let commands = [["mkdir", new]] + copies + [["moult", "apply", "--create", "--store", new, "RELEASE"]]
-        throw MoultError(
-            .settings, .refused, what: "\(layout.root) is the store of an earlier build of moult",
-            why: "its records have another format",
-            now: "Nothing was changed. Start a new store beside it, with a copy of each database that apps write to: "
-                + "\(Advice.Command(commands))")
-    }
-
-    private func isOfEarlierBuild() throws -> Bool {
-        if try Files.facts("\(layout.generations)/0+adopted") != nil { return true }
-        let isJournaled = try Files.list(layout.transactions).contains {
-            try Files.facts("\(layout.transaction($0))/journal.jsonl") != nil
-        }
-        if isJournaled { return true }
-        do { return try installed.map { try seal(of: $0).format < Seal.format } ?? false } catch let error as MoultError
-        {
-            if Files.isDenied(error) { throw error }
-            // Damage is reported by the code that needs the record.
-            return false
-        }
     }
 }

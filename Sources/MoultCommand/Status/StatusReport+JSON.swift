@@ -60,7 +60,7 @@ extension KnownFeed {
     }
 }
 
-extension OutdatedReader {
+extension Holders.OutdatedReader {
     /// The process, and the files that it has open.
     var json: JSON { .record(["pid": process.pid, "command": process.command, "databases": databases]) }
 }

@@ -15,11 +15,8 @@ extension Call {
     /// Returns the request for a feed that these options describe.
     func feedRequest() throws -> FeedRequest {
         var request = FeedRequest(
-            place: value(FeedOptions.feed).map(Self.feedAddress),
-            follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
-            allowDowngrade: has(UpdateOptions.allowDowngrade), allowUnsigned: has(FeedOptions.allowUnsigned),
-            app: try version(UpdateOptions.app), consent: consent)
-        request.checkTime.fixed = number(UpdateOptions.checkTimeout)
+            try self.request(), place: value(FeedOptions.feed).map(Self.feedAddress),
+            allowUnsigned: has(FeedOptions.allowUnsigned))
         request.downloadsOnly = has(ApplyVerb.downloadOnly)
         return request
     }

@@ -48,7 +48,7 @@ import Testing
             ("wait4", 1), ("wait4", 4), ("memfd_create", 1),
         ]
         var fired = 0
-        var endings: Set<CrashRecovery.Result.Ending> = []
+        var endings: Set<History.Entry.Outcome> = []
         for point in points {
             let own = try Scratch()
             let world = try example.world(in: own)

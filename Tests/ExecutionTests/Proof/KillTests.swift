@@ -21,7 +21,7 @@ import Testing
     @Test func `every release is complete after a kill at any point`() throws {
         let releases = try Releases()
         let moult = try BuiltMoult.path()
-        var endings: [CrashRecovery.Result.Ending: Int] = [:]
+        var endings: [History.Entry.Outcome: Int] = [:]
         var fired = 0
         for point in Self.points {
             let world = try World(releases)

@@ -44,7 +44,7 @@ import Testing
         let releases = try Scratch()
         let manifest = try BrokenStore.release(in: releases.path)
         var broken = try BrokenStore(manifest)
-        var endings: [CrashRecovery.Result.Ending: Int] = [:]
+        var endings: [History.Entry.Outcome: Int] = [:]
         // SQLite itself removes no file: a confined process salvages the rows.
         let fired = try sweep(["reset", "user", "--set-user-data-aside"], links: true, without: ["unlink"]) {
             broken = try BrokenStore(manifest)
@@ -92,7 +92,7 @@ import Testing
         func names(_ store: String) throws -> String {
             try Shell.must(["sqlite3", "\(store)/pantry.db", "SELECT group_concat(name) FROM food"])
         }
-        var endings: [CrashRecovery.Result.Ending: Int] = [:]
+        var endings: [History.Entry.Outcome: Int] = [:]
         let fired = try sweep(["apply", manifests[1]]) {
             scratch = try Scratch()
             let store = scratch.path("store")

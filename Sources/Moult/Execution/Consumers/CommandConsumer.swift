@@ -3,15 +3,9 @@ internal import MoultFiles
 
 extension CommandConsumer: ConsumerChannel {
     var summary: String { "command" }
-
     func canRelease(_ call: ConsumerCall) throws -> Bool { release != nil }
-    func release(_ call: ConsumerCall) throws { try run(release, call) }
-    func reload(_ call: ConsumerCall) throws { try run(reload, call) }
-
-    private func run(_ words: [String]?, _ call: ConsumerCall) throws {
-        guard let words else { return }
-        try Self.run(words, call)
-    }
+    func release(_ call: ConsumerCall) throws { if let release { try Self.run(release, call) } }
+    func reload(_ call: ConsumerCall) throws { if let reload { try Self.run(reload, call) } }
 
     /// Throws if another user can change a program of the consumer.
     func check(in directory: String) throws {
@@ -26,17 +20,14 @@ extension CommandConsumer: ConsumerChannel {
         let command = words.joined(separator: " ")
         switch ended.ending {
         case .timedOut: throw ConsumerFault("pid \(ended.pid) (\(command)) did not exit in time, and was killed")
-        case .exited(let status): throw ConsumerFault(Self.text("\(command) exited with status \(status)", ended))
+        case .exited(let status):
+            let complaint = ended.errors.isEmpty ? "" : ": \(ended.complaint)"
+            throw ConsumerFault("\(command) exited with status \(status)\(complaint)")
         case .signalled(let signal): throw ConsumerFault("\(command) was killed by signal \(signal)")
         }
     }
-
-    private static func text(_ what: String, _ ended: Subprocess.Result) -> String {
-        ended.errors.isEmpty ? what : "\(what): \(ended.complaint)"
-    }
 }
 
-/// The reason why a consumer did not release or reload its databases.
 struct ConsumerFault: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

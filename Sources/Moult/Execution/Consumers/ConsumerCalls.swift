@@ -14,10 +14,8 @@ package final class ConsumerCalls {
     /// update.
     private(set) var released: [String]
     private var isReleased = false
-    /// The tables that differ between the old and new content, by database.
     private var tables: [String: [String]] = [:]
 
-    /// A consumer that failed to reload.
     package struct Failure: Sendable, Equatable {
         package let consumer: Consumer
         package let reason: String
@@ -78,7 +76,7 @@ package final class ConsumerCalls {
     }
 
     private func refusal(_ consumer: Consumer, _ error: any Error, _ call: ConsumerCall) -> MoultError {
-        let reason = Self.text(error)
+        let reason = error.problem
         // Processes of other users may have the files open, and may be invisible to this process.
         let all = (try? OpenFiles.holders(of: call.paths).map(\.description)) ?? []
         let holders = all.filter { !reason.contains($0) }
@@ -88,10 +86,8 @@ package final class ConsumerCalls {
         let kill: Advice =
             ", or continue without it and kill the processes that block the update: --force-after SECONDS"
         return MoultError(
-            .inUse, .busy, what: "the consumer \(consumer.name) does not release \(names)",
-            why: "\(reason)\(open)",
-            now:
-                "Nothing was changed. Fix or stop the consumer and try again\(commandLine: kill, app: ".")",
+            .inUse, .busy, what: "the consumer \(consumer.name) does not release \(names)", why: "\(reason)\(open)",
+            now: "Nothing was changed. Fix or stop the consumer and try again\(commandLine: kill, app: ".")",
             cause: error)
     }
 
@@ -107,7 +103,7 @@ package final class ConsumerCalls {
                 watcher.tell(.consumer(consumer.name, .reload))
                 return nil
             } catch {
-                let reason = Self.text(error)
+                let reason = error.problem
                 watcher.tell(.warning("the consumer \(consumer.name) did not reload: \(reason)"))
                 return Failure(consumer: consumer, reason: reason)
             }
@@ -140,13 +136,7 @@ package final class ConsumerCalls {
         return ConsumerMessage(
             kind: kind, store: transaction.layout.root, product: plan.product,
             current: isInstalled ? plan.to : plan.from,
-            other: isInstalled ? plan.from : kind == .release ? plan.to : nil, outcome: outcome,
-            databases: databases)
-    }
-
-    private static func text(_ error: any Error) -> String {
-        guard let error = error as? MoultError else { return "\(error)" }
-        return error.why.map { "\(error.what): \($0)" } ?? error.what
+            other: isInstalled ? plan.from : kind == .release ? plan.to : nil, outcome: outcome, databases: databases)
     }
 }
 
@@ -154,7 +144,6 @@ extension Plan {
     func call(_ consumer: Consumer) -> Call? { calls.first { $0.isOf(consumer) } }
 }
 
-/// How an update treats processes that have databases open.
 package struct ConsumerOptions: Sendable {
     /// The consumers in this process; they come after those in `moult.json`.
     var inProcess: [Consumer]

@@ -4,9 +4,7 @@ internal import MoultFiles
 /// has released its databases, and throws if it has not. `reload` throws if the consumer could not be notified or reports a
 /// failure.
 protocol ConsumerChannel: Sendable {
-    /// The description shown in a plan.
     var summary: String { get }
-    /// Returns whether the consumer can be asked to release its databases now.
     func canRelease(_ call: ConsumerCall) throws -> Bool
     func release(_ call: ConsumerCall) throws
     func reload(_ call: ConsumerCall) throws
@@ -16,7 +14,6 @@ extension ConsumerChannel {
     func canRelease(_ call: ConsumerCall) throws -> Bool { true }
 }
 
-/// One call to one consumer.
 struct ConsumerCall {
     let message: ConsumerMessage
     /// The store's directory, in which commands run.
@@ -29,8 +26,6 @@ struct ConsumerCall {
 
     var time: Duration { max(.zero, deadline - .now) }
     var isOver: Bool { ContinuousClock.now >= deadline }
-
-    /// The files of the affected databases.
     var paths: [String] { message.databases.map(\.path) }
 }
 
@@ -52,13 +47,10 @@ extension Consumer {
 
 extension AppConsumer: ConsumerChannel {
     var summary: String { "app" }
-
     func release(_ call: ConsumerCall) throws { try wait(call, releasing) }
     func reload(_ call: ConsumerCall) throws { try wait(call, reloading) }
 
-    private func wait(
-        _ call: ConsumerCall, _ body: @escaping @Sendable (ConsumerMessage) async throws -> Void
-    ) throws {
+    private func wait(_ call: ConsumerCall, _ body: @escaping @Sendable (ConsumerMessage) async throws -> Void) throws {
         let message = call.message
         guard try Threads.wait(for: call.time, { try await body(message) }) else {
             throw ConsumerFault("the \(message.kind.rawValue) callback of this process did not return in time")

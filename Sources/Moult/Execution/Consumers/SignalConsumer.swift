@@ -42,7 +42,6 @@ extension SignalConsumer: ConsumerChannel {
         if let process = try process() { _ = try send(reload, to: process) }
     }
 
-    /// Sends a signal; returns false if the process has exited.
     private func send(_ signal: Signal, to process: SignalTarget) throws -> Bool {
         do { return try process.send(signal.number) } catch {
             throw ConsumerFault("cannot send \(signal.rawValue) to pid \(process.pid) from \(pidFile): \(error)")
@@ -52,8 +51,7 @@ extension SignalConsumer: ConsumerChannel {
     /// Returns the process that wrote the PID file; nil if it has exited.
     private func process() throws -> SignalTarget? {
         let found = try Files.resolutionForOpening(pidFile)
-        let (file, linkOwners) = (found.path, found.linkOwners)
-        guard let (bytes, facts) = try content(of: file) else { return nil }
+        guard let (bytes, facts) = try content(of: found.path) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         // `kill` sends a signal for zero or a negative number to several processes, and 1 is the init process.
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
@@ -61,27 +59,23 @@ extension SignalConsumer: ConsumerChannel {
         guard let process = try SignalTarget.find(pid: pid) else { return nil }
         // A process that started after the file was written is a different one with the same PID; two seconds of clock
         // difference are tolerated.
-        guard let started = ProcessFacts(pid: pid).started else {
+        let running = ProcessFacts(pid: pid)
+        guard let started = running.started else {
             try requireGone(process)
             return nil
         }
-        guard started.seconds <= facts.modified.seconds + 2 else { return nil }
-        guard let user = ProcessFacts(pid: pid).user else { return nil }
+        guard started.seconds <= facts.modified.seconds + 2, let user = running.user else { return nil }
         // Without these checks, another user could choose which process gets the signal.
         let trusted = [0, geteuid(), user]
-        if let other = linkOwners.subtracting(trusted).min() {
-            throw ConsumerFault(
-                "\(pidFile) leads through a link of user \(Files.userName(other)), and \(ProcessFacts(pid: pid).description) belongs to user \(Files.userName(user)): no signal is sent"
-            )
+        func refused(_ why: String) -> ConsumerFault {
+            let owner = "\(running.description) belongs to user \(Files.userName(user))"
+            return ConsumerFault("\(pidFile) \(why), and \(owner): no signal is sent")
         }
-        guard facts.mode & 0o002 == 0, trusted.contains(facts.owner) else {
-            let why =
-                facts.mode & 0o002 == 0
-                ? "belongs to user \(Files.userName(facts.owner))" : "is writable by every user"
-            throw ConsumerFault(
-                "\(pidFile) \(why), and \(ProcessFacts(pid: pid).description) belongs to user \(Files.userName(user)): no signal is sent"
-            )
+        if let other = found.linkOwners.subtracting(trusted).min() {
+            throw refused("leads through a link of user \(Files.userName(other))")
         }
+        guard facts.mode & 0o002 == 0 else { throw refused("is writable by every user") }
+        guard trusted.contains(facts.owner) else { throw refused("belongs to user \(Files.userName(facts.owner))") }
         return process
     }
 

@@ -6,37 +6,30 @@ internal import StepKit
 
 /// Moves a file that SQLite cannot open, or that a link replaces, into quarantine with its sidecars. All other content of apps
 /// changes only by a transaction of SQLite.
-///
 /// A process that has the file open would go on writing to it in quarantine, so the kernel's lease must show that none has. A
 /// process that opens the file waits for the lease, which is looked at again after each rename.
 final class Aside: WritableEffect {
-    let effect: Effect
-    let place: String
     /// The staged file that takes the place; nil if a link does.
     private let newFile: String?
     private let set: String
     private let record: QuarantineRecord
-    /// The staging directory with the salvaged rows and their report.
-    private let salvaged: String
     private var lease: WriteLease?
 
     init(
-        _ effect: Effect, place: String, newFile: String?, set: String, record: QuarantineRecord, salvaged: String
+        _ effect: Effect, at path: String, in transaction: Transaction, newFile: String?, set: String,
+        _ record: QuarantineRecord
     ) {
-        (self.effect, self.place, self.newFile, self.set) = (effect, place, newFile, set)
-        (self.record, self.salvaged) = (record, salvaged)
+        (self.newFile, self.set, self.record) = (newFile, set, record)
+        super.init(effect, at: path, in: transaction)
     }
 
     private func kept(_ suffix: String) -> String { "\(set)/\(record.keptName)\(suffix)" }
-
     /// Whether an attempt before a crash has moved the main file, or put the staged file in its place.
     private var isDone: Bool { get throws { try Files.facts(kept("")) != nil || hasTakenPlace } }
-
     private var hasTakenPlace: Bool { get throws { try newFile.map { try Files.facts($0) == nil } ?? isLink() } }
-
     private func isLink() throws -> Bool { try Files.target(ofLink: place).map(StoreLayout.isSealed) ?? false }
 
-    func prepareLocked() throws {
+    override func prepareLocked() throws {
         if try isDone { return }
         lease = try Self.lease(on: place)
         // Apps must have the same access to the new file as to the old one. What this user cannot set is left to the operator.
@@ -45,15 +38,17 @@ final class Aside: WritableEffect {
         }
     }
 
-    func perform() throws {
+    override func perform() throws {
         if try hasTakenPlace || Files.facts(place) == nil && Sidecars.of(place).isEmpty { return }
         try Self.move(place, to: set, record, lease)
+        // The rows that were salvaged, and the report about them.
+        let salvaged = Staging.salvaged(in: transaction.directory)
         for name in try Files.list(salvaged) { try Files.rename("\(salvaged)/\(name)", to: "\(set)/\(name)") }
         try Files.syncDirectory(set)
     }
 
     /// Moves the files back. A file that is now in their place is kept in a set of its own.
-    func revert() throws {
+    override func revert() throws {
         lease = nil
         guard try Files.facts(set) != nil else { return }
         let isMoved = try Files.facts(kept("")) != nil
@@ -86,8 +81,8 @@ final class Aside: WritableEffect {
         throw Self.inUse(place)
     }
 
-    func release() throws { lease = nil }
-    func finish() throws { try release() }
+    override func release() throws { lease = nil }
+    override func finish() throws { try release() }
 
     // MARK: moving
 
@@ -112,7 +107,6 @@ final class Aside: WritableEffect {
         }
     }
 
-    /// How long to wait for programs that open the file briefly.
     private static let patience = Duration.seconds(2)
 
     /// Moves a file with its sidecars to a set, which may have files from an attempt before a crash. The sidecars first get a second
@@ -120,7 +114,8 @@ final class Aside: WritableEffect {
     /// SQLite, which deletes the sidecars of a file that an app creates in between, does not delete the only name.
     static func move(_ place: String, to set: String, _ record: QuarantineRecord, _ lease: WriteLease?) throws {
         var record = record
-        try make(set)
+        try QuarantineRecord.makeParents(of: set)
+        try Files.ensureDirectory(set, mode: 0o700)
         record.owner = try Files.facts(place).map { QuarantineRecord.Owner($0) } ?? QuarantineRecord(in: set)?.owner
         try record.write(to: set)
         let kept = "\(set)/\(record.keptName)"
@@ -138,7 +133,7 @@ final class Aside: WritableEffect {
             if !isKept { try link(place + suffix, kept + suffix) }
             sidecars.append((place + suffix, kept + suffix))
         }
-        try sync(set)
+        try QuarantineRecord.sync(set, levels: 4)
         if !isMoved, try Files.facts(place) != nil {
             try Files.rename(place, to: kept)
             if try lease?.isUnbroken() == false {
@@ -175,22 +170,6 @@ final class Aside: WritableEffect {
         let record = QuarantineRecord.leftBehind(at: place)
         let set = "\(transaction.layout.quarantine(of: path))/\(transaction.id)-\(record.database)"
         try move(place, to: record.freeDirectory(set), record, lease)
-    }
-
-    private static func make(_ set: String) throws {
-        let above = Files.directory(of: set)
-        try Files.ensureDirectory(Files.directory(of: above))
-        try Files.ensureDirectory(above)
-        try Files.ensureDirectory(set, mode: 0o700)
-    }
-
-    /// Syncs the set and the directories above it, which may have been created for it.
-    private static func sync(_ set: String) throws {
-        var changed = set
-        for _ in 0..<4 {
-            try Files.syncDirectory(changed)
-            changed = Files.directory(of: changed)
-        }
     }
 
     private static func inUse(_ place: String) -> MoultError {

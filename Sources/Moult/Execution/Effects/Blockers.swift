@@ -8,8 +8,6 @@ internal import MoultSQLite
 struct Blockers {
     let places: [String]
 
-    /// The time that a process gets to exit after SIGTERM.
-    private static let grace = Duration.seconds(2)
     /// For how long a process must hold its lock to count: others only pass by.
     private static let observation = Duration.seconds(1)
 
@@ -28,7 +26,7 @@ struct Blockers {
         return error
     }
 
-    /// Ends the processes: TERM, and KILL two seconds later. Throws if there are none to be seen.
+    /// Ends the processes. Throws if there are none to be seen.
     func end(because error: MoultError, _ watcher: Watcher) throws {
         var wanted = try pids()
         var backoff = Backoff(Self.observation, longest: 50)
@@ -42,19 +40,31 @@ struct Blockers {
             error.why = [error.why, hidden].compactMap(\.self).joined(separator: "; ")
             throw error
         }
-        for signal in [SIGTERM, SIGKILL] {
-            for pid in wanted.sorted() {
-                guard let process = try SignalTarget.find(pid: pid), try pids().contains(pid) else { continue }
-                let name = signal == SIGTERM ? "TERM" : "KILL"
-                let facts = ProcessFacts(pid: pid)
-                watcher.tell(.warning("\(facts.description) blocks the update; moult sends SIG\(name) to this process"))
-                // The next attempt of the update shows whether the database is free.
+        _ = try Self.end(
+            { try wanted.intersection(pids()).sorted() }, because: { "\($0) blocks the update" },
+            { watcher.tell(.warning(Advice($0))) },
+            { deadline in
+                var backoff = Backoff(until: deadline, longest: 50)
+                repeat { wanted.formIntersection(try pids()) } while !wanted.isEmpty && backoff.pause()
+                return wanted.isEmpty
+            })
+    }
+
+    /// Sends TERM, and KILL two seconds later, to the processes that `blocking` returns. Returns whether `isFree` is true then; whether
+    /// a signal was sent does not matter.
+    static func end(
+        _ blocking: () throws -> [Int32], because reason: (_ process: String) -> String, _ warn: (String) -> Void,
+        _ isFree: (_ deadline: ContinuousClock.Instant) throws -> Bool
+    ) throws -> Bool {
+        for (signal, name) in [(SIGTERM, "SIGTERM"), (SIGKILL, "SIGKILL")] {
+            for pid in try blocking() {
+                guard let process = try SignalTarget.find(pid: pid), try blocking().contains(pid) else { continue }
+                warn("\(reason(ProcessFacts(pid: pid).description)); moult sends \(name) to this process")
                 _ = try? process.send(signal)
             }
-            var backoff = Backoff(Self.grace, longest: 50)
-            repeat { wanted.formIntersection(try pids()) } while !wanted.isEmpty && backoff.pause()
-            if wanted.isEmpty { return }
+            if try isFree(.now + .seconds(2)) { return true }
         }
+        return false
     }
 
     /// Returns the other processes that hold a lock which keeps a writer out.
@@ -65,8 +75,7 @@ struct Blockers {
             let memory = try held(on: "\(place)-shm", locks)
             // In WAL mode, readers lock the file as long as they have it open, but block no writer.
             let isWAL = Set(memory.map(\.pid))
-            found.formUnion(
-                memory.filter { $0.isExclusive && $0.bytes.overlaps(SQLiteLocks.memoryWriting) }.map(\.pid))
+            found.formUnion(memory.filter { $0.isExclusive && $0.bytes.overlaps(SQLiteLocks.memoryWriting) }.map(\.pid))
             found.formUnion(
                 try held(on: place, locks).filter {
                     !isWAL.contains($0.pid)
@@ -82,7 +91,6 @@ struct Blockers {
     }
 }
 
-/// The error for a database that another process is using.
 enum InUse {
     static func error(_ path: String, advice: Advice, cause: (any Error)? = nil) -> MoultError {
         // Only root can see which files the processes of other users have open.

@@ -19,32 +19,21 @@ struct ContentTransfer {
 
     let database: Database
     let release: Version
-    private(set) var old: Old
-    private(set) var rules: [Preservation.Rule]
+    var old: Old
+    var rules: [Preservation.Rule]
     let acceptsUnpreserved: Bool
     /// Whether rows stay behind in quarantine if the installed release's conditions cannot select them.
     let keepsUnselectableRows: Bool
     /// Whether nothing is carried over, not even the records of rejected rows.
-    private let carriesNothing: Bool
+    let carriesNothing: Bool
     /// The marker of the old content at the decision, when an update is recovered: then nothing is refused any more.
-    private let decided: OldMarker?
+    let decided: WritableEffect.OldMarker?
     /// Returns the shipped file and the rules for content whose digest is not that of the installed release; nil if no kept
     /// release has that digest, or if the whole content is kept. A set restored from quarantine, for example, may have the content of an earlier release.
     let contentOf: (_ digest: String) throws -> (file: String, rules: [Preservation.Rule])?
 
-    init(
-        database: Database, release: Version, old: Old, rules: [Preservation.Rule], acceptsUnpreserved: Bool,
-        keepsUnselectableRows: Bool, carriesNothing: Bool, decided: OldMarker?,
-        contentOf: @escaping (String) throws -> (file: String, rules: [Preservation.Rule])?
-    ) {
-        (self.database, self.release, self.old, self.rules) = (database, release, old, rules)
-        (self.acceptsUnpreserved, self.keepsUnselectableRows) = (acceptsUnpreserved, keepsUnselectableRows)
-        (self.carriesNothing, self.decided, self.contentOf) = (carriesNothing, decided, contentOf)
-    }
-
     /// Whether the file existed before moult.
     var isForeign: Bool { if case .foreign = old { true } else { false } }
-
     /// Whether the update is refused if no row can be carried over, because the operator has not accepted that.
     var mustCarry: Bool { !rules.isEmpty && !acceptsUnpreserved }
 
@@ -104,9 +93,7 @@ struct ContentTransfer {
             content: content, rules: carried.rules, transfer: transfer, outcomes: outcomes, isAccounted: isAccounted)
     }
 
-    private func carry(
-        from live: Connection, to new: Connection, _ displacement: Displacement?
-    ) throws -> Carried? {
+    private func carry(from live: Connection, to new: Connection, _ displacement: Displacement?) throws -> Carried? {
         if carriesNothing {
             try leave(live, displacement)
             return Carried(content: self, rules: [], transfer: nil, outcomes: [], isAccounted: false)
@@ -139,8 +126,7 @@ struct ContentTransfer {
         for outcome in outcomes { fates.add(outcome) }
         let isAccounted = try prove(live, new, rules, fates, displacement)
         guard isComplete else { return nil }
-        return Carried(
-            content: self, rules: rules, transfer: transfer, outcomes: outcomes, isAccounted: isAccounted)
+        return Carried(content: self, rules: rules, transfer: transfer, outcomes: outcomes, isAccounted: isAccounted)
     }
 
     /// Leaves all old content behind. The rows are counted for information, if they can be read.
@@ -188,9 +174,8 @@ struct ContentTransfer {
                 // Content that is left behind for another reason than a missing rule is kept as a whole.
                 let kept = try fates.keepsAny ? nil : displacement?.rows.map { try KeptRows(at: $0, like: live) }
                 let content = try AppContent(
-                    of: live, against: pristine,
-                    selected: selected(rules),
-                    ignoring: ReleaseMarker.tables, keeping: kept)
+                    of: live, against: pristine, selected: selected(rules), ignoring: ReleaseMarker.tables,
+                    keeping: kept)
                 try kept?.close()
                 isRows = content.isKeptAsRows
                 for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) {
@@ -250,9 +235,8 @@ struct ContentTransfer {
         try RowSelection.hasTable(rule.placement?.table ?? rule.table, in: new)
     }
 
-    private func rowRule(
-        _ rule: Preservation.Rule, _ placement: Database.Preserve, _ new: Connection
-    ) throws -> RowRule {
+    private func rowRule(_ rule: Preservation.Rule, _ placement: Database.Preserve, _ new: Connection) throws -> RowRule
+    {
         var (mayBlock, mayFail) = (placement.onReject == .block, placement.onConflict == .fail)
         // The whole file is kept, so a row that does not fit must not block the first release.
         if case .foreign = old { mayBlock = false }
@@ -260,8 +244,7 @@ struct ContentTransfer {
         // An older release may lack columns of a newer one, even under another name.
         let known = try RowSelection.columns(of: placement.table, in: new)
         return RowRule(
-            table: rule.table, conditions: rule.conditions,
-            columns: rule.columns { known.contains(SQLName($0)) },
+            table: rule.table, conditions: rule.conditions, columns: rule.columns { known.contains(SQLName($0)) },
             earlierRenames: rule.earlierRenames,
             onConflict: placement.onConflict == .keepNew ? .keepNew : mayFail ? .fail : .keepUser,
             onReject: mayBlock ? .block : .record)
@@ -282,8 +265,7 @@ struct ContentTransfer {
         do { return try body() } catch let error as MoultError where Self.concernsRows(error) {
             throw MoultError(
                 .preserve, .refused,
-                what: "the rows to preserve in \(database.name) do not fit into release \(release)",
-                why: [error.what, error.why].compactMap(\.self).joined(separator: ": "),
+                what: "the rows to preserve in \(database.name) do not fit into release \(release)", why: error.problem,
                 now:
                     "Nothing was changed. The publisher must publish a release whose \"preserve\" says what to do with these rows.",
                 cause: error)

@@ -4,7 +4,6 @@ internal import MoultSQLite
 internal import StepKit
 
 /// A database of an app that an update locks, reads and writes through SQLite alone.
-///
 /// Its connections stay open from the first look to the end, so that `data_version` tells whether another process has committed
 /// in between. The journal mode is a fact of the locked file: an app may change it at any time before.
 final class LockedDatabase {
@@ -41,7 +40,7 @@ final class LockedDatabase {
         let sidecars = try Sidecars.of(path)
         hadWAL = sidecars.wal != nil
         // SQLite would delete the sidecars of an empty file, which may have rows.
-        if file?.size == 0, !sidecars.isEmpty { throw Self.inUse(path, cause: nil) }
+        if file?.size == 0, !sidecars.isEmpty { throw Self.inUse(path) }
         writer = try Connection(path: path, access: .readWrite, busyTimeout: Self.turn)
         reader = try Connection(path: path, access: .readWrite, busyTimeout: Self.turn)
     }
@@ -49,7 +48,6 @@ final class LockedDatabase {
     /// The page size that the new content must have; nil if SQLite can change it, which is so in rollback mode.
     var requiredPageSize: Int? { get throws { try isWAL ? writer.header().pageSize : nil } }
 
-    /// Whether SQLite can copy the pages of a file here.
     func accepts(_ source: Connection) throws -> Bool {
         guard let size = try requiredPageSize else { return true }
         return try size == source.header().pageSize
@@ -76,7 +74,7 @@ final class LockedDatabase {
                 try backup.finish()
                 return try target.close()
             case .more: backoff = Backoff(patience, longest: 10)
-            case .blocked: guard backoff.pause() else { throw Self.inUse(path, cause: nil) }
+            case .blocked: guard backoff.pause() else { throw Self.inUse(path) }
             }
         }
     }
@@ -89,11 +87,9 @@ final class LockedDatabase {
     /// Takes the write lock in the journal mode that the locked file has. `source` is the file from which pages will be copied.
     func lock(from source: Connection) throws {
         try naming {
-            for _ in 0..<Self.maxAttempts {
-                if try isWAL ? lockWAL(source) : lockRollbackMode() { return }
-            }
+            for _ in 0..<Self.maxAttempts { if try isWAL ? lockWAL(source) : lockRollbackMode() { return } }
             // An app changes the journal mode all the time.
-            throw Self.inUse(path, cause: nil)
+            throw Self.inUse(path)
         }
     }
 
@@ -177,7 +173,6 @@ final class LockedDatabase {
             why: "moult writes only to the file at that path", now: "Nothing was changed. Try again.")
     }
 
-    /// Returns whether another process has committed since the content was copied.
     func hasChanged() throws -> Bool {
         switch lock {
         case .wal: try reader.int("PRAGMA data_version") != versions.reader
@@ -196,7 +191,6 @@ final class LockedDatabase {
     /// The connection that may read the locked content, until `backup` is called.
     var lockedReader: Connection { if case .wal? = lock { reader } else { writer } }
 
-    /// Copies the locked content into a private file.
     func copyLockedContent(to copy: String) throws {
         let target = try Connection(unsynced: copy, access: .readWriteCreate)
         try lockedReader.backup(to: target)
@@ -213,14 +207,13 @@ final class LockedDatabase {
     /// the file itself, of which SQLite's journal then has the old pages. A full disk shows here.
     func copyPages(_ backup: Backup) throws {
         // Counts the pages, and copies none.
-        if case .blocked = try backup.step(0) { throw Self.inUse(path, cause: nil) }
+        if case .blocked = try backup.step(0) { throw Self.inUse(path) }
         while backup.remaining > 1 {
-            if case .blocked = try backup.step(min(backup.remaining - 1, 4096)) { throw Self.inUse(path, cause: nil) }
+            if case .blocked = try backup.step(min(backup.remaining - 1, 4096)) { throw Self.inUse(path) }
         }
         try writer.flushCache()
     }
 
-    /// Copies the last page, and commits.
     func commit(_ backup: Backup, patience: Duration) throws {
         try waitForTurn(patience) { try backup.step(-1) }
         try backup.finish()
@@ -274,9 +267,7 @@ final class LockedDatabase {
 
     private func waitForTurn(_ patience: Duration, _ step: () throws -> Backup.Progress) throws {
         let deadline = ContinuousClock.now + patience
-        while case .blocked = try step() {
-            guard ContinuousClock.now < deadline else { throw Self.inUse(path, cause: nil) }
-        }
+        while case .blocked = try step() { guard ContinuousClock.now < deadline else { throw Self.inUse(path) } }
     }
 
     /// Reports a lock of another process as such.
@@ -288,7 +279,7 @@ final class LockedDatabase {
 
     private static func isBusy(_ error: MoultError) -> Bool { error.sqlite != nil && error.outcome == .busy }
 
-    static func inUse(_ path: String, cause: (any Error)?) -> MoultError {
+    static func inUse(_ path: String, cause: (any Error)? = nil) -> MoultError {
         InUse.error(
             path, advice: "Try again when that program has ended its transaction, or stop the program.", cause: cause)
     }
@@ -301,11 +292,12 @@ extension Connection {
         try execute("PRAGMA synchronous = OFF")
     }
 
-    /// Writes the content into a new file with pages of another size.
     func write(to path: String, pageSize: Int) throws {
         try run("PRAGMA page_size = \(pageSize)")
         _ = try query("VACUUM INTO ?1", [.text(path)])
     }
+
+    private struct NothingChanged: Error {}
 
     /// Runs the body in a transaction, which is rolled back if the result is nil.
     func changing<R>(_ body: () throws -> R?) throws -> R? {
@@ -317,5 +309,3 @@ extension Connection {
         } catch is NothingChanged { return nil }
     }
 }
-
-private struct NothingChanged: Error {}

@@ -6,66 +6,48 @@ internal import StepKit
 
 /// Performs `Change.replace`: replaces the content of a database in place, by one transaction of SQLite. The file keeps its inode,
 /// owner, mode and journal mode; connections of apps stay valid, and switch to the new content at their next transaction.
-///
 /// Rows are carried over from a private copy, without a lock (`prepareUnlocked`). Under the write lock (`acquire`), a database that an
 /// app has changed since is copied again, and only the difference is carried (`prepareLocked`); then all pages but the last are copied
 /// (`copyPages`). Up to the commit, other connections see the old content, or wait in rollback mode. The decision comes before the
 /// commit; after the first commit of any database, the update can only be finished.
 final class Rewrite: WritableEffect {
-    let effect: Effect
-    let place: String
-    let stagedFile: String
-    let displacement: Displacement?
     private let transfer: ContentTransfer
-    /// The path of the private copy of the old content.
-    private let copy: String
     /// The file of the release, from which the staged file was made.
     private let shippedFile: String
-    /// The record of the release in the staged file; nil if it has none.
-    private var releaseRow: [Value]?
-    /// The path in the plan.
-    private let path: String
-    /// The ID of the transaction.
-    private let id: String
-    /// Whether the staged file has another page size than the shipped file.
-    private var isRepaged = false
-    /// How many seconds the first copy and the commit wait for other processes.
-    private let patience: Int
     /// Whether apps have asked for the rows that updates change.
     private let recordsChanges: Bool
+    private var releaseRow: [Value]?
+    /// Whether the staged file has another page size than the shipped file.
+    private var isRepaged = false
 
     private var live: LockedDatabase?
     private var staged: Connection?
     private var backup: Backup?
-    /// The result of the transfer from the copy.
     private var carried: ContentTransfer.Carried?
-    /// Whether copying pages has begun.
     private var isBegun = false
     private var isEnded = false
-    private(set) var marker: OldMarker?
-    private(set) var changedRows: DatabaseChanges?
+
+    private var stagedFile: String { transaction.waiting(path) }
+    private var patience: Duration { .seconds(transaction.patience) }
 
     init(
-        _ effect: Effect, place: String, path: String, id: String, stagedFile: String, copy: String,
-        shippedFile: String, transfer: ContentTransfer, displacement: Displacement, patience: Int,
-        recordsChanges: Bool
+        _ effect: Effect, at path: String, in transaction: Transaction, shippedFile: String,
+        _ transfer: ContentTransfer, _ displacement: Displacement, recordsChanges: Bool
     ) {
-        (self.effect, self.place, self.path, self.id) = (effect, place, path, id)
-        (self.stagedFile, self.copy, self.shippedFile) = (stagedFile, copy, shippedFile)
-        (self.transfer, self.displacement) = (transfer, displacement)
-        (self.patience, self.recordsChanges) = (patience, recordsChanges)
+        (self.shippedFile, self.transfer, self.recordsChanges) = (shippedFile, transfer, recordsChanges)
+        super.init(effect, at: path, in: transaction, displacement)
     }
 
     // MARK: without a lock
 
     /// Copies the old content, and carries its rows over into the staged file.
-    func prepareUnlocked() throws {
+    override func prepareUnlocked() throws {
         // Another attempt begins with the staged file as it was.
         if live != nil { try restoreStagedFile() }
         try discard()
         let live = try self.live ?? LockedDatabase(place)
         self.live = live
-        try live.naming { try live.copyContent(to: copy, patience: .seconds(patience)) }
+        try live.naming { try live.copyContent(to: copy, patience: patience) }
         let old = try openCopy(copy)
         try prepareStagedFile(pageSize: live.requiredPageSize, old)
         if isRepaged { try Files.copy(stagedFile, to: repaged, mode: 0o600) }
@@ -76,7 +58,7 @@ final class Rewrite: WritableEffect {
         if let displacement, displacement.isKept { try Files.syncFile(displacement.kept(of: copy)) }
     }
 
-    func rehearse() throws {
+    override func rehearse() throws {
         try discard()
         try NonInvasiveReader.copy(place, to: copy)
         let old = try openCopy(copy)
@@ -92,7 +74,6 @@ final class Rewrite: WritableEffect {
     /// The shipped content, with the page size of the staged file.
     private var shippedContent: String { isRepaged ? repaged : shippedFile }
 
-    /// Removes the private copies.
     private func discard() throws {
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
         for path in [copy, repaged] + (displacement?.rows.map { [$0] } ?? []) {
@@ -131,21 +112,21 @@ final class Rewrite: WritableEffect {
         carried = nil
         do {
             carried = try staged.transaction(.immediate) {
-                try TransactionMarker.write(id, to: staged)
+                try TransactionMarker.write(transaction.id, to: staged)
                 return try transfer.run(from: old, to: staged, displacement)
             }
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
             // No table of the old file can be read, and the whole file is kept.
             if transfer.mustCarry { throw MoultError.unreadable(transfer.database, nil, error) }
             displacement?.prove([], hasContentLeft: true)
-            try staged.transaction(.immediate) { try TransactionMarker.write(id, to: staged) }
+            try staged.transaction(.immediate) { try TransactionMarker.write(transaction.id, to: staged) }
         }
     }
 
     // MARK: under the lock
 
     /// Takes the write lock; throws `.inUse` if other processes do not let it go in a few turns, or have changed the journal mode.
-    func acquire() throws {
+    override func acquire() throws {
         guard let live, let staged else { return }
         try live.lock(from: staged)
         // An app has set WAL mode since the staged file was prepared. The next attempt gives that file the right page size.
@@ -154,17 +135,17 @@ final class Rewrite: WritableEffect {
         self.staged = nil
         try staged.close()
         try prepareUnlocked()
-        throw inUse()
+        throw LockedDatabase.inUse(place)
     }
 
-    func unlock() throws { try live?.unlock() }
+    override func unlock() throws { try live?.unlock() }
 
     /// Brings the staged file and the kept copy up to date with what apps have written since `prepareUnlocked`.
-    func prepareLocked() throws {
+    override func prepareLocked() throws {
         guard let live else { return }
         try WritableFile.requireSoleName(place)
         try live.requirePlace()
-        marker = OldMarker(path: path, transaction: try live.marker())
+        marker = OldMarker(transaction: try live.marker())
         if try live.hasChanged() { try carryAgain(live) }
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
         guard let staged else { return }
@@ -173,7 +154,6 @@ final class Rewrite: WritableEffect {
         try discard()
     }
 
-    /// Carries over what apps have changed since the copy was made.
     private func carryAgain(_ live: LockedDatabase) throws {
         guard let staged else { return }
         let present = "\(copy).present"
@@ -213,7 +193,6 @@ final class Rewrite: WritableEffect {
         }
     }
 
-    /// Removes all carried rows from the staged file.
     private func restoreStagedFile() throws {
         let staged = try self.staged ?? Connection(unsynced: stagedFile)
         let shipped = try openCopy(shippedContent)
@@ -237,22 +216,22 @@ final class Rewrite: WritableEffect {
         try Connection(path: path, access: .immutable, shownAs: place)
     }
 
-    func copyPages() throws {
+    override func copyPages() throws {
         guard let backup, let live else { return }
         isBegun = true
         try live.copyPages(backup)
     }
 
-    func commit() throws -> Bool {
+    override func commit() throws -> Bool {
         guard let backup, let live else { return false }
-        try live.commit(backup, patience: .seconds(patience))
+        try live.commit(backup, patience: patience)
         self.backup = nil
         isEnded = true
         try live.checkpoint()
         return true
     }
 
-    func endFailedCommit(_ error: any Error) throws {
+    override func endFailedCommit(_ error: any Error) throws {
         guard isBegun, !isEnded else { return }
         // Ends the backup's transaction.
         backup?.abandon()
@@ -260,9 +239,9 @@ final class Rewrite: WritableEffect {
         try live?.endFailedCommit(error)
     }
 
-    func finish() throws { try release() }
+    override func finish() throws { try release() }
 
-    func release() throws {
+    override func release() throws {
         let isUnfinished = backup != nil && isBegun
         backup?.abandon()
         backup = nil
@@ -274,6 +253,4 @@ final class Rewrite: WritableEffect {
         try live?.close()
         live = nil
     }
-
-    private func inUse() -> MoultError { LockedDatabase.inUse(place, cause: nil) }
 }

@@ -5,7 +5,6 @@ internal import StepKit
 
 /// The ID of the transaction that last changed a database, in the database itself. It is written in the same transaction of SQLite as
 /// the change, so after a crash it alone shows whether that was committed.
-///
 /// A database with a release marker has it there. Any other database has it in a table of its own, until the update has ended.
 enum TransactionMarker {
     private static let create = "CREATE TABLE \(transactionTable)(\(ReleaseMarker.transaction) TEXT NOT NULL)"
@@ -29,7 +28,6 @@ enum TransactionMarker {
         _ = try connection.query("INSERT INTO \(transactionTable) VALUES(?1)", [.text(id)])
     }
 
-    /// Returns the ID; nil if the database has none.
     static func read(_ connection: Connection) throws -> String? {
         for (table, isOwn) in [(transactionTable, hasOwnTable), (ReleaseMarker.table, hasReleaseMarker)]
         where try isOwn(connection) {
@@ -57,15 +55,12 @@ enum TransactionMarker {
         do {
             guard try read(at: place) == id else { return true }
             let connection = try Connection(path: place, access: .readWrite, busyTimeout: patience)
-            if try hasOwnTable(connection) {
-                try connection.run("DROP TABLE \(transactionTable)")
-            }
+            if try hasOwnTable(connection) { try connection.run("DROP TABLE \(transactionTable)") }
             try connection.close()
             return true
         } catch let error as MoultError { return error.code == .databaseCorrupt }
     }
 
-    /// How long to wait for other processes, in milliseconds.
     private static let patience: Int32 = 500
 
     /// Whether the database has the table of the marker, and not one that the app has created.

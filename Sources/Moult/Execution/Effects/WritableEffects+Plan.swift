@@ -7,9 +7,9 @@ internal import StepKit
 extension WritableEffects {
     /// Returns the effects in the order in which they are held: first those that only wait for other processes' transactions,
     /// and last those that take leases, because a lease can be held only briefly.
-    func effects() throws -> [any WritableEffect] {
+    func effects() throws -> [WritableEffect] {
         if let built { return built }
-        var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
+        var all: [WritableEffect] = try plan.effects.compactMap { try migration($0) }
         all += try plan.effects.compactMap { try rowRestore($0) }
         all += try plan.effects.compactMap { try rewrite($0) }
         all += try plan.effects.compactMap { try aside($0) }
@@ -20,12 +20,9 @@ extension WritableEffects {
     private func rewrite(_ effect: Effect) throws -> Rewrite? {
         guard case .replace(let new) = effect.change else { return nil }
         return Rewrite(
-            effect, place: place(new.path), path: new.path, id: transaction.id,
-            stagedFile: transaction.waiting(new.path), copy: Staging.held(new.path, in: transaction.directory),
-            shippedFile: try template(new.member),
-            transfer: try transfer(effect, new),
-            displacement: try displacement(effect, place(new.path), rows: rows(effect, new.path)),
-            patience: transaction.patience, recordsChanges: try ChangeRecord.isWanted(transaction.layout))
+            effect, at: new.path, in: transaction, shippedFile: try template(new.member), try transfer(effect, new),
+            try displacement(effect, place(new.path), rows: rows(effect, new.path)),
+            recordsChanges: try ChangeRecord.isWanted(transaction.layout))
     }
 
     /// Returns the release's file of a database: staged, or in the generation that the update makes current.
@@ -51,14 +48,12 @@ extension WritableEffects {
             templates.insert("\(transaction.layout.generation(from.generation))/\(before.member)", at: 0)
         }
         return Migration(
-            effect, place: file, path: path, id: transaction.id, migrations: migrations,
-            template: try templates.first { try Files.facts($0) != nil },
+            effect, at: path, in: transaction, migrations, template: try templates.first { try Files.facts($0) != nil },
             misfit: { [release] in try release.schemaMisfit(of: database, template: new, $0, at: file) },
-            copy: Staging.held(path, in: transaction.directory), patience: transaction.patience,
-            displacement: try displacement(effect, file))
+            try displacement(effect, file))
     }
 
-    func rowRestore(_ effect: Effect) throws -> RowRestore? {
+    private func rowRestore(_ effect: Effect) throws -> RowRestore? {
         guard case .restoreRows(let path, let table, let set, _, let generations) = effect.change,
             let database = effect.database.flatMap(release.database)
         else { return nil }
@@ -66,11 +61,9 @@ extension WritableEffects {
         let origins = try generations.map { try shipped($0, database, record) }
         let source = zip(generations, origins).first { $0.0 != plan.to.generation }?.1
         return RowRestore(
-            effect, place: place(path), path: path, id: transaction.id, table: table,
+            effect, at: path, in: transaction, table: table,
             rule: source.flatMap { rule(of: table, from: $0.database, $0.version, to: database) },
-            source: Staging.restored(in: transaction.directory),
-            shipped: zip(generations, origins).map { ($1.file, $0 == plan.to.generation) },
-            patience: transaction.patience)
+            shipped: zip(generations, origins).map { ($1.file, $0 == plan.to.generation) })
     }
 
     /// Returns the manifest entry and the file of a database in a generation. Each release can give the entry and the file
@@ -102,12 +95,10 @@ extension WritableEffects {
     private func aside(_ effect: Effect) throws -> Aside? {
         guard case .quarantine(let path, _, _) = effect.change else { return nil }
         return Aside(
-            effect, place: place(path), newFile: plan.creates(path) ? transaction.waiting(path) : nil,
-            set: try shelf(effect, path), record: try record(effect, place(path)),
-            salvaged: Staging.salvaged(in: transaction.directory))
+            effect, at: path, in: transaction, newFile: plan.creates(path) ? transaction.waiting(path) : nil,
+            set: try shelf(effect, path), try record(effect, place(path)))
     }
 
-    /// Creates the gate for old content.
     private func displacement(_ effect: Effect, _ place: String, rows: String? = nil) throws -> Displacement {
         Displacement(place: place, directory: try shelf(effect, place), record: try record(effect, place), rows: rows)
     }
@@ -123,10 +114,13 @@ extension WritableEffects {
         return transaction.layout.quarantined(effect.database ?? Files.name(of: path), path: path, by: transaction.id)
     }
 
+    private func database(of effect: Effect) throws -> Database {
+        if let database = effect.database.flatMap(release.database) { return database }
+        throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
+    }
+
     private func record(_ effect: Effect, _ held: String) throws -> QuarantineRecord {
-        guard let database = effect.database.flatMap(release.database) else {
-            throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
-        }
+        let database = try database(of: effect)
         let (why, reason): (String, KeptReason) =
             switch effect.change {
             case .quarantine(_, let why, let reason): (why, reason)
@@ -148,10 +142,8 @@ extension WritableEffects {
     }
 
     /// Returns the transfer of the old content that new content replaces.
-    func transfer(_ effect: Effect, _ new: Replacement) throws -> ContentTransfer {
-        guard let database = effect.database.flatMap(release.database) else {
-            throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
-        }
+    private func transfer(_ effect: Effect, _ new: Replacement) throws -> ContentTransfer {
+        let database = try database(of: effect)
         // The path determines which installed database the old content belongs to, because a release can give the file another
         // name. A file from before moult belongs to none.
         let (held, reason) = (place(new.path), new.reason)

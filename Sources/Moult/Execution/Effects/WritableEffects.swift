@@ -11,7 +11,7 @@ final class WritableEffects {
     let installed: Manifest?
     /// The markers of the databases at the decision; nil before.
     private let decided: [String: String?]?
-    var built: [any WritableEffect]?
+    var built: [WritableEffect]?
     private var isHeld = false
     /// The caches that stay as they are, because other processes are using them.
     private(set) var postponed: [Plan.Pending] = []
@@ -19,7 +19,6 @@ final class WritableEffects {
     private(set) var left: [LeftDatabase] = []
     /// Whether a commit was made that cannot be undone: from then on the update can only be finished.
     private(set) var isIrrevocable = false
-    /// Whether the plan and the names of its directories are durable.
     private(set) var hasSyncedJournal = false
 
     init(transaction: Transaction, plan: Plan, decided: [String: String?]?, installed: Manifest?, release: Manifest) {
@@ -31,10 +30,9 @@ final class WritableEffects {
 
     /// Whether the update was decided by another process, so that it can only be finished or undone.
     var isRecovery: Bool { decided != nil }
-
     /// Returns the marker that a database had at the decision; nil if the update is not being recovered.
-    func decidedMarker(_ path: String) -> OldMarker? {
-        decided.map { OldMarker(path: path, transaction: $0[path] ?? nil) }
+    func decidedMarker(_ path: String) -> WritableEffect.OldMarker? {
+        decided.map { .init(transaction: $0[path] ?? nil) }
     }
 
     /// Holds every database, before the decision or when an update is recovered. `stop` is polled while waiting for other
@@ -77,7 +75,7 @@ final class WritableEffects {
 
     /// Takes an effect through a stage. A cache that another process is using is postponed: it can be recreated at any time, so it does
     /// not block an update. After the decision nothing refuses: a database whose content does not allow the change stays as it is.
-    private func ifPossible(_ effect: any WritableEffect, _ stage: () throws -> Void) throws {
+    private func ifPossible(_ effect: WritableEffect, _ stage: () throws -> Void) throws {
         if isSkipped(effect.effect.database) { return }
         do { try stage() } catch let error as MoultError where error.outcome == .busy && isCache(effect) {
             try effect.release()
@@ -89,7 +87,7 @@ final class WritableEffects {
     }
 
     /// Throws if recovery finds no database any more. A cache is created again by the next update.
-    private func requireFile(_ effect: any WritableEffect) throws {
+    private func requireFile(_ effect: WritableEffect) throws {
         guard isRecovery, !(effect is Aside) else { return }
         let facts = try Files.factsThroughLinks(effect.place)
         if facts == nil, effect.effect.database.flatMap(release.database)?.kind.isDisposable == true {
@@ -106,7 +104,6 @@ final class WritableEffects {
         }
     }
 
-    /// Records that recovery leaves a database as it is.
     func leave(_ effect: Effect, _ error: MoultError) {
         let path = effect.change.traits.paths.last ?? effect.database.flatMap(release.database)?.path
         let place = path.map(place) ?? effect.text
@@ -120,7 +117,7 @@ final class WritableEffects {
     }
 
     /// Whether the effect only replaces the content of a cache that does not match the release.
-    private func isCache(_ effect: any WritableEffect) -> Bool {
+    private func isCache(_ effect: WritableEffect) -> Bool {
         guard let name = effect.effect.database, release.database(name)?.kind.isDisposable == true else { return false }
         return switch effect.effect.change {
         case .replace(let new): new.reason == .unfitCache
@@ -133,13 +130,11 @@ final class WritableEffects {
         postponed.contains { $0.database == database } || left.contains { $0.database == database }
     }
 
-    private func acquire(_ effects: [any WritableEffect], _ stop: () throws -> Void) throws {
+    private func acquire(_ effects: [WritableEffect], _ stop: () throws -> Void) throws {
         let deadline = ContinuousClock.now + .seconds(transaction.patience)
         while true {
             do { return try effects.forEach { effect in try ifPossible(effect) { try effect.acquire() } } } catch let
-                error
-                as MoultError
-                where error.outcome == .busy && ContinuousClock.now < deadline
+                error as MoultError where error.outcome == .busy && ContinuousClock.now < deadline
             {
                 // Another process is using one of the databases briefly. All of them are released, so that the process can end
                 // its transaction.
@@ -164,12 +159,12 @@ final class WritableEffects {
         try Files.isReadable(place) && Connection.isWAL(ofFileAt: place)
     }
 
-    /// Returns the markers that the decision records for recovery.
     func markers() throws -> [String: String?] {
-        try effects().compactMap(\.marker).reduce(into: [:]) { $0.updateValue($1.transaction, forKey: $1.path) }
+        try effects().reduce(into: [:]) { markers, effect in
+            if let marker = effect.marker { markers.updateValue(marker.transaction, forKey: effect.path) }
+        }
     }
 
-    /// Returns the fate of the rows of each database.
     func fates() throws -> [RowFate] {
         try effects().flatMap { effect in
             effect.fates.map {
@@ -180,14 +175,11 @@ final class WritableEffects {
         }
     }
 
-    /// Returns what the update has changed in databases of apps, as far as it is known.
     func changedRows() throws -> [DatabaseChanges] {
         try effects().filter { !isSkipped($0.effect.database) }.compactMap(\.changedRows)
     }
 
-    func perform(_ effect: Effect) throws {
-        if !isSkipped(effect.database) { try find(effect)?.perform() }
-    }
+    func perform(_ effect: Effect) throws { if !isSkipped(effect.database) { try find(effect)?.perform() } }
     func revert(_ effect: Effect) throws { try find(effect)?.revert() }
 
     /// Commits everything. As far as possible, operations that can fail for lack of space or a lock come before the first
@@ -206,7 +198,7 @@ final class WritableEffects {
 
     /// Returns whether a commit took effect although it threw an error. If that cannot be known, finishing the update is the only safe
     /// choice.
-    private func hasCommitted(_ effect: any WritableEffect, despite error: any Error) -> Bool {
+    private func hasCommitted(_ effect: WritableEffect, despite error: any Error) -> Bool {
         do {
             try effect.endFailedCommit(error)
             // This process's own lock would block the connection that reads the marker.
@@ -224,7 +216,7 @@ final class WritableEffects {
 
     /// Syncs the directories of the databases. SQLite does not sync the removal of its journal, so after a power failure the
     /// journal could reappear and be rolled back.
-    private func syncNames(_ effects: [any WritableEffect]) throws {
+    private func syncNames(_ effects: [WritableEffect]) throws {
         for directory in Set(effects.map { Files.directory(of: $0.place) }).sorted() {
             try Files.syncDirectory(directory)
         }
@@ -232,15 +224,13 @@ final class WritableEffects {
 
     // MARK: recovery
 
-    /// Returns whether this transaction has committed the change of a database.
-    private func isCommitted(_ effect: any WritableEffect) throws -> Bool {
+    private func isCommitted(_ effect: WritableEffect) throws -> Bool {
         if effect is Aside { return false }
         return try TransactionMarker.read(at: effect.place) == transaction.id
     }
 
-    /// Returns whether recovery has nothing to do for the effect.
     func isDone(_ effect: Effect) throws -> Bool { try find(effect).map(isDone) ?? false }
-    private func isDone(_ effect: any WritableEffect) throws -> Bool { try isRecovery && isCommitted(effect) }
+    private func isDone(_ effect: WritableEffect) throws -> Bool { try isRecovery && isCommitted(effect) }
 
     /// Throws if a commit was made that cannot be undone. Called before an undo after a crash.
     func requireRevocable() throws {
@@ -251,10 +241,7 @@ final class WritableEffects {
             now: "Finish the update: \(moult: "recover"). Then roll back: \(moult: "rollback")")
     }
 
-    private func find(_ effect: Effect) throws -> (any WritableEffect)? {
-        try effects().first { $0.effect == effect }
-    }
-
+    private func find(_ effect: Effect) throws -> WritableEffect? { try effects().first { $0.effect == effect } }
     func place(_ path: String) -> String { transaction.layout.file(path) }
 }
 
@@ -272,8 +259,7 @@ extension MoultError {
     fileprivate var isAboutContent: Bool {
         let codes: [Code] = [
             .migration, .preserve, .userDatabase, .missingData, .databaseCorrupt, .encoding, .occupied, .appExtension,
-            .rowRejected,
-            .rowConflict, .shippedViolation, .selection,
+            .rowRejected, .rowConflict, .shippedViolation, .selection,
         ]
         return codes.contains(code) && outcome != .busy && !(cause is Errno)
     }

@@ -11,14 +11,12 @@ package struct ChangedGeneration {
     private let manifest: Manifest?
     private let seal: Seal?
 
-    /// A changed file, possibly only one of its sidecars.
     private struct File {
         let name: String
         let database: Database?
         /// What the names of its sidecars have after the name of the file. A sidecar may have been moved away on the advice of moult,
         /// as in `-wal.old`.
         let suffixes: [String]
-        /// The path that shows the change.
         let changed: String
     }
 

@@ -5,20 +5,16 @@ internal import MoultSQLite
 internal import StepKit
 
 /// The only gate through which the content of a writable database is replaced, migrated or removed.
-///
 /// The gate requires a proof that the old content is expendable, computed while the database is held. Content without such a
 /// proof goes to quarantine before the decision.
 final class Displacement {
-    /// The set's directory in quarantine.
     private(set) var directory: String
     /// The path of the file while the database is held; the record has the path at which apps know the database.
     private let place: String
     private var record: QuarantineRecord
     /// Where the rows that are left behind are collected; nil if the whole content is kept in any case.
     let rows: String?
-    /// Whether the complete content must be kept.
     private(set) var isKept = false
-    /// The fate of the rows, by table.
     private(set) var fates: [RowFate] = []
 
     init(place: String, directory: String, record: QuarantineRecord, rows: String? = nil) {
@@ -56,16 +52,14 @@ final class Displacement {
         try begin(Files.factsThroughLinks(place), has: { try NonInvasiveReader.has(copy, allOf: $0) })
         try Files.seal(copy, mode: 0o600)
         try Files.rename(copy, to: file)
-        try sync()
+        try QuarantineRecord.sync(directory, levels: 3)
     }
 
     private var file: String { "\(directory)/\(record.keptName)" }
 
     /// `has` returns whether the content to keep includes that of a file.
     private func begin(_ facts: FileFacts?, has: (String) throws -> Bool) throws {
-        let above = Files.directory(of: directory)
-        try Files.ensureDirectory(Files.directory(of: above))
-        try Files.ensureDirectory(above)
+        try QuarantineRecord.makeParents(of: directory)
         // A set that the same update left before a crash is replaced with the present content, if nothing of the set is missing
         // there.
         try Removable(begun: directory, has: has)?.remove()
@@ -73,14 +67,6 @@ final class Displacement {
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }
         try record.write(to: directory)
-    }
-
-    private func sync() throws {
-        var changed = directory
-        for _ in 0..<3 {
-            try Files.syncDirectory(changed)
-            changed = Files.directory(of: changed)
-        }
     }
 
     // MARK: the end of the update
@@ -107,7 +93,6 @@ extension Plan {
     fileprivate func places(of database: String, _ layout: StoreLayout) -> [String] {
         effects.filter { $0.database == database }.map(\.change.traits).filter { $0.handling == .written }.flatMap(
             \.paths
-        )
-        .map(layout.file)
+        ).map(layout.file)
     }
 }

@@ -5,7 +5,6 @@ internal import MoultSQLite
 internal import StepKit
 
 /// The old contents of a file that `moult replace` has replaced, in the directory `.app.db.moult` next to the file.
-///
 /// Each set is a directory whose name has a number and the reason, such as `0002-replaced`, with one file and its record. The
 /// directory gets its name when it is complete, with the ending `.begun` until the file has the new content. Nothing removes a set but the command that made it and then changed nothing, and
 /// the operator.
@@ -16,7 +15,6 @@ package struct KeptSets: Sendable {
 
     package init(directory: String) { self.directory = directory }
 
-    /// Returns the complete sets, oldest first.
     package func all() throws -> [Set] {
         guard try Files.facts(directory)?.kind == .directory else { return [] }
         return try Files.list(directory).filter { Self.number(of: $0) != nil }
@@ -24,7 +22,6 @@ package struct KeptSets: Sendable {
             .sorted { $0.number < $1.number }
     }
 
-    /// Returns whether the directory has nothing but sets.
     func hasOnlySets() throws -> Bool {
         try !Files.isEmpty(directory) && Files.list(directory).allSatisfy { Self.number(of: $0) != nil }
     }
@@ -45,7 +42,6 @@ package struct KeptSets: Sendable {
         return sets
     }
 
-    /// Returns whether a set and a private copy have the same content.
     static func has(_ set: Set, _ copy: String) throws -> Bool {
         guard set.hasMainFile, let file = set.file else { return false }
         return try DatabaseHeader.haveSameContent(file, copy)
@@ -80,9 +76,8 @@ package struct KeptSets: Sendable {
             number += 1
             record.number = number
             try record.write(to: staged)
-            let digits = "\(number)"
-            let name = String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
-            let place = "\(directory)/\(name)-\(record.reason.rawValue)\(Self.begun)"
+            let zeros = String(repeating: "0", count: max(0, 4 - "\(number)".utf8.count))
+            let place = "\(directory)/\(zeros)\(number)-\(record.reason.rawValue)\(Self.begun)"
             guard try Files.renameIfFree(staged, to: place) else { continue }
             try Files.syncDirectory(directory)
             try Files.syncDirectory(Files.directory(of: directory))
@@ -90,7 +85,6 @@ package struct KeptSets: Sendable {
         }
     }
 
-    /// Records that the command that made the set has replaced the content.
     @discardableResult
     func complete(_ set: Set) throws -> Set {
         guard set.isBegun else { return set }
@@ -126,7 +120,6 @@ package struct KeptSets: Sendable {
 }
 
 extension QuarantineShelf.Set {
-    /// The number of a set of a replaced file.
     package var number: Int { KeptSets.number(of: id) ?? 0 }
     /// Whether the command that made the set may have been interrupted before the file got the new content.
     var isBegun: Bool { id.hasSuffix(KeptSets.begun) }

@@ -4,7 +4,6 @@ internal import MoultRows
 internal import MoultSQLite
 internal import StepKit
 
-/// Removes sets in quarantine, as far as the gate allows it.
 extension QuarantineShelf {
     package struct Report: Sendable, Equatable {
         package var removed: [Set] = []
@@ -43,26 +42,21 @@ extension QuarantineShelf {
         else { return }
         throw MoultError(
             .quarantine, .refused, what: "the update would keep more in quarantine than its budget allows", why: excess,
-            now: "Nothing was changed. " + QuarantineBudget.advice)
+            now: "Nothing was changed. " + Settings.QuarantineBudget.advice)
     }
 
     /// Removes sets that are older than a number of days, but sets with user data only with `includingUserData`, and a file from
     /// before moult only if its set is named. `name` limits this to a set or a database. With `dry`, only reports them.
-    package func clean(
-        olderThan days: Int, of name: String? = nil, includingUserData: Bool, dry: Bool
-    ) throws -> Report {
+    package func clean(olderThan days: Int, of name: String? = nil, includingUserData: Bool, dry: Bool) throws -> Report
+    {
         var report = Report()
         let limit = Timestamp.now.seconds - days * 86_400
         for set in try sets() where set.since.seconds <= limit {
             if let name, name != set.id, name != set.record?.database { continue }
             let isForeign = set.record?.reason == .foreign
             guard let removable = Removable(set, isNamed: includingUserData && (!isForeign || name == set.id)) else {
-                report.kept.append(
-                    (
-                        set,
-                        isForeign
-                            ? "the file existed before moult; only its own name removes it" : "it contains user data"
-                    ))
+                let foreign = "the file existed before moult; only its own name removes it"
+                report.kept.append((set, isForeign ? foreign : "it contains user data"))
                 continue
             }
             if !dry { try removable.removeSet() }

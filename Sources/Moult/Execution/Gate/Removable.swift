@@ -4,7 +4,6 @@ internal import MoultSQLite
 internal import StepKit
 
 /// A path that may be removed although it could contain the content of a writable database.
-///
 /// Values are created only in this file. Code that cleans up after an update, collects generations or empties quarantine must
 /// obtain one, because `scripts/check-gate` finds other code that removes a directory of the store.
 package struct Removable {
@@ -56,7 +55,6 @@ package struct Removable {
         self.init(directory)
     }
 
-    /// A set of which all files were moved back.
     init?(emptied directory: String) throws {
         guard try Self.hasOnlyRecords(directory, and: "") else { return nil }
         self.init(directory)
@@ -72,7 +70,6 @@ package struct Removable {
         return try Files.facts(directory) != nil && Files.hasOnly(directory, where: names.contains)
     }
 
-    /// The staged files of a transaction.
     init(staging transaction: Transaction, _ state: Journal.State) throws {
         if let plan = state.plan { try Self.keepDisplaced(by: plan, transaction) }
         if state.undoing != nil { try Self.keepChanges(of: transaction) }
@@ -93,7 +90,6 @@ package struct Removable {
         try ChangedGeneration(in: transaction.generation, transaction.layout).keep(by: transaction.id)
     }
 
-    /// A generation chosen by the collector.
     init(generation: String, in layout: StoreLayout) { self.init(layout.generation(generation)) }
 
     /// Moves the tree to the trash directory in one step before deleting it. Files that a program has changed are kept by `id`.
@@ -111,9 +107,7 @@ package struct Removable {
         guard try Files.facts(layout.settings) != nil, let lock = try StoreLock.takeIfFree(layout) else { return }
         defer { withExtendedLifetime(lock) {} }
         let places = [layout.generations, layout.transactions, layout.quarantine]
-        guard try places.allSatisfy(Files.isEmpty), try Files.facts(layout.current) == nil else {
-            return
-        }
+        guard try places.allSatisfy(Files.isEmpty), try Files.facts(layout.current) == nil else { return }
         try Files.remove(layout.settings)
         try Files.removeTree(layout.hidden)
         if try Files.isEmpty(layout.root) { try Files.removeEmpty(layout.root) }

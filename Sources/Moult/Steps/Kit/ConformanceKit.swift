@@ -5,7 +5,6 @@ package import StepKit
 
 /// Tests in a temporary directory whether a step follows the protocol.
 package struct ConformanceKit {
-    /// The input for the checks.
     package struct Options: Sendable {
         package var executable: String
         /// A step written in Swift, to check instead of a program.
@@ -22,34 +21,25 @@ package struct ConformanceKit {
         package init(executable: String) { self.executable = executable }
     }
 
-    /// One check and its result.
     package struct Check: Sendable, Equatable {
         package let name: String
         /// The fault; nil if the check passed.
         package let finding: String?
-        /// Additional remarks.
         package let note: String?
 
-        package var json: JSON {
-            .compact([
-                "check": .string(name), "passed": .bool(finding == nil), "finding": .optional(finding),
-                "note": .optional(note),
-            ])
-        }
+        package var json: JSON { .record(["check": name, "passed": finding == nil, "finding": finding, "note": note]) }
     }
 
     private let options: Options
     private let report: (Check) -> Void
 
-    /// Creates the kit. `report` gets each check as it completes.
     package init(_ options: Options, report: @escaping (Check) -> Void = { _ in }) {
         (self.options, self.report) = (options, report)
     }
 
     package func run() throws -> [Check] {
         try Files.withScratchDirectory { directory in
-            let trial = try StepTestBench(
-                options: options, directory: Files.resolvedIfThere(directory), report: report)
+            let trial = try StepTestBench(options: options, directory: Files.resolvedIfThere(directory), report: report)
             try trial.run()
             return trial.checks
         }
@@ -63,7 +53,6 @@ final class StepTestBench {
     let layout: StoreLayout
     let report: (ConformanceKit.Check) -> Void
     private(set) var checks: [ConformanceKit.Check] = []
-    /// The round of the checks.
     private(set) var round = Round.empty
 
     /// The changes are checked in a granted directory that is empty, and then in one with files at the paths that they create.
@@ -87,29 +76,27 @@ final class StepTestBench {
 
     /// Runs one check. Returns false if it failed, so that the caller can skip checks that depend on it.
     @discardableResult
-    func check(_ name: String, _ body: () throws -> String?) -> Bool {
+    func checkWithNote(_ name: String, _ body: () throws -> String?) -> Bool {
         let check: ConformanceKit.Check
-        do { check = .init(name: name, finding: nil, note: try body()) } catch let error as StepConversation.Misbehaving
-        {
-            check = .init(name: name, finding: error.what.text, note: nil)
-        } catch let error as Finding {
-            check = .init(name: name, finding: error.text, note: nil)
-        } catch {
-            let error = error as? MoultError
-            check = .init(
-                name: name, finding: error.map(Self.text) ?? "the check failed",
-                note: nil)
+        do { check = .init(name: name, finding: nil, note: try body()) } catch {
+            let text =
+                (error as? Misbehaviour)?.text ?? (error as? Finding)?.text ?? (error as? MoultError)?.problem
+                ?? "the check failed"
+            check = .init(name: name, finding: text, note: nil)
         }
         checks.append(check)
         report(check)
         return check.finding == nil
     }
 
-    private static func text(_ error: MoultError) -> String {
-        error.why.map { why in "\(error.what): \(why)" } ?? error.what
+    @discardableResult
+    func check(_ name: String, _ body: () throws -> Void) -> Bool {
+        checkWithNote(name) {
+            try body()
+            return nil
+        }
     }
 
-    /// The failure of a check.
     struct Finding: Error {
         let text: String
         init(_ text: String) { self.text = text }
@@ -119,8 +106,7 @@ final class StepTestBench {
         for path in [layout.root, layout.hidden, layout.generations, layout.transactions, staging, granted] {
             try Files.makeDirectory(path)
         }
-        try Files.writeNew(
-            Array("{ \"moult\": 1, \"product\": \"org.example.trial\" }\n".utf8), to: layout.settings)
+        try Files.writeNew(Array("{ \"moult\": 1, \"product\": \"org.example.trial\" }\n".utf8), to: layout.settings)
         try restage()
     }
 
@@ -139,7 +125,6 @@ final class StepTestBench {
         return true
     }
 
-    /// Stages every sample database again in its original state.
     func restage() throws {
         try Files.removeTree(generation)
         try Files.makeDirectory(generation)
@@ -178,15 +163,11 @@ final class StepTestBench {
 
     private static func replacing(_ json: JSON, _ token: String, by text: String) -> JSON {
         switch json {
-        case .string(let value): .string(replaced(value, token, text))
+        case .string(let value): .string(value.replacing(token, with: text))
         case .array(let values): .array(values.map { replacing($0, token, by: text) })
         case .object(let members): .object(members.map { .init($0.name, replacing($0.value, token, by: text)) })
         default: json
         }
-    }
-
-    private static func replaced(_ value: String, _ token: String, _ text: String) -> String {
-        value.split(separator: token, omittingEmptySubsequences: false).joined(separator: text)
     }
 
     /// Returns the kind, owner, mode and content of each file in the granted directory and in the store, by path, except in the

@@ -20,45 +20,34 @@ extension StepTestBench {
             before = try content()
             try run("undo")
             try expectContent(before, "undoing a change that was not started")
-            return nil
         }
         var count = 0
         var isRefused = false
-        guard
-            check(
-                name("apply"),
-                {
-                    do { try run("apply") } catch let error as MoultError
-                        where round == .occupied && error.code == .stepRefused
-                    {
-                        // A step need not replace files of other programs.
-                        try expectContent(before, "refusing the change")
-                        isRefused = true
-                        return "refused with an error"
-                    }
-                    after = try content()
-                    count = intents.mine.count
-                    return counted(count, "intent")
-                }), !isRefused
-        else { return }
+        let isApplied = checkWithNote(name("apply")) {
+            do { try run("apply") } catch let error as MoultError where round == .occupied && error.code == .stepRefused
+            {
+                // A step need not replace files of other programs.
+                try expectContent(before, "refusing the change")
+                isRefused = true
+                return "refused with an error"
+            }
+            after = try content()
+            count = intents.mine.count
+            return counted(count, "intent")
+        }
+        if !isApplied || isRefused { return }
         check(name("apply again")) {
             try run("apply")
             try expectContent(after, "applying the change twice")
-            return nil
         }
-        guard
-            check(
-                name("undo"),
-                {
-                    try run("undo")
-                    try expectContent(before, "undoing the change")
-                    return nil
-                })
-        else { return }
+        let isUndone = check(name("undo")) {
+            try run("undo")
+            try expectContent(before, "undoing the change")
+        }
+        if !isUndone { return }
         check(name("undo again")) {
             try run("undo")
             try expectContent(before, "undoing the change twice")
-            return nil
         }
         for point in 0...count { checkAfterKill(at: point, of: count, name, intents, before, after, run) }
         check(name("cancel")) {
@@ -75,7 +64,6 @@ extension StepTestBench {
             try run("undo")
             try expectContent(before, "undoing a cancelled change")
             try run("apply")
-            return nil
         }
     }
 
@@ -89,24 +77,20 @@ extension StepTestBench {
             before = try content()
             try step.apply(effect, context)
             after = try content()
-            return nil
         }
         check("apply again\(round.suffix): \(effect.text)") {
             try step.apply(effect, context)
             try expectContent(after, "applying the change twice")
-            return nil
         }
         for again in ["", " again"] {
             check("undo\(again)\(round.suffix): \(effect.text)") {
                 try step.undo(effect, context)
                 try expectContent(before, "undoing the change\(again)")
-                return nil
             }
         }
         check("apply after undo\(round.suffix): \(effect.text)") {
             try step.apply(effect, context)
             try expectContent(after, "applying the change after undoing it")
-            return nil
         }
     }
 
@@ -131,14 +115,12 @@ extension StepTestBench {
             try kill()
             try run("undo") { _ in }
             try expectContent(before, "undoing an interrupted change")
-            return nil
         }
         check(name("killed at point \(point + 1) of \(count + 1), then apply")) {
             try kill()
             try run("apply") { _ in }
             try expectContent(after, "finishing an interrupted change")
             try run("undo") { _ in }
-            return nil
         }
     }
 
@@ -147,21 +129,20 @@ extension StepTestBench {
         let other = Set(now.keys).union(expected.keys).filter { now[$0] != expected[$0] }.sorted()
         if let path = other.first { throw Finding("after \(what), \(path) does not have the expected content") }
     }
-}
 
-/// An in-memory journal for the checks.
-final class TrialIntents: Intents, @unchecked Sendable {
-    // Unchecked: each step runs on one thread.
-    var list: [JSON] = []
-    /// The step's own intents.
-    var mine: [JSON] { list.filter { $0[StepApplyCall.mark] == nil } }
-    /// The number of the intent at which to kill the step; 0 for never.
-    var killAt = 0
+    /// An in-memory journal for the checks.
+    final class TrialIntents: Intents, @unchecked Sendable {
+        // Unchecked: each step runs on one thread.
+        var list: [JSON] = []
+        var mine: [JSON] { list.filter { $0[StepApplyCall.mark] == nil } }
+        /// The number of the intent at which to kill the step; 0 for never.
+        var killAt = 0
 
-    func add(_ intent: JSON, for effect: Effect) throws {
-        list.append(intent)
-        guard intent[StepApplyCall.mark] == nil else { return }
-        if mine.count == killAt { throw StepConversation.Killed() }
+        func add(_ intent: JSON, for effect: Effect) throws {
+            list.append(intent)
+            guard intent[StepApplyCall.mark] == nil else { return }
+            if mine.count == killAt { throw StepConversation.Killed() }
+        }
+        func all(for effect: Effect) -> [JSON] { list }
     }
-    func all(for effect: Effect) -> [JSON] { list }
 }

@@ -6,64 +6,47 @@ extension StepTestBench {
     func run() throws {
         try makeStore()
         if let own = options.own { return try checkStep(own) }
-        var program: StepExecutable?
-        guard
-            check(
-                "program",
-                {
-                    program = try StepExecutable(Files.absolute(options.executable));
-                    return program.map { "SHA-256 \($0.sha256)" }
-                }),
-            let program
-        else { return }
-        var description: StepDescription?
-        guard
-            check(
-                "handshake",
-                {
-                    description = try self.describe(program, .object([]));
-                    return description.map { "\($0.name) \($0.version): \($0.summary)" }
-                }),
-            let description
-        else { return }
+        var (known, answered): (StepExecutable?, StepDescription?)
+        checkWithNote("program") {
+            known = try StepExecutable(Files.absolute(options.executable))
+            return known.map { "SHA-256 \($0.sha256)" }
+        }
+        guard let program = known else { return }
+        checkWithNote("handshake") {
+            answered = try describe(program, .object([]))
+            return answered.map { "\($0.name) \($0.version): \($0.summary)" }
+        }
+        guard let description = answered else { return }
         check("unknown fields") {
             let other = try self.describe(program, ["fieldOfALaterVersion": ["a": 1]])
             if other != description { throw Finding("an unknown field in the request changes the step's description") }
-            return nil
         }
         checkRefusals(program, description)
         try checkStep(step(description, program))
     }
 
-    /// Runs the checks that apply both to programs and to steps written in Swift.
     private func checkStep(_ step: any Step) throws {
         guard var context = try checkChanges(of: step) else { return }
         if try occupy() { context = try checkChanges(of: step) ?? context }
-        check("clean") {
-            try step.clean(.done, ApplyContext(plan: context, staging: self.staging))
-            return nil
-        }
+        check("clean") { try step.clean(.done, ApplyContext(plan: context, staging: staging)) }
     }
 
     /// Checks the plan of the step and each change in it; returns nil if the step did not plan.
     private func checkChanges(of step: any Step) throws -> PlanContext? {
         var context = try planContext()
         var planned: [Effect] = []
-        guard
-            check(
-                "plan is pure\(round.suffix)",
-                {
-                    do {
-                        let level: String
-                        (planned, level) = try self.plan(step, context)
-                        return level
-                    } catch let error as MoultError where self.round == .occupied && error.code == .stepRefused {
-                        return "refused with an error"
-                    }
-                })
-        else { return nil }
+        let isPure = checkWithNote("plan is pure\(round.suffix)") {
+            do {
+                let level: String
+                (planned, level) = try plan(step, context)
+                return level
+            } catch let error as MoultError where round == .occupied && error.code == .stepRefused {
+                return "refused with an error"
+            }
+        }
+        if !isPure { return nil }
         if planned.isEmpty, round == .occupied { return nil }
-        check("plan twice\(round.suffix)") {
+        checkWithNote("plan twice\(round.suffix)") {
             if try self.plan(step, context).effects != planned {
                 throw Finding("the same request returned a different plan")
             }
@@ -94,7 +77,6 @@ extension StepTestBench {
         }
     }
 
-    /// Checks that the step refuses requests that the protocol does not allow.
     private func checkRefusals(_ program: StepExecutable, _ description: StepDescription) {
         let wrong: [(String, String)] = [
             ("unknown message", "{\"message\":\"frobnicate\",\"protocol\":1}\n"),
@@ -102,7 +84,7 @@ extension StepTestBench {
             ("garbage", "}{ \u{1}\n"),
         ]
         for (name, line) in wrong {
-            check(name) {
+            checkWithNote(name) {
                 try Files.withScratchDirectory { scratch in
                     do {
                         _ = try conversation(program, scratch, description.name).send(Array(line.utf8), as: name)
@@ -156,28 +138,23 @@ extension StepTestBench {
     private func prepare(_ step: any Step, _ effects: [Effect], _ context: PlanContext) {
         let prepare = PrepareContext(
             plan: context, staging: staging, stagedGeneration: generation, progress: { _ in }, warn: { _ in })
-        check("prepare\(round.suffix)") {
-            try step.prepare(effects, prepare)
-            return nil
-        }
+        check("prepare\(round.suffix)") { try step.prepare(effects, prepare) }
         check("prepare again\(round.suffix)") {
             // After a crash, everything is staged again, and the step's own directory may or may not exist.
             try self.restage()
             try step.prepare(effects, prepare)
-            return nil
         }
     }
-}
 
-/// An empty store.
-private struct TrialView: StoreView {
-    let layout: StoreLayout
-    var root: String { layout.root }
-    func look(_ path: String) throws -> Found { .nothing }
-    func look(forGeneration generation: String) -> Found { .nothing }
-    func isLinked(_ path: String, to member: String) -> Bool { false }
-    func path(ofMember member: String, in generation: String) -> String {
-        "\(layout.generation(generation))/\(member)"
+    private struct TrialView: StoreView {
+        let layout: StoreLayout
+        var root: String { layout.root }
+        func look(_ path: String) throws -> Found { .nothing }
+        func look(forGeneration generation: String) -> Found { .nothing }
+        func isLinked(_ path: String, to member: String) -> Bool { false }
+        func path(ofMember member: String, in generation: String) -> String {
+            "\(layout.generation(generation))/\(member)"
+        }
+        func proveSeal(of generation: String) throws {}
     }
-    func proveSeal(of generation: String) throws {}
 }

@@ -4,7 +4,6 @@ internal import MoultLibc
 internal import MoultTrust
 
 /// The program of a step, read once into a sealed file in memory, so that exactly the hashed bytes run.
-///
 /// The file itself could be rewritten between hashing and execution, even through an open descriptor. Scripts run from the same
 /// copy: the interpreter gets `/dev/fd/3`.
 package final class StepExecutable: Sendable {
@@ -69,9 +68,7 @@ package final class StepExecutable: Sendable {
 
     // The copy exists only in memory, so a failure to close it loses no data.
     deinit { MoultLibc.close(number) }
-}
 
-extension StepExecutable {
     /// Starts the program in the directory `scratch` with the given permissions. When the program or this process ends, the
     /// program's child processes are killed.
     func start(as name: String, _ rights: StepRights, scratch: String) throws -> Subprocess {
@@ -94,5 +91,40 @@ extension StepExecutable {
                 now: (error.cause as? Errno) == .noEntry
                     ? "Install the interpreter that its first line names." : nil, cause: error)
         }
+    }
+}
+
+/// The permissions of a step's process, which can read all files, and write only to the granted paths.
+package struct StepRights: Sendable {
+    package var writable: [String] = []
+    /// Paths that a step may read while it plans even if they are in a directory for temporary files.
+    package var readable: [String] = []
+    var sockets: Profile.Sockets = .none
+    /// Whether the step is planning. If so, its process also cannot lock files, and mounts are read-only where the system
+    /// allows that.
+    package var plans = false
+
+    /// Returns the protection in force, as shown in the plan.
+    static func level(mountsReadOnly: Bool) -> String {
+        "planned without write access, enforced by Landlock \(Guard.level.landlock)"
+            + (mountsReadOnly ? ", seccomp and read-only mounts" : " and seccomp")
+    }
+
+    /// Returns these rights as kernel rules, under which no process can leave the step's process group, which is killed as a
+    /// whole.
+    func enforced(scratch: String) throws -> Guard {
+        guard Guard.level.landlock > 0, Guard.level.hasSeccomp else {
+            throw MoultError(
+                .stepTrust, .refused, what: "external steps cannot be run on this machine",
+                why:
+                    "this kernel has \(Guard.level.landlock > 0 ? "no seccomp" : "no Landlock"), so moult cannot limit "
+                    + "what such a step changes",
+                now:
+                    "Boot Linux 5.13 or later with Landlock and seccomp enabled, or use releases without external steps."
+            )
+        }
+        return Guard(
+            .program(plans: plans, sockets: sockets), reading: plans ? .persistent(also: readable) : .everything,
+            writing: writable + [scratch])
     }
 }

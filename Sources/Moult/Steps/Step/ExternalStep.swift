@@ -16,7 +16,6 @@ package struct ExternalStep: CustomStep, PlacedStep {
     }
 
     package init(_ settings: StepSettings) { self.settings = settings }
-
     package var name: String { settings.name }
     package var summary: String { "runs \(settings.executable ?? "nothing")" }
 
@@ -31,9 +30,7 @@ package struct ExternalStep: CustomStep, PlacedStep {
         try program.executable.withLock { known in
             if let known { return known }
             let executable = try StepExecutable(settings.executable ?? "")
-            guard let pinned = settings.sha256 else {
-                throw refused("its program \(executable.path) is not trusted")
-            }
+            guard let pinned = settings.sha256 else { throw refused("its program \(executable.path) is not trusted") }
             guard executable.sha256 == pinned else {
                 throw refused(
                     "\(executable.path) has changed since it was trusted: its SHA-256 is \(executable.sha256.prefix(8))…, not \(pinned.prefix(8))…"
@@ -72,8 +69,7 @@ package struct ExternalStep: CustomStep, PlacedStep {
         let with = parameters(context, use?.phase)
         if let schema = description.parameters, let fault = ParameterSchema(schema).fault(in: with, at: "with") {
             throw MoultError(
-                .stepRefused, .refused, what: "the step \(name) does not accept these parameters",
-                why: visible(fault),
+                .stepRefused, .refused, what: "the step \(name) does not accept these parameters", why: visible(fault),
                 now: "To see its parameters: \(moult: "steps", "--json")")
         }
         return with
@@ -145,7 +141,6 @@ package struct ExternalStep: CustomStep, PlacedStep {
     }
 }
 
-/// A step's description of itself.
 package struct StepDescription: Sendable, Equatable {
     package let name: String
     package let version: String
@@ -154,7 +149,7 @@ package struct StepDescription: Sendable, Equatable {
     package let parameters: JSON?
 
     init(_ answer: JSON) throws {
-        func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
+        func wrong(_ why: String) -> Misbehaviour { .wrongAnswer(why) }
         guard let major = answer["protocol"]?.integer else { throw wrong("\"protocol\" is missing") }
         guard major == 1 else {
             throw wrong("the step uses protocol \(major), but this version of moult uses protocol 1")
@@ -183,8 +178,7 @@ extension ExternalStep {
             "release": JSON.record(["version": context.release.version.description, "generation": context.generation]),
             "installed": context.installed.map { installed in
                 JSON.record(["version": installed.version.description, "generation": context.installedGeneration])
-            },
-            "phase": (use ?? settings.use)?.phase.rawValue, "when": (use ?? settings.use)?.when.rawValue,
+            }, "phase": (use ?? settings.use)?.phase.rawValue, "when": (use ?? settings.use)?.when.rawValue,
             "with": with ?? .object([]), "databases": context.release.databases.map { json($0, context) },
             "planned": context.planned.map(\.json), "writable": settings.writable,
         ])
@@ -195,5 +189,38 @@ extension ExternalStep {
             "name": database.name, "kind": database.kind.rawValue, "member": database.member,
             "path": context.store.path(context.path(of: database)), "size": database.size, "sha256": database.sha256,
         ])
+    }
+}
+
+package struct ExternalState {
+    /// `trusted`, `not trusted`, `changed`, `missing`, `unfit`, or `rules only` if the settings specify no program.
+    package let state: String
+    /// Why the program must not run.
+    package let why: String?
+    /// The step's description of itself, if it may run.
+    package let description: StepDescription?
+
+    package init(_ step: ExternalStep) throws {
+        guard let path = step.settings.executable else {
+            (state, why, description) = ("rules only", "moult.json does not specify an executable", nil)
+            return
+        }
+        guard try Files.factsThroughLinks(path) != nil else {
+            (state, why, description) = ("missing", "\(path) does not exist", nil)
+            return
+        }
+        do {
+            let executable = try step.trusted()
+            description = try Files.withScratchDirectory { scratch in
+                var conversation = step.conversation(executable, StepRights(plans: true), scratch)
+                return try StepPlanCall.describe(&conversation)
+            }
+            (state, why) = ("trusted", nil)
+        } catch let error as MoultError {
+            let isPinned = step.settings.sha256 != nil
+            state = error.code == .stepTrust ? (isPinned ? "changed" : "not trusted") : "unfit"
+            why = error.why ?? error.what
+            description = nil
+        }
     }
 }

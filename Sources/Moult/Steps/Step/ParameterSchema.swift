@@ -13,7 +13,6 @@ struct ParameterSchema {
         "maxItems",
     ]
 
-    /// The first fault in the schema itself.
     var fault: String? {
         guard let members = schema.members else { return schema.bool == nil ? "\(schema.kind) is not a schema" : nil }
         for member in members {
@@ -32,9 +31,7 @@ struct ParameterSchema {
     /// Returns the first violation of the schema in a value, with its position; nil if the value is valid.
     func fault(in value: JSON, at place: String) -> String? {
         if schema.bool == false { return "\(place) is not allowed" }
-        for rule in schema.members ?? [] {
-            if let fault = fault(rule.name, rule.value, value, place) { return fault }
-        }
+        for rule in schema.members ?? [] { if let fault = fault(rule.name, rule.value, value, place) { return fault } }
         return nil
     }
 

@@ -20,10 +20,10 @@ struct StepApplyCall {
             let granted = try writes.filter { [.file, .directory].contains(try Files.facts($0)?.kind) }
             try converse(message, executable, granted)
             for path in granted where try Files.facts(path)?.kind == .link {
-                throw StepConversation.Misbehaving(.outsideThePlan("\(path) was replaced with a symbolic link"))
+                throw Misbehaviour.outsideThePlan("\(path) was replaced with a symbolic link")
             }
             if isUndo { try removeCreated(writes.filter(created.contains)) }
-        } catch let error as StepConversation.Misbehaving { throw error.what.error(step.name, message) }
+        } catch let error as Misbehaviour { throw error.error(step.name, message) }
     }
 
     // MARK: files that do not exist
@@ -59,9 +59,7 @@ struct StepApplyCall {
         }
     }
 
-    private func converse(
-        _ message: String, _ executable: StepExecutable, _ writes: [String]
-    ) throws {
+    private func converse(_ message: String, _ executable: StepExecutable, _ writes: [String]) throws {
         let own = step.own(context.staging)
         try Files.withScratchDirectory { scratch in
             let mine = try Files.facts(own) == nil ? [] : [own]
@@ -69,14 +67,12 @@ struct StepApplyCall {
                 executable, StepRights(writable: mine + writes, sockets: step.sockets), scratch)
             conversation.onIntent = { intent in
                 guard intent[Self.mark] == nil else {
-                    throw StepConversation.Misbehaving(.wrongAnswer("its intent has a member \"\(Self.mark)\""))
+                    throw Misbehaviour.wrongAnswer("its intent has a member \"\(Self.mark)\"")
                 }
                 if let path = intent["path"]?.string {
                     guard let place = try PathRules.resolvedForWriting(path),
                         (writes + mine).contains(where: { PathRules.isInside(place, $0) })
-                    else {
-                        throw StepConversation.Misbehaving(.outsideThePlan("an intent has the path \(visible(path))"))
-                    }
+                    else { throw Misbehaviour.outsideThePlan("an intent has the path \(visible(path))") }
                 }
                 try context.intents.add(intent, for: effect)
             }
@@ -106,13 +102,10 @@ struct Footprint: Equatable {
         guard let facts = try Files.facts(path) else { return }
         entries[path] = facts
         guard facts.kind == .directory else { return }
-        if try !Files.hasOnly(path, where: { _ in true }) {
-            foreign.insert("\(path)/ (a name that is not UTF-8)")
-        }
+        if try !Files.hasOnly(path, where: { _ in true }) { foreign.insert("\(path)/ (a name that is not UTF-8)") }
         for name in try Files.list(path) { try walk("\(path)/\(name)") }
     }
 
-    /// Returns the paths that differ from before, sorted.
     func changes(since before: Footprint) -> [String] {
         Set(entries.keys).union(before.entries.keys).filter { entries[$0] != before.entries[$0] }
             .union(foreign.symmetricDifference(before.foreign)).sorted()

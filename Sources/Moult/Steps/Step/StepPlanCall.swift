@@ -11,8 +11,8 @@ struct StepPlanCall {
 
     static func describe(_ conversation: inout StepConversation) throws -> StepDescription {
         let answer = try conversation.ask("describe", ["protocols": [1]])
-        do { return try StepDescription(answer.result) } catch let error as StepConversation.Misbehaving {
-            throw error.what.error(conversation.step, "describe")
+        do { return try StepDescription(answer.result) } catch let error as Misbehaviour {
+            throw error.error(conversation.step, "describe")
         }
     }
 
@@ -25,9 +25,7 @@ struct StepPlanCall {
         let level = StepRights.level(mountsReadOnly: answer.mountsAreReadOnly)
         do {
             return (try Self.effects(answer.result, of: step.name, phase: step.use?.phase ?? .copy, step), level)
-        } catch let error as StepConversation.Misbehaving {
-            throw error.what.error(step.name, "plan")
-        }
+        } catch let error as Misbehaviour { throw error.error(step.name, "plan") }
     }
 
     /// Returns the files that only moult writes. Apps may write to their writable databases at any time.
@@ -40,7 +38,7 @@ struct StepPlanCall {
     /// built-in steps plan other effects, because those depend on each other, and a second effect of the same kind would break
     /// the first.
     static func effects(_ answer: JSON, of name: String, phase: Phase, _ step: ExternalStep?) throws -> [Effect] {
-        func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
+        func wrong(_ why: String) -> Misbehaviour { .wrongAnswer(why) }
         guard let list = answer["effects"]?.array else { throw wrong("\"effects\" must be a list") }
         guard list.count <= 1000 else { throw wrong("the plan has more than 1000 effects") }
         return try list.map { json in
@@ -67,12 +65,11 @@ struct StepPlanCall {
 
 extension ExternalStep {
     /// Returns the paths that an effect writes to. Each must be granted by the operator.
-    ///
     /// `created` are the files that moult has created for the effect: a link that a program has put there since is not followed.
     /// An undo gets only the paths that it may still write to.
     func writes(of effect: Effect, created: Set<String> = [], isUndo: Bool = false) throws -> [String] {
         guard case .custom(_, _, let with) = effect.change, let list = with["writes"] else { return [] }
-        func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
+        func wrong(_ why: String) -> Misbehaviour { .wrongAnswer(why) }
         guard let texts = list.array?.map(\.string) else { throw wrong("\"writes\" must be a list of paths") }
         let grants = try settings.writable.flatMap { granted in
             try [PathRules.place(granted), PathRules.resolvedForWriting(granted)].compactMap(\.self)
@@ -83,25 +80,21 @@ extension ExternalStep {
             guard let path = try place ?? PathRules.resolvedForWriting(text) else {
                 if isUndo { return nil }
                 let isLink = try Files.facts(text)?.kind == .link
-                throw StepConversation.Misbehaving(
-                    .outsideThePlan(
-                        isLink
-                            ? "\(visible(text)) is a symbolic link to nothing"
-                            : "the directory of \(visible(text)) does not exist"))
+                throw Misbehaviour.outsideThePlan(
+                    isLink
+                        ? "\(visible(text)) is a symbolic link to nothing"
+                        : "the directory of \(visible(text)) does not exist")
             }
             if grants.contains(where: { PathRules.isInside(path, $0) }) {
                 try refuseForeign(text)
                 return path
             }
             if isUndo { return nil }
-            throw StepConversation.Misbehaving(
-                .outsideThePlan(
-                    "\"writable\" in moult.json does not include \(visible(text)), which the plan writes to"))
+            throw Misbehaviour.outsideThePlan(
+                "\"writable\" in moult.json does not include \(visible(text)), which the plan writes to")
         }
     }
-}
 
-extension ExternalStep {
     /// Throws if another user determines where a granted path leads: that user could exchange a directory for a link while the
     /// step is started.
     private func refuseForeign(_ path: String) throws {
@@ -135,7 +128,5 @@ enum PathRules {
         return "\(directory == "/" ? "" : directory)/\(name)"
     }
 
-    static func isInside(_ path: String, _ directory: String) -> Bool {
-        path == directory || path.isBelow(directory)
-    }
+    static func isInside(_ path: String, _ directory: String) -> Bool { path == directory || path.isBelow(directory) }
 }

@@ -41,8 +41,7 @@ struct StepPrepareCall {
             "context": step.contextJSON(context.plan, step.parameters(context.plan, effects.first?.phase)),
             "effects": .array(effects.map(\.json)),
             "staging": [
-                "directory": .string(own),
-                "databases": .object(staged.map { JSON.Member($0.name, .string(path($0))) }),
+                "directory": .string(own), "databases": .object(staged.map { JSON.Member($0.name, .string(path($0))) }),
             ],
         ]
     }

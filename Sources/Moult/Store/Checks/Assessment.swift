@@ -6,7 +6,6 @@ package import StepKit
 
 /// Checks whether the databases of a generation match its release. All commands use these rules.
 package struct Assessment {
-    /// How much of a file is read.
     package enum Depth: String, Sendable {
         /// Nothing: another process has the file locked, or this user may not read it.
         case nothing
@@ -81,11 +80,8 @@ package struct Assessment {
     }
 
     /// Returns the finding about a file of the release; the generation's own path of an in-place database is a link to that file.
-    func changed(
-        _ database: Database, _ own: String, _ what: String, _ kind: Finding.Kind = .changed
-    ) throws -> Finding {
-        try unusable(database, kind, Files.target(ofLink: own) ?? own, what, installing)
-    }
+    func changed(_ database: Database, _ own: String, _ what: String, _ kind: Finding.Kind = .changed) throws -> Finding
+    { try unusable(database, kind, Files.target(ofLink: own) ?? own, what, installing) }
 
     private func unusable(
         _ database: Database, _ kind: Finding.Kind, _ path: String, _ what: String, _ advice: Advice?
@@ -134,8 +130,7 @@ package struct Assessment {
             try Files.factsThroughLinks(place) == nil
         {
             state.place = unusable(
-                database, .missing, place,
-                "it is a link to \(target), which is missing; its disk may not be mounted",
+                database, .missing, place, "it is a link to \(target), which is missing; its disk may not be mounted",
                 .resetting(database, isMissing: true))
             return state
         }
@@ -179,8 +174,7 @@ package struct Assessment {
                     advice: refusal.now)
             }
         case .missing:
-            state.place = unusable(
-                database, .missing, place, "it is missing", .resetting(database, isMissing: true))
+            state.place = unusable(database, .missing, place, "it is missing", .resetting(database, isMissing: true))
         case .unfit(let why, let isDamaged):
             kind = isDamaged ? .damaged : kind
             let advice: Advice =
@@ -205,7 +199,6 @@ package struct Assessment {
         return state
     }
 
-    /// Returns the schema of a database in its release.
     private func template(of database: Database) throws -> SchemaShape {
         let own = generation.path(database.member)
         try Permission.read(own).requireReadable(ifThere: true)
@@ -283,8 +276,7 @@ package struct Assessment {
             if known != nil, !checked.contains(database.name) { continue }
             let found = try state(of: database, .glance)
             // The file must not have changed since it was checked.
-            guard found.findings.isEmpty, found.notChecked.isEmpty, let facts,
-                try CheckRecord.facts(of: place) == facts
+            guard found.findings.isEmpty, found.notChecked.isEmpty, let facts, try CheckRecord.facts(of: place) == facts
             else {
                 record.forget(database, at: place)
                 continue

@@ -73,8 +73,7 @@ struct CheckRecord {
     ) {
         forget(database, at: place)
         entries.append(
-            Entry(
-                database: database.name, path: place, generation: generation, facts: facts, depth: depth, time: time))
+            Entry(database: database.name, path: place, generation: generation, facts: facts, depth: depth, time: time))
     }
 
     mutating func forget(_ database: Database, at place: String) {

@@ -2,7 +2,6 @@ package import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// The age of the installed data, and the limit in the settings.
 package struct DataAge: Sendable, Equatable {
     /// When the publisher made the release; if its manifest does not say so, when it was installed.
     let since: Timestamp
@@ -20,8 +19,6 @@ package struct DataAge: Sendable, Equatable {
     }
 
     package func isOver(at now: Timestamp = .now) -> Bool { now.seconds - since.seconds > limit }
-
-    /// The fault of data that is too old.
     package var sentence: String { "the installed data is from \(since)" }
     package var reason: String { "\"maxAge\" in moult.json is \(durationText(seconds: Double(limit)))" }
 

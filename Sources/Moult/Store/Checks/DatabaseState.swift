@@ -3,26 +3,20 @@ internal import MoultFiles
 internal import MoultSQLite
 package import StepKit
 
-/// What an examination found about a database of a release.
 package struct DatabaseState: Sendable {
     package let database: Database
-    /// Where apps open the database.
     package let path: String
     /// The generation's file of a read-only database.
     package internal(set) var file: String?
     /// The SHA-256 of that file when it was installed.
     var sealedDigest: String?
-    /// How much of the current file was checked.
     package internal(set) var depth: Assessment.Depth
-    /// When the file was checked.
     package internal(set) var time: Timestamp?
     /// The size of the file; nil if it is missing or has not been asked for.
     package internal(set) var size: Int?
     /// The finding about the path: nothing is there, it does not lead to the release, or updates refuse to write there.
     package internal(set) var place: Finding?
-    /// The finding about the content.
     package internal(set) var content: Finding?
-    /// The finding about a file beside a read-only database.
     package internal(set) var sidecar: Finding?
     /// Why every update refuses to write to the database, although apps can use it.
     package internal(set) var refusal: MoultError?
@@ -88,7 +82,6 @@ package struct DatabaseState: Sendable {
 }
 
 extension Finding {
-    /// The finding about a file beside a read-only database.
     static func sidecar(_ path: String, of database: Database, in layout: StoreLayout) throws -> Finding {
         Finding(
             .sidecar, path: path, database: database.name, "it is next to the read-only database \(database.name)",

@@ -149,7 +149,6 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
     /// The path and what is wrong, such as `/srv/store/food.db: it is missing`.
     public var description: String { (path.map { "\($0): " } ?? "") + what }
 
-    /// Returns the finding with a changed advice.
     package func advising(_ change: (Advice) -> Advice) -> Finding {
         var finding = self
         finding.advice = advice.map(change)
@@ -174,15 +173,18 @@ extension Finding.Kind {
 }
 
 extension [Finding] {
-    /// The severity of the worst finding; nil without findings.
     package var worst: Finding.Severity? { map(\.severity).max() }
+
+    mutating func add(
+        _ kind: Finding.Kind, _ severity: Finding.Severity = .critical, path: String? = nil, database: String? = nil,
+        _ what: String, why: String? = nil, advice: Advice? = nil
+    ) { append(Finding(kind, severity, path: path, database: database, what, why: why, advice: advice)) }
 }
 
 extension Advice {
     /// A command without words around it.
     package init(moult words: String...) { self = "\(moult: words)" }
 
-    /// How to install the release again.
     static func installing(_ settings: Settings) -> Advice {
         settings.feed == nil ? Advice(moult: "apply", "RELEASE") : Advice(moult: "apply")
     }
@@ -201,6 +203,5 @@ extension Advice {
         ["moult", "reset", database.name] + (database.kind.isDisposable ? [] : ["--set-user-data-aside"])
     }
 
-    /// Whether the advice is a command and nothing else.
     package var isCommand: Bool { pieces.count == 1 && pieces[0].command != nil }
 }

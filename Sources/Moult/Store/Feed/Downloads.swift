@@ -8,7 +8,6 @@ package struct Downloads {
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// Where a bundle or patch is stored, downloaded or not.
     package struct Place {
         /// The name of the file next to its manifest.
         package let name: String
@@ -18,7 +17,6 @@ package struct Downloads {
         package let sha256: String
         package var partial: String { "\(path).part" }
 
-        /// Returns the number of bytes still to download.
         package func missing() throws -> Int {
             if let facts = try Files.facts(path), facts.size == size { return 0 }
             return size - min(size, try Files.facts(partial)?.size ?? 0)
@@ -29,7 +27,6 @@ package struct Downloads {
     package func place(of patch: Manifest.Patch) -> Place { place(patch.file, patch.size, patch.sha256) }
 
     private func place(_ file: String, _ size: Int, _ sha256: String) -> Place {
-        Place(
-            name: file, path: "\(layout.downloads)/\(sha256.prefix(16))-\(file)", size: size, sha256: sha256)
+        Place(name: file, path: "\(layout.downloads)/\(sha256.prefix(16))-\(file)", size: size, sha256: sha256)
     }
 }

@@ -60,9 +60,8 @@ package struct KeyChain {
         let name = KeyList.fileName(serial)
         guard let bytes = try find(name, KeyList.largest) else { return nil }
         var proofs: [(name: String, bytes: [UInt8])] = []
-        let list = try KeyList(
-            verifying: bytes, serial: serial, product: product, after: roles, named: name, at: time
-        ) { place in
+        let list = try KeyList(verifying: bytes, serial: serial, product: product, after: roles, named: name, at: time)
+        { place in
             let file = try find(place, Provenance.largestSignature)
             if let file, !proofs.contains(where: { $0.name == place }) { proofs.append((place, file)) }
             return file
@@ -73,7 +72,6 @@ package struct KeyChain {
         return true
     }
 
-    /// Saves the new lists.
     package func keep() throws {
         if new.isEmpty { return }
         try Files.ensureDirectory(layout.keys)
@@ -94,8 +92,7 @@ package struct KeyChain {
         throw MoultError(
             .expiredKey, .refused, what: "the keys of \(product) have expired",
             why: "\(KeyList.fileName(serial)), the newest key list that this store has, expired at \(expires)",
-            now: "Ask the publisher for a newer key list, then run: "
-                + "\(moult: "check", "--store", layout.root)")
+            now: "Ask the publisher for a newer key list, then run: " + "\(moult: "check", "--store", layout.root)")
     }
 
     /// Verifies a file with the keys of a role, and returns the signing keys.

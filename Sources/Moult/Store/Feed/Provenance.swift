@@ -11,9 +11,7 @@ package enum Provenance: Sendable, Equatable {
     /// The release comes from a kept generation, which was verified when it was installed.
     case kept
 
-    /// The keys whose signatures were verified; nil if none were.
     package var signers: [KeyID]? { if case .signed(let signers) = self { signers } else { nil } }
-
     package var isSigned: Bool { if case .signed = self { true } else { false } }
 
     package var words: String {

@@ -5,7 +5,6 @@ package import StepKit
 /// by itself, and no version of such a release keeps a store from a release of the trusted feed.
 package struct RevokedRelease: Sendable, Equatable {
     package let version: Version
-    /// The IDs of the keys that have signed it.
     package let signers: [String]
 
     /// Nil if a key in force has signed the release, or a feed that lists it. Without a feed, only the keys count.

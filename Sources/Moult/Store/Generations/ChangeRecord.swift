@@ -1,12 +1,11 @@
-internal import MoultBasics
+package import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
-internal import MoultRows
-internal import MoultSQLite
+package import MoultRows
+package import MoultSQLite
 internal import StepKit
 
 /// A record of changed rows, in `.moult/changes`.
-///
 /// A reader compares the read-only databases of two generations, which never change, and records the result for the others. Only an
 /// update knows what it changed in a shared database, and records that before its announcement. That costs a comparison of the
 /// databases, so it does so only in stores whose apps have asked for changed rows before.
@@ -17,15 +16,12 @@ package struct ChangeRecord: Equatable {
     let transaction: String?
     /// The number of changed rows of a table from which on the record has no keys.
     let limit: Int
-    package let databases: [DatabaseChanges]
+    package private(set) var databases: [DatabaseChanges]
 
     package init(
         from: String, to: String, transaction: String?, limit: Int = DatabaseChanges.standardLimit,
         databases: [DatabaseChanges]
-    ) {
-        (self.from, self.to, self.transaction) = (from, to, transaction)
-        (self.limit, self.databases) = (limit, databases)
-    }
+    ) { (self.from, self.to, self.transaction, self.limit, self.databases) = (from, to, transaction, limit, databases) }
 
     private static let largest = 1 << 28
 
@@ -35,7 +31,6 @@ package struct ChangeRecord: Equatable {
 
     private static func path(ofUpdateIn layout: StoreLayout) -> String { "\(layout.changes)/update.json" }
 
-    /// Whether updates of the store record what they change.
     package static func isWanted(_ layout: StoreLayout) throws -> Bool {
         try Files.facts(layout.changes)?.kind == .directory
     }
@@ -49,12 +44,8 @@ package struct ChangeRecord: Equatable {
 
     /// Returns nil for a missing or damaged record: it only saves work, or says that a reader may keep what it has.
     private static func read(_ path: String) -> ChangeRecord? {
-        guard let bytes = try? Files.read(path, limit: largest), let json = try? JSON(parsing: bytes, source: path)
-        else { return nil }
-        let fields = try? Fields(json) { place, why, _ in
-            MoultError(.generation, what: "\(path): \(place) \(why)")
-        }
-        return fields.flatMap { try? ChangeRecord($0) }
+        guard let bytes = try? Files.read(path, limit: largest) else { return nil }
+        return try? ChangeRecord(Fields(record: bytes, source: path))
     }
 
     private init?(_ fields: Fields) throws {
@@ -74,10 +65,7 @@ package struct ChangeRecord: Equatable {
 
     /// Records what an update changed in shared databases. Not synced: after a power failure, readers read everything again.
     package func write(ofUpdateIn layout: StoreLayout) throws { try write(Self.path(ofUpdateIn: layout)) }
-
-    private func write(_ path: String) throws {
-        try Files.replace(path, with: Array(json.line.utf8), durable: false)
-    }
+    private func write(_ path: String) throws { try Files.replace(path, with: Array(json.line.utf8), durable: false) }
 
     /// Removes the records of generations that no longer exist. Needs the store's lock.
     package static func removeOld(_ layout: StoreLayout) throws {
@@ -92,10 +80,7 @@ package struct ChangeRecord: Equatable {
             }
         }
     }
-}
 
-extension ChangeRecord {
-    /// Returns the changed rows of each of these databases, between a generation that a reader has seen and the present one.
     package static func changes(
         of databases: [String], since previous: String?, in generation: String, _ layout: StoreLayout, limit: Int
     ) throws -> [DatabaseChanges] {
@@ -109,9 +94,7 @@ extension ChangeRecord {
                 return DatabaseChanges(name, reload: "it was removed")
             }
             if let known = update?.databases.first(where: { $0.name == name }) { return known.limited(to: limit) }
-            guard after.kind.isSealed else {
-                return DatabaseChanges(name, reload: "its changes were not recorded")
-            }
+            guard after.kind.isSealed else { return DatabaseChanges(name, reload: "its changes were not recorded") }
             guard let compared else { return DatabaseChanges(name, reload: "the earlier release was removed") }
             return try compared.changes(of: name)
         }
@@ -128,7 +111,6 @@ extension ChangeRecord {
         return record
     }
 
-    /// The comparison of the read-only databases of two generations.
     private final class Comparison {
         let old: Generation
         let new: Generation
@@ -148,9 +130,7 @@ extension ChangeRecord {
         func changes(of name: String) throws -> DatabaseChanges {
             if let found = known.databases.first(where: { $0.name == name }) { return found.limited(to: limit) }
             let found = try compare(name)
-            known = ChangeRecord(
-                from: known.from, to: known.to, transaction: nil, limit: known.limit,
-                databases: known.databases + [found])
+            known.databases.append(found)
             try record()
             return found.limited(to: limit)
         }
@@ -190,5 +170,62 @@ extension ChangeRecord {
                 // The record only saves work, and the disk may be full or read-only.
             }
         }
+    }
+}
+
+package struct DatabaseChanges: Sendable, Equatable {
+    package let name: String
+    package private(set) var tables: [ChangedRows] = []
+    /// Why a reader must read the whole database again; nil if `tables` is complete.
+    package private(set) var reload: String?
+
+    /// The number of changed rows of a table from which on a reader must read the whole table again, unless it says otherwise.
+    package static let standardLimit = 10_000
+
+    package init(_ name: String, tables: [ChangedRows]) { (self.name, self.tables) = (name, tables) }
+    package init(_ name: String, reload: String) { (self.name, self.reload) = (name, reload) }
+
+    func limited(to limit: Int) -> DatabaseChanges {
+        var changes = self
+        changes.tables = tables.map { $0.limited(to: limit) }
+        return changes
+    }
+
+    package var json: JSON {
+        .record(["name": name, "reload": reload, "tables": reload == nil ? tables.map(\.json) : nil])
+    }
+
+    init(_ fields: Fields) throws {
+        name = try fields.string("name")
+        reload = try fields.optionalString("reload")
+        if reload == nil { tables = try fields.objects("tables").map { try ChangedRows($0) } }
+    }
+}
+
+extension ChangedRows {
+    fileprivate var json: JSON {
+        func keys(_ rows: [[Value]]) -> JSON { .array(rows.map { .array($0.map(\.json)) }) }
+        if let reload { return .record(["name": table, "reload": reload]) }
+        return .record([
+            "name": table, "key": key, "inserted": keys(inserted), "updated": keys(updated), "deleted": keys(deleted),
+        ])
+    }
+
+    fileprivate init(_ fields: Fields) throws {
+        let name = try fields.string("name")
+        if let reload = try fields.optionalString("reload") {
+            self.init(name, reload: reload)
+            return
+        }
+        let key = try fields.optionalStrings("key") ?? []
+        func rows(_ field: String) throws -> [[Value]] {
+            try (fields.json(field)?.array ?? []).map { row in
+                let values = (row.array ?? []).compactMap { Value(json: $0) }
+                guard values.count == key.count else { throw fields.fail(field, "must be a list of keys") }
+                return values
+            }
+        }
+        self.init(
+            name, key: key, inserted: try rows("inserted"), updated: try rows("updated"), deleted: try rows("deleted"))
     }
 }

@@ -42,8 +42,7 @@ package struct Generation: Sendable {
             return Generation(name: name, in: layout, manifest: manifest, bytes: bytes)
         } catch let error as MoultError where !Files.isDenied(error) {
             throw MoultError(
-                .generation, what: "the manifest of generation \(name) cannot be read",
-                why: error.what + (error.why.map { ": \($0)" } ?? ""),
+                .generation, what: "the manifest of generation \(name) cannot be read", why: error.problem,
                 now: "Install release \(version(of: name)) again: \(moult: "apply", "RELEASE")", cause: error)
         }
     }
@@ -70,8 +69,7 @@ package struct Generation: Sendable {
     }
 
     private static func lost(_ layout: StoreLayout, _ what: String, because why: String) -> MoultError {
-        MoultError(
-            .store, what: "\(layout.current) \(what)", why: why, now: "Restore it with: \(moult: "recover")")
+        MoultError(.store, what: "\(layout.current) \(what)", why: why, now: "Restore it with: \(moult: "recover")")
     }
 
     /// Returns the last installed generation according to the history, if it exists and no update is running; used only if
@@ -115,13 +113,12 @@ package struct Generation: Sendable {
         }
     }
 
-    /// Returns a database of the release, by its name.
     package func database(_ name: String) throws -> Database {
         if let database = manifest.database(name) { return database }
+        let names = manifest.databases.map(\.name)
         throw MoultError(
             .store, .usage, what: "release \(manifest.version) has no database \"\(name)\"",
-            why: itsNames("database", manifest.databases.map(\.name)),
-            now: didYouMean(name, among: manifest.databases.map(\.name)))
+            why: itsNames("database", names), now: didYouMean(name, among: names))
     }
 
     package func path(_ member: String) -> String { "\(directory)/\(member)" }
@@ -162,12 +159,10 @@ extension Seal.Entry {
 }
 
 extension Generation {
-    /// The name of a generation, and the version of its release.
     package struct Reference: Sendable, Equatable {
         package var version: Version
         package var generation: String
         package init(version: Version, generation: String) { (self.version, self.generation) = (version, generation) }
-
         package var json: JSON { .record(["version": version.description, "generation": generation]) }
     }
 }

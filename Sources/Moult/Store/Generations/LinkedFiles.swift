@@ -8,7 +8,6 @@ internal import MoultFiles
 package struct LinkedFiles {
     private let layout: StoreLayout
     private var path: String { layout.links }
-
     package init(_ layout: StoreLayout) { self.layout = layout }
 
     /// Makes a sealed file available at another path, without copying it if the file system allows that.
@@ -22,28 +21,22 @@ package struct LinkedFiles {
         if try !Files.hardLinkIfPossible(file, at: target) { try Files.copy(file, to: target, mode: 0o444) }
     }
 
-    /// Records the metadata of a file whose digest is known.
     func add(_ facts: SealedFacts) throws {
         try write(records().filter { $0.inode != facts.inode || $0.device != facts.device } + [facts])
     }
 
     package func records() throws -> [SealedFacts] {
         guard let bytes = try Files.read(path, limit: 1 << 24) else { return [] }
-        let source = path
         do {
-            let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
-                MoultError(.generation, what: "\(source): \(place) \(why)")
-            }
-            return try fields.objects("files").map { try SealedFacts($0) }
+            return try Fields(record: bytes, source: path).objects("files").map { try SealedFacts($0) }
         } catch is MoultError {
             // The record only saves work: without it, files with other metadata than in their seals are read again.
             return []
         }
     }
 
-    /// Records ctimes again after links were added or removed, and drops the records of files that no generation has. If a file
-    /// was written to in the meantime, its old record stays and no longer matches the file, which must be verified again. The
-    /// same applies if the ctime changed for a reason other than links.
+    /// Records ctimes again after links were added or removed, and drops the records of files that no generation has. A file that
+    /// was written to, or whose ctime changed for another reason, keeps its old record, and must be verified again.
     func refresh() throws {
         let before = try records()
         if before.isEmpty { return }
@@ -66,11 +59,7 @@ package struct LinkedFiles {
     }
 
     private func write(_ records: [SealedFacts]) throws {
-        let json: JSON = [
-            "links": 1,
-            "files": .array(
-                records.map { .object($0.members) }),
-        ]
+        let json: JSON = ["links": 1, "files": .array(records.map { .object($0.members) })]
         try Files.replace(path, with: Array(json.line.utf8))
     }
 }

@@ -19,15 +19,15 @@ package struct Seal: Sendable, Equatable {
         package var sha256: String { sealed.sha256 }
 
         package init(member: String, sha256: String, facts: FileFacts) {
-            self.init(member: member, sealed: SealedFacts(sha256: sha256, facts))
+            (self.member, sealed) = (member, SealedFacts(sha256: sha256, facts))
         }
 
-        init(member: String, sealed: SealedFacts) { (self.member, self.sealed) = (member, sealed) }
-
-        /// Returns the state of the file at a path, without reading it.
-        func standing(of path: String) throws -> Standing {
-            try standing(of: path, Files.factsThroughLinks(path))
+        fileprivate init(_ fields: Fields) throws {
+            (member, sealed) = (try fields.string("member"), try SealedFacts(fields))
+            isProvenByPublisher = try fields.optionalString("proof") == "publisher"
         }
+
+        func standing(of path: String) throws -> Standing { try standing(of: path, Files.factsThroughLinks(path)) }
 
         /// Returns the state of a file whose facts are known; nil means that it is missing.
         func standing(of path: String, _ facts: FileFacts?) throws -> Standing {
@@ -54,18 +54,13 @@ package struct Seal: Sendable, Equatable {
     }
 
     package var entries: [Entry]
-    /// The format of the record; the store of an earlier build has a lower one.
-    package private(set) var format = Self.format
     /// The serial of the feed from which the release was installed; nil without a feed.
     var feedSerial: Int?
-    /// The SHA-256 of the whole manifest; nil in seals of earlier versions.
     package var manifest: String?
-    /// The update that created the generation; nil in seals of earlier versions.
     package var transaction: String?
-
-    /// The key list in effect when the release was installed; nil without keys, and in seals of earlier versions.
+    /// The key list in effect when the release was installed; nil without keys.
     package var keys: KeyChain.Mark?
-    /// The IDs of the keys by whose signatures the release was trusted; nil without keys, and in seals of earlier versions.
+    /// The IDs of the keys by whose signatures the release was trusted; nil without keys.
     package var signers: [String]?
 
     package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
@@ -83,25 +78,18 @@ package struct Seal: Sendable, Equatable {
     package func entry(_ member: String) -> Entry? { entries.first { $0.member == member } }
 
     package var json: JSON {
-        .compact([
-            "seal": .size(Self.format), "feedSerial": feedSerial.map { .size($0) },
-            "files": .array(
-                entries.map { entry in
-                    .object(
-                        [.init("member", .string(entry.member))] + entry.sealed.members
-                            + (entry.isProvenByPublisher ? [.init("proof", "publisher")] : []))
-                }),
-            "manifest": .optional(manifest), "transaction": .optional(transaction),
-            "keys": keys.map { ["pinned": .string($0.pinned), "list": .size($0.list)] },
-            "signers": signers.map { .array($0.map { .string($0) }) },
+        .record([
+            "seal": Self.format, "feedSerial": feedSerial,
+            "files": entries.map { entry in
+                let proof: [JSON.Member] = entry.isProvenByPublisher ? [.init("proof", "publisher")] : []
+                return JSON.object([.init("member", .string(entry.member))] + entry.sealed.members + proof)
+            }, "manifest": manifest, "transaction": transaction,
+            "keys": keys.map { JSON.record(["pinned": $0.pinned, "list": $0.list]) }, "signers": signers,
         ])
     }
 
     package init(parsing bytes: [UInt8], source: String) throws {
-        let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
-            MoultError(.generation, what: "\(source): \(place) \(why)")
-        }
-        format = try fields.integer("seal")
+        let fields = try Fields(record: bytes, source: source)
         feedSerial = try fields.optionalCount("feedSerial")
         manifest = try fields.optionalString("manifest")
         transaction = try fields.optionalString("transaction")
@@ -109,10 +97,15 @@ package struct Seal: Sendable, Equatable {
             KeyChain.Mark(pinned: try $0.string("pinned"), list: try $0.count("list"))
         }
         signers = try fields.optionalStrings("signers")
-        entries = try fields.objects("files").map { file in
-            var entry = Entry(member: try file.string("member"), sealed: try SealedFacts(file))
-            entry.isProvenByPublisher = try file.optionalString("proof") == "publisher"
-            return entry
+        entries = try fields.objects("files").map { try Entry($0) }
+    }
+}
+
+extension Fields {
+    /// Reads a record of the store. The code is that of errors about it.
+    init(record bytes: [UInt8], source: String, _ code: MoultError.Code = .generation) throws {
+        try self.init(JSON(parsing: bytes, source: source)) { place, why, _ in
+            MoultError(code, what: "\(source): \(place) \(why)")
         }
     }
 }
@@ -122,58 +115,41 @@ package struct SealedFacts: Sendable, Equatable {
     let sha256: String
     let size: Int
     package let inode: UInt64
-    /// The device number; nil in records of earlier versions.
-    var device: UInt64?
-    /// The modification time, which does not change with the file's names, owner or mode; nil in seals of earlier versions.
-    var modified: FileFacts.Moment?
-    /// The change time; nil in records of earlier versions.
-    var changed: FileFacts.Moment?
-    /// The number of hard links; nil if it was not recorded.
-    package var links: Int?
+    let device: UInt64
+    /// The modification time, which does not change with the file's names, owner or mode.
+    let modified: FileFacts.Moment
+    var changed: FileFacts.Moment
+    package var links: Int
 
     init(sha256: String, _ facts: FileFacts) {
         (self.sha256, size, inode, device) = (sha256, facts.size, facts.inode, facts.device)
         (modified, changed, links) = (facts.modified, facts.changed, facts.links)
     }
 
-    func match(_ facts: FileFacts) -> Bool {
-        guard inode == facts.inode, size == facts.size else { return false }
-        if let changed { return changed == facts.changed }
-        return device == facts.device && modified == facts.modified
-    }
-
-    func isSameFile(_ facts: FileFacts) -> Bool { inode == facts.inode && (device ?? facts.device) == facts.device }
+    func match(_ facts: FileFacts) -> Bool { inode == facts.inode && size == facts.size && changed == facts.changed }
+    func isSameFile(_ facts: FileFacts) -> Bool { inode == facts.inode && device == facts.device }
 
     /// Returns whether this is the same file, but was written to since. A copy may have the inode of the file that it replaced,
     /// but its creation time is later than this record.
     fileprivate func isWritten(_ facts: FileFacts, _ path: String) throws -> Bool {
-        guard device == facts.device, inode == facts.inode, let modified, modified != facts.modified else {
-            return false
-        }
-        guard let changed, let birth = try Files.birth(path) else { return true }
-        return birth <= changed
+        guard isSameFile(facts), modified != facts.modified else { return false }
+        return try Files.birth(path).map { $0 <= changed } ?? true
     }
 
     init(_ fields: Fields) throws {
         sha256 = try fields.string("sha256")
         size = try fields.integer("size")
         inode = UInt64(bitPattern: Int64(try fields.integer("inode")))
-        device = try fields.optionalInteger("device").map { UInt64(bitPattern: Int64($0)) }
-        modified = fields.json("modified") == nil ? nil : try fields.moment("modified")
-        let time = try fields.moment("changed")
-        changed = time.seconds == 0 ? nil : time
-        links = try fields.optionalInteger("links")
+        device = UInt64(bitPattern: Int64(try fields.integer("device")))
+        (modified, changed) = (try fields.moment("modified"), try fields.moment("changed"))
+        links = try fields.integer("links")
     }
 
     package var members: [JSON.Member] {
-        var members: [JSON.Member] = [
+        [
             .init("sha256", .string(sha256)), .init("size", .size(size)),
-            .init("inode", .integer(Int64(bitPattern: inode))),
+            .init("inode", .integer(Int64(bitPattern: inode))), .init("device", .integer(Int64(bitPattern: device))),
+            .init("modified", modified.json), .init("changed", changed.json), .init("links", .size(links)),
         ]
-        if let device { members.append(.init("device", .integer(Int64(bitPattern: device)))) }
-        if let modified { members.append(.init("modified", modified.json)) }
-        members.append(.init("changed", changed?.json ?? [0, 0]))
-        if let links { members.append(.init("links", .size(links))) }
-        return members
     }
 }

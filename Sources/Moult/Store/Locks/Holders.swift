@@ -1,5 +1,6 @@
 internal import MoultBasics
 package import MoultFiles
+internal import MoultLibc
 internal import StepKit
 
 /// The processes that use a store, and the databases, generations or locks that they hold. Changes nothing.
@@ -30,7 +31,6 @@ package struct Holders: Sendable {
         package let uses: [Use]
     }
 
-    /// The processes that use the store, ordered by process ID.
     package let holders: [Holder]
     /// The number of processes that could not be inspected; their leases and locks are known, but not their open files.
     package let unseen: Int
@@ -49,11 +49,13 @@ package struct Holders: Sendable {
         }
         var held = HeldLocks(locks)
         var uses: [Int32: [Use]] = [:]
+        func add(_ subject: Subject, _ pid: Int32) throws {
+            let use = try subject.use(subject.how(of: pid, &held))
+            if !uses[pid, default: []].contains(use) { uses[pid, default: []].append(use) }
+        }
         for entry in table.entries {
             if let subject = byNumber[FileNumber(entry.facts)] {
-                guard !subject.isSidecar else { continue }
-                let use = try subject.use(subject.how(of: entry.pid, &held))
-                if !uses[entry.pid, default: []].contains(use) { uses[entry.pid, default: []].append(use) }
+                if !subject.isSidecar { try add(subject, entry.pid) }
             } else {
                 uses[entry.pid, default: []].append(
                     Use(what: .gone, name: entry.path, generation: nil, path: entry.path, how: .open))
@@ -63,20 +65,16 @@ package struct Holders: Sendable {
         subjects += try Self.directories(layout)
         for subject in subjects where !subject.isSidecar {
             for (pid, locks) in try held.on(subject.facts, at: subject.path)
-            where pid > 0 && locks.contains(where: { $0.kind != .lease }) {
-                let use = try subject.use(subject.how(of: pid, &held))
-                if !uses[pid, default: []].contains(use) { uses[pid, default: []].append(use) }
-            }
+            where pid > 0 && locks.contains(where: { $0.kind != .lease }) { try add(subject, pid) }
         }
         uses[ProcessFacts.ownPID] = nil
         holders = uses.keys.sorted().map { Holder(process: ProcessFacts(pid: $0), uses: uses[$0] ?? []) }
         unseen = table.unseen
     }
 
-    /// Returns the processes that have files of an older release open without a lease, so they do not follow the store. For
-    /// instance, a server that keeps a stable path open reads old data until it opens the path again. The kernel's lock table,
-    /// which is long on a large machine, is read only if a process may be outdated: a lease taken by an older version of moult
-    /// is in that table.
+    /// Returns the processes that have files of an older release open without a lease, so they do not follow the store: a server
+    /// that keeps a stable path open reads old data until it opens the path again. The kernel's lock table, which is long on a
+    /// large machine, is read only if a process may be outdated.
     package static func outdated(in store: StoreSnapshot, except current: String) throws -> [OutdatedReader] {
         if try Holders(of: store, .none).outdated(except: current).isEmpty { return [] }
         return try Holders(of: store).outdated(except: current)
@@ -106,7 +104,6 @@ package struct Holders: Sendable {
         }
     }
 
-    /// A file or directory that can be held, and its role in the store.
     private struct Subject {
         let what: Use.What
         let name: String
@@ -117,9 +114,7 @@ package struct Holders: Sendable {
         var sidecars: [Subject] = []
         var isSidecar = false
 
-        func use(_ how: Use.How) -> Use {
-            Use(what: what, name: name, generation: generation, path: path, how: how)
-        }
+        func use(_ how: Use.How) -> Use { Use(what: what, name: name, generation: generation, path: path, how: how) }
 
         func how(of pid: Int32, _ locks: inout HeldLocks) throws -> Use.How {
             switch what {
@@ -195,26 +190,22 @@ package struct Holders: Sendable {
     /// Returns the lease files. The kernel's lock table has no process for a lease, but only readers with a lease have its file
     /// open.
     private static func leases(_ layout: StoreLayout) throws -> [Subject] {
-        try Generation.names(layout).compactMap { name in
-            try Files.facts(layout.lease(name)).map {
-                Subject(
-                    what: .generation, name: name, generation: name, path: layout.generation(name), facts: $0)
-            }
-        }
+        try generations(layout) { layout.lease($0) }
     }
 
     private static func directories(_ layout: StoreLayout) throws -> [Subject] {
-        var subjects: [Subject] = []
-        if let facts = try Files.facts(layout.lock) {
-            subjects.append(Subject(what: .lock, name: layout.lock, path: layout.lock, facts: facts))
+        let lock = try Files.facts(layout.lock).map {
+            Subject(what: .lock, name: layout.lock, path: layout.lock, facts: $0)
         }
-        for name in try Generation.names(layout) {
-            guard let facts = try Files.facts(layout.generation(name)) else { continue }
-            subjects.append(
-                Subject(
-                    what: .generation, name: name, generation: name, path: layout.generation(name), facts: facts))
+        return try [lock].compactMap(\.self) + generations(layout) { layout.generation($0) }
+    }
+
+    private static func generations(_ layout: StoreLayout, _ file: (String) -> String) throws -> [Subject] {
+        try Generation.names(layout).compactMap { name in
+            try Files.facts(file(name)).map {
+                Subject(what: .generation, name: name, generation: name, path: layout.generation(name), facts: $0)
+            }
         }
-        return subjects
     }
 
     /// Returns whether the path, as the kernel reports it, is that of a deleted file of the store. SQLite also deletes its own
@@ -222,16 +213,16 @@ package struct Holders: Sendable {
     private static func isGone(_ path: String, _ layout: StoreLayout) -> Bool {
         path.isBelow(layout.root) && path.hasSuffix(" (deleted)")
     }
-}
 
-/// A process that still has files of an older release open.
-package struct OutdatedReader: Sendable, Equatable {
-    package let process: ProcessFacts
-    /// The names of the databases; for a deleted file, its path.
-    package let databases: [String]
+    /// A process that still has files of an older release open.
+    package struct OutdatedReader: Sendable, Equatable {
+        package let process: ProcessFacts
+        /// The names of the databases; for a deleted file, its path.
+        package let databases: [String]
 
-    package var text: String {
-        "\(process.description) still has the old \(databases.joined(separator: ", ")) open; restart the process, or have it reopen its databases"
+        package var text: String {
+            "\(process.description) still has the old \(databases.joined(separator: ", ")) open; restart the process, or have it reopen its databases"
+        }
     }
 }
 
@@ -243,4 +234,34 @@ enum SQLiteLocks {
     /// The readers' marks, and the writer's lock.
     static let memory = (123...127, memoryWriting)
     static let memoryWriting = 120...120
+}
+
+/// A process that still reads an older generation: it has not moved its lease, so it has not reloaded.
+package struct Laggard: Sendable, Equatable {
+    package let process: ProcessFacts
+    package let generation: String
+
+    /// Waits until every lease is on the current generation; after the timeout, returns the processes with other leases. With a
+    /// timeout of 0, no reader counts as late: readers of an older generation may finish undisturbed. A request to stop ends only
+    /// the wait, because the update is complete.
+    package static func wait(_ layout: StoreLayout, seconds: Int, shouldStop: () -> Bool) throws -> [Laggard] {
+        guard seconds > 0 else { return [] }
+        var backoff = Backoff(.seconds(seconds), longest: 20)
+        while true {
+            let laggards = try find(layout)
+            if laggards.isEmpty || shouldStop() || !backoff.pause() { return laggards }
+        }
+    }
+
+    /// Returns the processes with leases on other generations, except this process, which cannot reload while it waits here.
+    private static func find(_ layout: StoreLayout) throws -> [Laggard] {
+        let current = try Generation.currentName(layout)
+        return try Generation.names(layout).filter { $0 != current }.flatMap { name in
+            try LeaseFile.holders(of: name, layout).filter { $0.pid != ProcessFacts.ownPID }.map {
+                Laggard(process: $0, generation: name)
+            }
+        }
+    }
+
+    package var text: String { "\(process.description) still reads generation \(generation)" }
 }

@@ -28,19 +28,16 @@ package final class StoreLock: Sendable {
         let holders = try LockHolders.of(layout.lock).map(\.description)
         throw MoultError(
             .locked, .busy, what: "the store \(layout.root) is in use",
-            why: holders.isEmpty
-                ? "locked by another moult process" : "locked by \(holders.joined(separator: ", "))",
+            why: holders.isEmpty ? "locked by another moult process" : "locked by \(holders.joined(separator: ", "))",
             now:
                 "Try again later, or \(commandLine: "wait for the other process: --wait SECONDS", app: "wait longer: waiting:")"
         )
     }
 
-    /// How long to wait for a lock whose holder has exited.
     private static let leftBehind = Duration.seconds(5)
 
-    /// Returns whether the lock's holder has ended. If the holder was killed while it was starting a child, the child has a
-    /// copy of the lock until the child executes its program. If the process ID has been reused by now, this returns false, and
-    /// the caller does not wait for the lock.
+    /// Returns whether the lock's holder has ended. If it was killed while it was starting a child, the child has a copy of the lock
+    /// until it executes its program. If the process ID has been reused, this returns false, and nothing waits.
     private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
         // Without /proc, moult cannot tell whether the holder has ended.
         guard try Files.facts("\(SystemFeatures.proc)/locks") != nil else { return false }
@@ -69,8 +66,7 @@ package final class StoreLock: Sendable {
         guard Files.isDenied(error) else { return error }
         let isReadOnly = error.cause as? Errno == .readOnly
         return MoultError(
-            .store, what: "this user cannot change the store \(layout.root)",
-            why: "\(error.what): \(error.why ?? "")",
+            .store, what: "this user cannot change the store \(layout.root)", why: "\(error.what): \(error.why ?? "")",
             now: isReadOnly
                 ? "Mount the file system of the store read-write, or use another store."
                 : "Run the command as the user who owns the store.", cause: error.cause)

@@ -2,6 +2,7 @@ package import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 internal import MoultTrust
+internal import StepKit
 
 /// What the last command that asked a feed or began an update has brought. Only monitoring reads this record: no decision depends on
 /// it, so it is not synced.
@@ -13,7 +14,6 @@ package struct Attempt: Sendable, Equatable {
         package let advice: String?
     }
 
-    /// When the command ended.
     package private(set) var time: Timestamp
     /// The verb: `apply`, `rollback` or `check`.
     package private(set) var command: String
@@ -22,9 +22,7 @@ package struct Attempt: Sendable, Equatable {
     package private(set) var bytes = 0
     /// The newest release of the feed, and when this machine gets it.
     package private(set) var rollout: Rollout?
-    /// The release that is installed now.
     package private(set) var installed: String?
-    /// Why the attempt failed; nil if it did not.
     package private(set) var failure: Failure?
     /// When an attempt last succeeded.
     package private(set) var lastSuccess: Timestamp?
@@ -41,8 +39,7 @@ package struct Attempt: Sendable, Equatable {
             // A record that cannot be read is replaced by the next attempt.
             guard let bytes = try? Files.read(place, limit: 1 << 16) else { return nil }
             return (try? JSON(parsing: bytes, source: place)).flatMap { Attempt($0) }
-        }
-        .reduce(nil) { newest, next in newest.map { $0.time > next.time } ?? false ? newest : next }
+        }.reduce(nil) { newest, next in newest.map { $0.time > next.time } ?? false ? newest : next }
     }
 
     /// Records how a command ended: in the store, or else, if that cannot be written, in the state directory of this user. Returns the
@@ -50,8 +47,7 @@ package struct Attempt: Sendable, Equatable {
     @discardableResult
     static func record(
         _ command: String, _ error: (any Error)?, took: Duration, notReloaded: [String]?, bytes: Int = 0,
-        rollout: Rollout? = nil,
-        in layout: StoreLayout
+        rollout: Rollout? = nil, in layout: StoreLayout
     ) -> Attempt? {
         // The history has a rollback that failed, and the operator who asked for it has the message.
         if let error = error as? MoultError, command == "rollback" || Self.isNoAttempt(error) { return nil }
@@ -143,56 +139,55 @@ extension Attempt {
         failures = Int(json["failures"]?.integer ?? 0)
         notReloaded = json["notReloaded"]?.array?.compactMap(\.string) ?? []
     }
-}
 
-extension Attempt {
     /// What monitoring should know. A failure is a warning at once, and critical if the store has followed its feed in vain for as long
     /// as the settings say; so is a feed that was not asked for three intervals.
-    func findings(_ settings: MonitoringSettings, followsFeed: Bool, at now: Timestamp) -> [Finding] {
+    func findings(_ settings: Settings.Monitoring, followsFeed: Bool, at now: Timestamp) -> [Finding] {
         var all: [Finding] = []
         if let failure {
             let since = failingSince ?? time
             let isOld = followsFeed && now.seconds - since.seconds >= settings.criticalAfter
             let what = failure.what + (failure.why.map { ": \($0)" } ?? "")
-            all.append(
-                Finding(
-                    .failure, isOld ? .critical : .warning,
-                    failures > 1
-                        ? "\(failures) attempts to update have failed since \(since): \(failure.code) \(what)"
-                        : "the last attempt to update failed at \(since): \(failure.code) \(what)",
-                    advice: failure.advice.map { Advice($0) }))
+            let begin =
+                failures > 1
+                ? "\(failures) attempts to update have failed since" : "the last attempt to update failed at"
+            all.add(
+                .failure, isOld ? .critical : .warning, "\(begin) \(since): \(failure.code) \(what)",
+                advice: failure.advice.map { Advice($0) })
         }
         if let every = settings.every, followsFeed, now.seconds - time.seconds > 3 * every {
-            all.append(
-                Finding(
-                    .missedRuns, .critical, "the feed was not asked since \(time)",
-                    why: "an update is expected every \(durationText(seconds: Double(every)))",
-                    advice: "Check the timer, then run: \(moult: "apply")"))
+            all.add(
+                .missedRuns, .critical, "the feed was not asked since \(time)",
+                why: "an update is expected every \(durationText(seconds: Double(every)))",
+                advice: "Check the timer, then run: \(moult: "apply")")
         }
         for name in notReloaded {
-            all.append(
-                Finding(
-                    .consumer, .warning, "the consumer \(name) did not reload after the last update",
-                    why: "it may still read the earlier release",
-                    advice: "Restart that program, then run: \(moult: "recover")"))
+            all.add(
+                .consumer, .warning, "the consumer \(name) did not reload after the last update",
+                why: "it may still read the earlier release",
+                advice: "Restart that program, then run: \(moult: "recover")")
         }
         return all
     }
 }
 
-/// When monitoring calls a store stuck.
-package struct MonitoringSettings: Sendable, Equatable {
-    /// Seconds of failed attempts after which the failure is critical.
-    package var criticalAfter = 86_400
-    /// How many seconds pass at most between two attempts, usually the interval of a timer; nil if none is expected.
-    package var every: Int?
+/// The place of this machine in the rollout of a release.
+package struct Rollout: Sendable, Equatable {
+    package let version: String
+    /// The percentage from which on this machine is included, with two decimals.
+    package let position: Double
 
-    init(_ fields: Fields?) throws {
-        guard let fields else { return }
-        criticalAfter = try fields.optionalNumber("criticalAfter", in: 0...Settings.maxSeconds) ?? criticalAfter
-        every = try fields.optionalNumber("every", in: 1...Settings.maxSeconds)
-        try fields.refuseUnknown()
+    init(_ version: Version, position: Double) { (self.version, self.position) = (version.description, position) }
+
+    init?(_ json: JSON) {
+        guard let version = json["version"]?.string else { return nil }
+        self.version = version
+        switch json["position"] {
+        case .number(let value): position = value
+        case .integer(let value): position = Double(value)
+        default: return nil
+        }
     }
 
-    init() {}
+    package var json: JSON { .record(["version": version, "position": position]) }
 }

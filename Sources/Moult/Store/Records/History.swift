@@ -17,9 +17,7 @@ package enum History {
             (self.pass, self.name, self.microseconds) = (pass, name, microseconds)
         }
 
-        package var json: JSON {
-            .record(["pass": pass, "name": name, "microseconds": microseconds])
-        }
+        package var json: JSON { .record(["pass": pass, "name": name, "microseconds": microseconds]) }
 
         init?(_ json: JSON) {
             guard let pass = json["pass"]?.string, let name = json["name"]?.string,
@@ -43,7 +41,6 @@ package enum History {
         /// The advice that was shown to the user.
         package var remedy: String?
         package var milliseconds: Int?
-        /// The durations of the parts.
         package var parts: [Part]
         /// The fate of rows in tables whose database got new content.
         package var rows: [RowFate]
@@ -57,18 +54,10 @@ package enum History {
             reason: String? = nil, remedy: String? = nil, milliseconds: Int? = nil, parts: [Part] = [],
             rows: [RowFate] = [], kept: [String] = [], holds: [Hold]? = nil
         ) {
-            self.holds = holds
-            (self.rows, self.kept) = (rows, kept)
-            self.time = time
-            self.transaction = transaction
-            self.action = action
-            self.from = from
-            self.to = to
-            self.outcome = outcome
-            self.reason = reason
-            self.remedy = remedy
-            self.parts = parts
-            self.milliseconds = milliseconds
+            (self.time, self.transaction, self.action) = (time, transaction, action)
+            (self.from, self.to, self.outcome, self.reason) = (from, to, outcome, reason)
+            (self.remedy, self.milliseconds, self.parts) = (remedy, milliseconds, parts)
+            (self.rows, self.kept, self.holds) = (rows, kept, holds)
         }
 
         package var json: JSON {
@@ -130,15 +119,12 @@ package enum History {
             }
             end -= count
         }
-        if end < size {
-            try file.close()
-            try Files.detach(layout.history)
-            let file = try Descriptor(layout.history, .append, mode: 0o644)
-            try file.truncate(to: end)
-            try file.close()
-        } else {
-            try file.close()
-        }
+        try file.close()
+        if end == size { return }
+        try Files.detach(layout.history)
+        let whole = try Descriptor(layout.history, .append, mode: 0o644)
+        try whole.truncate(to: end)
+        try whole.close()
     }
 
     /// Returns the newest entries, oldest first, and the number of unreadable lines among them.
@@ -153,17 +139,13 @@ package enum History {
 /// A long history is closed: it moves to `.moult/history/NUMBER.jsonl` and is then compressed, so that the commands that read the
 /// newest lines take the same time after years. Nothing is lost: readers go on with the closed parts.
 extension History {
-    /// A closed part of the history, a segment.
     struct Segment {
         let number: Int
-        /// The path before it is compressed.
         let path: String
         var packed: String { "\(path).zst" }
-
         /// The path at which the part is now, for messages.
         var place: String { get throws { try Files.facts(path) == nil ? packed : path } }
 
-        /// Returns all lines; throws if the compressed part is damaged.
         func read() throws -> [UInt8] {
             // Until the compressed part is complete, both exist.
             if let bytes = try Files.read(path, limit: History.longestPart) { return bytes }
@@ -186,6 +168,9 @@ extension History {
             }
             try Files.remove(path)
         }
+
+        /// The checksum proves that the part is what was written, so its lines are not parsed again.
+        var isReadable: Bool { do { return try !read().isEmpty } catch { return false } }
     }
 
     /// The size from which on the history is closed.
@@ -193,7 +178,6 @@ extension History {
     /// A longer file stays as it is, because it would need too much memory.
     private static let longestPart = 64 << 20
 
-    /// Returns the closed parts, newest first.
     static func parts(_ layout: StoreLayout) throws -> [Segment] {
         let directory = layout.olderHistory
         let numbers = try Files.list(directory).compactMap { name -> Int? in
@@ -212,9 +196,8 @@ extension History {
         try Files.ensureDirectory(layout.olderHistory)
         let parts = try parts(layout)
         for part in parts where try Files.facts(part.path) != nil { try part.pack() }
-        let part = Segment(
-            number: (parts.first?.number ?? 0) + 1,
-            path: "\(layout.olderHistory)/\((parts.first?.number ?? 0) + 1).jsonl")
+        let number = (parts.first?.number ?? 0) + 1
+        let part = Segment(number: number, path: "\(layout.olderHistory)/\(number).jsonl")
         try Files.rename(layout.history, to: part.path)
         // After a power failure, the part is there if the new history is.
         try Files.syncDirectory(layout.olderHistory)
@@ -232,13 +215,6 @@ extension History {
     }
 }
 
-extension History.Segment {
-    /// Whether the part can be read. The checksum proves that it is what was written, so its lines are not parsed again.
-    var isReadable: Bool {
-        do { return try !read().isEmpty } catch { return false }
-    }
-}
-
 /// Repairs a history that has unreadable lines, or whose path is occupied by something other than a file. Commands continue
 /// without the history, and `moult recover` repairs it.
 extension History {
@@ -253,7 +229,6 @@ extension History {
         MoultError(.store, what: "cannot read \(path)", why: why, now: "Repair the history with: \(moult: "recover")")
     }
 
-    /// Returns a description of the damage to the history; nil if every line can be read.
     package static func fault(_ layout: StoreLayout) throws -> String? {
         do {
             let torn = try tornLines(layout)
@@ -261,9 +236,7 @@ extension History {
             let parts = try parts(layout).filter { !$0.isReadable }.map { "\(try $0.place) cannot be read" }
             let faults = [lines].compactMap(\.self) + parts
             return faults.isEmpty ? nil : faults.joined(separator: "; ")
-        } catch let error as MoultError where error.code == .store {
-            return error.why
-        }
+        } catch let error as MoultError where error.code == .store { return error.why }
     }
 
     /// Returns the number of unreadable lines in the part of the history that is not closed. A closed part has none.
@@ -327,5 +300,28 @@ extension History {
         guard line.count <= HistoryReader.longestLine else { return false }
         // The reason why the line cannot be read does not matter.
         return (try? JSON(parsing: line, source: "")).map { Entry(json: $0) != nil } ?? false
+    }
+}
+
+extension History.Entry {
+    /// The action and its outcome in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
+    package var sentence: String { "\(what) \(ending)" }
+
+    package var what: String {
+        let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
+        return action + (self.from == to ? "" : " \(from) -> \(Generation.version(of: to))")
+    }
+
+    package var ending: String {
+        let time = milliseconds.map { durationText(seconds: Double($0) / 1000) }
+        func after(_ words: String) -> String { words + (time.map { " after \($0)" } ?? "") }
+        return switch outcome {
+        case .done: "done" + (time.map { " in \($0)" } ?? "")
+        case .failed: after("failed")
+        case .undone: after("failed and undone")
+        case .stuck: "failed, and not undone" + (time.map { ", after \($0)" } ?? "")
+        case .finished: "finished after an interruption"
+        case .cleaned: "interrupted"
+        }
     }
 }

@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultLibc
 
 /// Reads a history from the end, block by block: after years of updates it is long, and the interesting entries are
 /// nearly always among the last lines. The closed parts follow, newest first.
@@ -8,7 +7,6 @@ package final class HistoryReader {
     private var path: String
     private let file: Descriptor?
     private var older: [History.Segment]
-    /// The part of the file before this position has not been read yet.
     private var position = 0
     /// The text that was read but not yet returned. Unless the whole file was read, its first line may be incomplete.
     private var block: ArraySlice<UInt8> = []
@@ -49,7 +47,6 @@ package final class HistoryReader {
         return Opened(file: file, facts: facts, older: try History.parts(layout))
     }
 
-    /// Returns the next older entry; nil at the beginning of the file.
     package func next() throws -> History.Entry? {
         while let line = try line() {
             if line.isEmpty { continue }
@@ -62,62 +59,25 @@ package final class HistoryReader {
         return nil
     }
 
-    /// Returns the newest entry that meets a condition; nil if no entry does.
     package func first(where isWanted: (History.Entry) throws -> Bool) throws -> History.Entry? {
         while let entry = try next() { if try isWanted(entry) { return entry } }
-        return nil
-    }
-
-    /// Returns the newest entry of a transaction; entries for which `isOld` returns true end the search. Few lines of other
-    /// transactions are parsed.
-    package func entry(
-        of transaction: String, until isOld: (History.Entry) -> Bool, where isWanted: (History.Entry) -> Bool
-    ) throws -> History.Entry? {
-        let name = Array(transaction.utf8)
-        var lines = 0
-        while let line = try line() {
-            lines += 1
-            // Lines that are not entries are counted by `next`.
-            let names = line.withUnsafeBytes { Self.contains($0, name) }
-            guard names || lines % Self.samplingInterval == 0, let json = try? JSON(parsing: Array(line), source: path),
-                let entry = History.Entry(json: json)
-            else { continue }
-            if entry.transaction == transaction, isWanted(entry) { return entry }
-            if isOld(entry) { return nil }
-        }
         return nil
     }
 
     /// Returns the holds in the newest entry that has any record of them, among the last `limit` bytes; nil if none has. Few
     /// other lines are parsed.
     func newestHolds(within limit: Int) throws -> [Hold]? {
-        let field = Array("\"holds\"".utf8)
         var size = 0
         while size < limit, let line = try line() {
             size += line.count
             // A damaged line records no holds.
-            guard line.withUnsafeBytes({ Self.contains($0, field) }),
+            guard contains("\"holds\"", in: Array(line)),
                 let json = try? JSON(parsing: Array(line), source: path), let holds = History.Entry(json: json)?.holds
             else { continue }
             return holds
         }
         return nil
     }
-
-    private static func contains(_ line: UnsafeRawBufferPointer, _ name: [UInt8]) -> Bool {
-        guard let start = line.baseAddress, let first = name.first else { return false }
-        var offset = 0
-        while line.count - offset >= name.count,
-            let found = memchr(start + offset, Int32(first), line.count - offset - name.count + 1)
-        {
-            if memcmp(found, name, name.count) == 0 { return true }
-            offset = start.distance(to: UnsafeRawPointer(found)) + 1
-        }
-        return false
-    }
-
-    /// One of this many lines is parsed to find old entries.
-    private static let samplingInterval = 64
 
     private func line() throws -> ArraySlice<UInt8>? {
         while true {
@@ -164,9 +124,7 @@ package final class HistoryReader {
     }
 
     private func readBefore() throws {
-        guard skipped <= Self.maxSkipped else {
-            throw History.damaged(path, "one of its lines is longer than 64 MiB")
-        }
+        guard skipped <= Self.maxSkipped else { throw History.damaged(path, "one of its lines is longer than 64 MiB") }
         // The block grows each time, because otherwise a long line would be copied again and again.
         let count = min(max(Self.blockSize, block.count), position, Self.longestLine + 1 - block.count)
         var bytes = [UInt8](repeating: 0, count: count)

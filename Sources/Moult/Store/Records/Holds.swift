@@ -11,7 +11,6 @@ package struct Holds: Sendable, Equatable {
 
     /// All holds, oldest first; if the record cannot be read, a single hold on every release.
     package private(set) var all: [Hold]
-    /// Why the record cannot be read.
     package let fault: String?
 
     private init(_ all: [Hold], fault: String? = nil) { (self.all, self.fault) = (all, fault) }
@@ -31,7 +30,7 @@ package struct Holds: Sendable, Equatable {
             if let hold = settings.hold, hold != overridden { holds.place(hold) }
             return holds
         } catch {
-            let reason = (error as? MoultError).map { $0.what + ($0.why.map { ": \($0)" } ?? "") } ?? "\(error)"
+            let reason = error.problem
             let text = reason.contains(layout.holds) ? reason : "cannot read \(layout.holds): \(reason)"
             return Holds([Hold(release: Hold.everything, reason: text, since: nil)], fault: text)
         }
@@ -56,9 +55,7 @@ package struct Holds: Sendable, Equatable {
     }
 
     private static func parse(_ bytes: [UInt8], source: String) throws -> (Holds, overridden: Hold?) {
-        let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
-            MoultError(.store, what: "\(source): \(place) \(why)")
-        }
+        let fields = try Fields(record: bytes, source: source, .store)
         guard try fields.integer("format") == 1 else { throw fields.fail("format", "must be 1") }
         if fields.json("holds") == nil { throw fields.fail("holds", "is missing") }
         let holds = try fields.objects("holds").map { part in
@@ -66,17 +63,12 @@ package struct Holds: Sendable, Equatable {
             if Hold.isRelease(hold.release) { return hold }
             throw part.fail("release", "is not a version or a range")
         }
-        return (
-            Holds(holds),
-            try fields.optionalObject("overrides").map { try Hold($0) }
-        )
+        return (Holds(holds), try fields.optionalObject("overrides").map { try Hold($0) })
     }
 
     // MARK: queries
 
-    /// Returns the holds that block a release.
     func covering(_ version: Version) -> [Hold] { all.filter { $0.covers(version) } }
-
     /// Returns whether a hold is on exactly this release, so that its sentence already says that the release is on hold.
     package func names(_ version: Version) -> Bool { all.contains { $0.release == version.description } }
 
@@ -84,20 +76,21 @@ package struct Holds: Sendable, Equatable {
     package func obstacle(to version: Version) -> String? {
         let holds = covering(version)
         if holds.isEmpty { return nil }
-        let reasons = holds.map(\.reason).filter { !$0.isEmpty }
-        return reasons.isEmpty ? "it is on hold" : "it is on hold: \(reasons.joined(separator: "; "))"
+        return Self.reasons(holds).map { "it is on hold: \($0)" } ?? "it is on hold"
     }
 
     /// Returns the error for a blocked release, with the command that removes the hold; nil if the release may be installed.
     package func refusal(of version: Version) -> MoultError? {
         let holds = covering(version)
         guard let first = holds.first else { return nil }
-        let reasons = holds.map(\.reason).filter { !$0.isEmpty }
         return MoultError(
             fault == nil ? .held : .refused, .refused,
             what: first.coversEveryRelease ? first.subject : "release \(version) is on hold",
-            why: reasons.isEmpty ? "no reason was given" : reasons.joined(separator: "; "),
-            now: remedy(holds))
+            why: Self.reasons(holds) ?? "no reason was given", now: remedy(holds))
+    }
+
+    private static func reasons(_ holds: [Hold]) -> String? {
+        holds.map(\.reason).filter { !$0.isEmpty }.unlessEmpty?.joined(separator: "; ")
     }
 
     /// Like `refusal`, but for a rollback: a hold on every release does not block it, unless the record is damaged.
@@ -114,7 +107,6 @@ package struct Holds: Sendable, Equatable {
 
     /// The hold to show if only one can be shown: a hold on every release, otherwise the newest.
     package var holdToShow: Hold? { all.first(where: \.coversEveryRelease) ?? all.last }
-
     package func hold(on release: String) -> Hold? { all.first { $0.release == release } }
 
     // MARK: changes
@@ -173,16 +165,12 @@ package struct Holds: Sendable, Equatable {
         } catch { gap = "\(error)" }
         if let hold = settings.hold { holds.place(hold) }
         if let gap {
-            holds.place(
-                Hold(
-                    release: Hold.everything, reason: "the record of holds was damaged and may be incomplete: \(gap)",
-                    since: .now))
+            let reason = "the record of holds was damaged and may be incomplete: \(gap)"
+            holds.place(Hold(release: Hold.everything, reason: reason, since: .now))
         }
         return holds
     }
-}
 
-extension Holds {
     /// Returns the holds for a line of the history; nil if they cannot be read, because the line would be trusted.
     package static func recorded(_ layout: StoreLayout) throws -> [Hold]? {
         let holds = try read(layout, Settings.read(layout))
@@ -193,4 +181,58 @@ extension Holds {
 extension History.Entry {
     /// Whether the transaction changed only holds and not the installed release.
     var isAboutHolds: Bool { holds != nil && from == to }
+}
+
+package struct Hold: Sendable, Equatable {
+    package static let everything = "*"
+    /// The reason of a hold if the user gave none for the rollback.
+    package static let rolledBack = "rolled back"
+
+    /// A version, a range such as `>=2.1 <3`, or `*`.
+    package var release: String
+    package var reason: String
+    package var since: Timestamp?
+    /// The rollback that placed the hold.
+    package var transaction: String?
+
+    package init(release: String, reason: String, since: Timestamp?, transaction: String? = nil) {
+        (self.release, self.reason, self.since, self.transaction) = (release, reason, since, transaction)
+    }
+
+    /// Returns whether a text is a version, a range or `*`.
+    package static func isRelease(_ text: String) -> Bool {
+        text == everything || Version(text) != nil || VersionRange(text) != nil
+    }
+
+    package var coversEveryRelease: Bool { release == Self.everything }
+
+    package func covers(_ version: Version) -> Bool {
+        // A complete version means exactly that release, and a range includes the pre-releases within its bounds.
+        if coversEveryRelease || release == version.description { return true }
+        return Version(release) == nil && VersionRange(release)?.spans(version) == true
+    }
+
+    /// The hold, in words: `2.1.0 is on hold`.
+    package var subject: String { coversEveryRelease ? "every release is on hold" : "\(release) is on hold" }
+    /// The hold with its reason, without a full stop: `2.1.0 is on hold: it crashes`.
+    package var sentence: String { reason.isEmpty ? subject : "\(subject): \(reason)" }
+
+    package var json: JSON {
+        .record(["release": release, "reason": reason, "since": since?.description, "transaction": transaction])
+    }
+
+    /// Reads a hold from a record, or from the settings, in which a hold has no transaction.
+    package init(_ fields: Fields, isRecord: Bool = true) throws {
+        self.init(
+            release: try fields.string("release"), reason: try fields.optionalString("reason") ?? "",
+            since: try fields.optionalString("since").flatMap { Timestamp($0) },
+            transaction: isRecord ? try fields.optionalString("transaction") : nil)
+    }
+
+    init?(json: JSON) {
+        guard let release = json["release"]?.string else { return nil }
+        self.init(
+            release: release, reason: json["reason"]?.string ?? "",
+            since: json["since"]?.string.flatMap { Timestamp($0) }, transaction: json["transaction"]?.string)
+    }
 }

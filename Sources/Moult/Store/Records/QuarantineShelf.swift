@@ -1,6 +1,155 @@
 package import MoultBasics
 internal import MoultFiles
-internal import StepKit
+package import StepKit
+
+package struct QuarantineRecord: Sendable, Equatable {
+    package static let fileName = "set.json"
+    /// The database with the rows of a damaged one, the report about them, and the directory for reading them again.
+    static let (salvaged, salvageReport) = (Staging.salvagedRows, Staging.salvageReport)
+    static let salvageScratch = "salvage.tmp"
+    /// The database of a set while rows of another set are added.
+    static let stagedRows = "rows.new"
+
+    /// Returns the name that a set gives to the file of a path. A set has files of moult, which use some names.
+    static func keptName(of path: String) -> String {
+        let name = Files.name(of: path)
+        let own = [
+            fileName, Files.name(of: Files.staged(fileName)), salvaged, salvageReport, salvageScratch, stagedRows,
+        ]
+        return own.contains(name) ? "kept-\(name)" : name
+    }
+
+    var keptName: String { Self.keptName(of: path) }
+
+    package struct Owner: Sendable, Equatable {
+        package var user: Int
+        package var group: Int
+        package var mode: Int
+
+        init(user: Int, group: Int, mode: Int) { (self.user, self.group, self.mode) = (user, group, mode) }
+        init(_ facts: FileFacts) { (user, group, mode) = (Int(facts.owner), Int(facts.group), Int(facts.mode)) }
+    }
+
+    package var database: String
+    package var kind: Database.Kind
+    package var path: String
+    package var why: String
+    package var reason: KeptReason
+    package var time: Timestamp
+    /// The release that the content is from; empty if it is not from a release.
+    package var release: String
+    package var owner: Owner?
+    /// The number of the set in its quarantine, which gives the order of the sets even if the clock is set back.
+    package var number: Int?
+    /// In the set of an undo, the number of the set that was restored.
+    package var restored: Int?
+    /// For each table, the number of rows that the new content does not have; nil if the rows were not counted.
+    package var rows: [SQLName: Int]?
+    /// Whether the set has only the rows that the new content does not have, because nothing else differed.
+    package var isRows = false
+
+    /// Returns the record of a file that recovery found at the path of a database: the old database, or one that another program
+    /// has put there.
+    package static func leftBehind(at path: String) -> Self {
+        Self(
+            database: Files.name(of: path), kind: .user, path: path, why: leftBehindReason, reason: .replaced,
+            release: "")
+    }
+
+    private static let leftBehindReason = "an interrupted update left the file behind"
+    var isLeftBehind: Bool { why == Self.leftBehindReason }
+
+    package var json: JSON {
+        .record([
+            "quarantine": 1, "database": database, "kind": kind.rawValue, "path": path, "why": why,
+            "reason": reason.rawValue, "time": time.description, "release": release, "number": number,
+            "restored": restored,
+            "owner": owner.map {
+                JSON.record(["uid": $0.user, "gid": $0.group, "mode": "0" + String($0.mode, radix: 8)])
+            }, "rows": rowsJSON, "rowsOnly": isRows ? true : nil,
+        ])
+    }
+
+    fileprivate var rowsJSON: JSON? {
+        rows.map { .object($0.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) }) }
+    }
+
+    package init(
+        database: String, kind: Database.Kind, path: String, why: String, reason: KeptReason,
+        time: Timestamp = .now, release: String
+    ) {
+        (self.database, self.kind, self.path) = (database, kind, path)
+        (self.why, self.reason, self.time, self.release) = (why, reason, time, release)
+    }
+
+    /// Nil if the record is missing or cannot be parsed: then the content counts as user data.
+    package init?(in directory: String) throws {
+        guard let bytes = try Files.read("\(directory)/\(Self.fileName)", limit: 1 << 20),
+            let json = try? JSON(parsing: bytes, source: directory), let database = json["database"]?.string,
+            let kind = json["kind"]?.string.flatMap({ Database.Kind(rawValue: $0) }), let path = json["path"]?.string,
+            let time = json["time"]?.string.flatMap({ Timestamp($0) })
+        else { return nil }
+        let reason = json["reason"]?.string.flatMap { KeptReason(rawValue: $0) }
+        self.init(
+            database: database, kind: kind, path: path, why: json["why"]?.string ?? "",
+            reason: reason ?? (kind.isDisposable ? .unfitCache : .reset), time: time,
+            release: json["release"]?.string ?? "")
+        if let owner = json["owner"], let user = owner["uid"]?.integer, let group = owner["gid"]?.integer,
+            let mode = owner["mode"]?.string.flatMap({ Int($0, radix: 8) })
+        {
+            self.owner = Owner(user: Int(user), group: Int(group), mode: mode)
+        }
+        if let counts = json["rows"]?.members {
+            rows = Dictionary(counts.map { (SQLName($0.name), Self.count($0.value) ?? 0) }) { first, _ in first }
+        }
+        number = json["number"].flatMap(Self.count)
+        isRows = json["rowsOnly"]?.bool ?? false
+        restored = json["restored"].flatMap(Self.count)
+    }
+
+    /// Returns a count that a set can have, so that sums of counts cannot overflow; nil for any other value. A database has at
+    /// most 2^48 bytes.
+    private static func count(_ json: JSON) -> Int? {
+        json.integer.flatMap { (0...1 << 47).contains($0) ? Int($0) : nil }
+    }
+
+    /// Writes the record. A set without a number gets one that is higher than all others in its quarantine.
+    package func write(to directory: String) throws {
+        var record = self
+        record.number =
+            try number ?? Self(in: directory)?.number ?? Self.highestNumber(in: Files.directory(of: directory)) + 1
+        try Files.replace("\(directory)/\(Self.fileName)", with: Array(record.json.pretty.utf8))
+    }
+
+    /// Returns the path of a new set: the wanted one or, if that exists, one with a number, which ends with the database's name, too.
+    func freeDirectory(_ wanted: String) throws -> String {
+        let stem = wanted.hasSuffix("-\(database)") ? String(wanted.dropLast(database.count)) : "\(wanted)-"
+        var (free, number) = (wanted, 2)
+        while try Files.facts(free) != nil { (free, number) = ("\(stem)\(number)-\(database)", number + 1) }
+        return free
+    }
+
+    static func makeParents(of set: String) throws {
+        let above = Files.directory(of: set)
+        for directory in [Files.directory(of: above), above] { try Files.ensureDirectory(directory) }
+    }
+
+    /// Syncs a set and the directories above it, which may have been created for it.
+    static func sync(_ set: String, levels: Int) throws {
+        var changed = set
+        for _ in 0..<levels {
+            try Files.syncDirectory(changed)
+            changed = Files.directory(of: changed)
+        }
+    }
+
+    private static func highestNumber(in quarantine: String) throws -> Int {
+        try Files.list(quarantine).compactMap { name in
+            let set = "\(quarantine)/\(name)"
+            return try Files.facts(set)?.kind == .directory ? Self(in: set)?.number : nil
+        }.max() ?? 0
+    }
+}
 
 /// The sets in the quarantine of the store and of its caches.
 package struct QuarantineShelf {
@@ -9,20 +158,16 @@ package struct QuarantineShelf {
 
     package init(layout: StoreLayout, settings: Settings) { (self.layout, self.settings) = (layout, settings) }
 
-    /// One database with its sidecars.
     package struct Set: Sendable, Equatable {
         package let directory: String
         /// Nil without a readable record: then the content counts as user data.
         package let record: QuarantineRecord?
         package let size: Int
-        /// Whether the set has its main file, and not only sidecars.
         let hasMainFile: Bool
         package let since: Timestamp
         /// When the directory was completed, to order sets of the same second.
         fileprivate let nanoseconds: Int
         fileprivate var age: (Int, Int, Int, String) { (record?.number ?? 0, since.seconds, nanoseconds, directory) }
-
-        /// The ID of the set in commands.
         package var id: String { Files.name(of: directory) }
 
         /// Whether the content can be recreated; any other content is user data or app data.
@@ -48,47 +193,36 @@ package struct QuarantineShelf {
             }
         }
 
-        /// The path of the main file.
         package var file: String? { record.map { "\(directory)/\($0.keptName)" } }
 
         package var json: JSON {
-            .compact([
-                "id": .string(id), "database": .optional(record?.database), "kind": .optional(record?.kind.rawValue),
-                "path": .optional(record?.path), "release": .optional(record?.release),
-                "reason": .optional(record?.reason.rawValue), "why": .optional(record?.why),
-                "time": .string(since.description), "size": .size(size),
-                "rows": record?.rows.map { rows in
-                    .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
-                },
-                "rowsOnly": record?.isRows == true ? true : nil, "directory": .string(directory),
-                "file": .optional(file),
+            .record([
+                "id": id, "database": record?.database, "kind": record?.kind.rawValue, "path": record?.path,
+                "release": record?.release, "reason": record?.reason.rawValue, "why": record?.why,
+                "time": since.description, "size": size, "rows": record?.rowsJSON,
+                "rowsOnly": record?.isRows == true ? true : nil, "directory": directory, "file": file,
             ])
         }
 
         /// Returns the sentence shown after an update: what was kept, and how to see it.
         package func keptText(_ storeWords: [String]) -> Advice {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
-            let what = record.map { "\($0.database)" } ?? id
-            let kept =
-                !hasMainFile
-                ? "sidecars that do not belong to the database any more are"
-                : record?.isLeftBehind == true
-                    ? "a file that was at the path of a database is"
-                    : record?.reason == .changed
-                        ? "the read-only file, which a program had changed, is" : "the old database is"
-            let isRows = record?.isRows ?? false
             let lost = "\(counted(rows, "row")) that the new content does not have"
-            return "\(what): \(isRows ? "\(lost) \(rows == 1 ? "is" : "are")" : kept) in quarantine"
-                + (rows == 0 || isRows
-                    ? ""
-                    : record?.reason == .migrated
-                        ? ", with the old values of \(counted(rows, "row"))"
-                        : ", with \(lost)")
-                + "; see it with: \(run: ["moult", "quarantine"] + storeWords)"
+            var (kept, more) = ("the old database is", rows == 0 ? "" : ", with \(lost)")
+            if !hasMainFile {
+                kept = "sidecars that do not belong to the database any more are"
+            } else if record?.isLeftBehind == true {
+                kept = "a file that was at the path of a database is"
+            } else if record?.reason == .changed {
+                kept = "the read-only file, which a program had changed, is"
+            }
+            if rows > 0, record?.reason == .migrated { more = ", with the old values of \(counted(rows, "row"))" }
+            if record?.isRows == true { (kept, more) = ("\(lost) \(rows == 1 ? "is" : "are")", "") }
+            return "\(record?.database ?? id): \(kept) in quarantine\(more); see it with: "
+                + "\(run: ["moult", "quarantine"] + storeWords)"
         }
     }
 
-    /// Returns all sets, oldest first.
     package func sets() throws -> [Set] {
         return try roots.flatMap { root in
             try Files.list(root).filter { !CacheTag.isTag($0) && !$0.hasPrefix(".") }.compactMap {
@@ -97,12 +231,10 @@ package struct QuarantineShelf {
         }.sorted { $0.age < $1.age }
     }
 
-    /// The directories of the quarantine.
     package var roots: [String] {
         [layout.quarantine] + (settings.cacheRoot.map { [layout.quarantine(of: "\($0)/x")] } ?? [])
     }
 
-    /// Returns the sets of one update.
     package func sets(of transaction: String) throws -> [Set] {
         try sets().filter { Files.name(of: $0.directory).hasPrefix("\(transaction)-") }
     }

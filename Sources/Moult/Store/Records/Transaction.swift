@@ -4,7 +4,6 @@ internal import MoultFiles
 package struct Transaction {
     package let layout: StoreLayout
     package let id: String
-    /// How many seconds effects wait for programs that have a database locked.
     package var patience = Settings.defaultWaitForApps
 
     package let directory: String
@@ -15,7 +14,6 @@ package struct Transaction {
         (self.layout, self.id, directory, isRehearsal) = (layout, id, layout.transaction(id), false)
     }
 
-    /// A transaction in a scratch directory.
     package init(rehearsing id: String, in scratch: String, _ layout: StoreLayout) {
         (self.layout, self.id, directory, isRehearsal) = (layout, id, "\(scratch)/\(id)", true)
     }
@@ -73,7 +71,6 @@ package struct Transaction {
             .filter { try (isID($0.id) || $0.isTrash) && $0.isOurs() }
     }
 
-    /// Returns the transactions that need recovery.
     package static func unfinished(_ layout: StoreLayout) throws -> [Transaction] {
         try all(layout).filter { try !$0.isLeftover }
     }
@@ -87,6 +84,5 @@ package struct Transaction {
         }
     }
 
-    /// Whether the update is complete.
     var isEnded: Bool { get throws { try Files.facts("\(directory)/\(Self.endedName)") != nil } }
 }

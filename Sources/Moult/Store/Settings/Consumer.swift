@@ -3,22 +3,17 @@ internal import MoultBasics
 /// A process or callback that uses a store's databases. moult asks it to release them before they change, and to reopen them
 /// afterwards.
 package struct Consumer: Sendable, Equatable {
-    /// The name of the consumer in plans and errors.
     package var name: String
-    /// The databases that the consumer uses; nil for all of them.
     package var databases: [String]?
-    /// The timeout of each call, in seconds.
     package var timeout = defaultTimeout
     /// Whether a release is rolled back if the consumer cannot reload it.
     var isFatal = false
     package var means: Means
 
-    /// The kind of notification.
     package enum Means: Sendable, Equatable {
         case command(CommandConsumer)
         case signal(SignalConsumer)
         case unit(UnitConsumer)
-        /// A callback in the app that makes the update.
         case app(AppConsumer)
     }
 
@@ -130,7 +125,6 @@ package struct UnitConsumer: Sendable, Equatable {
     package var unit: String
 }
 
-/// A consumer that is part of this process.
 package final class AppConsumer: Sendable, Equatable {
     package let releasing: @Sendable (ConsumerMessage) async throws -> Void
     package let reloading: @Sendable (ConsumerMessage) async throws -> Void
@@ -138,9 +132,7 @@ package final class AppConsumer: Sendable, Equatable {
     package init(
         release: @escaping @Sendable (ConsumerMessage) async throws -> Void,
         reload: @escaping @Sendable (ConsumerMessage) async throws -> Void
-    ) {
-        (releasing, reloading) = (release, reload)
-    }
+    ) { (releasing, reloading) = (release, reload) }
 
     package static func == (a: AppConsumer, b: AppConsumer) -> Bool { a === b }
 }

@@ -1,7 +1,6 @@
 internal import MoultBasics
 internal import StepKit
 
-/// A notification, with the databases and the current release.
 package struct ConsumerMessage: Sendable, Equatable {
     package enum Kind: String, Sendable {
         /// Close the databases: they are about to be replaced.
@@ -10,7 +9,6 @@ package struct ConsumerMessage: Sendable, Equatable {
         case reload
     }
 
-    /// The outcome of the update, for a reload.
     package enum Outcome: String, Sendable {
         case installed
         /// The update failed, and everything is as before.
@@ -29,7 +27,6 @@ package struct ConsumerMessage: Sendable, Equatable {
     package var kind: Kind
     package var store: String
     package var product: String
-    /// The current release; nil if none is installed.
     package var current: Generation.Reference?
     /// For a release call, the next release; for a reload, the previous one.
     package var other: Generation.Reference?

@@ -77,9 +77,8 @@ package struct Custody {
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
-    /// Returns the fault of the store's directory if it belongs to another user, or if another user can write to it: such a
-    /// user determines which content an undo restores. Nil if root has listed the store as trusted, and for root itself, for
-    /// which `check` checks more.
+    /// Returns the fault of the store's directory if another user owns it or can write to it: such a user determines which content
+    /// an undo restores. Nil if root trusts the store, and for root itself, for which `check` checks more.
     func directoryFault() throws -> Fault? {
         guard !PathCustody.isRoot, let facts = try Files.facts(layout.root) else { return nil }
         if facts.kind == .link {

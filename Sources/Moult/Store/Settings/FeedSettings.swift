@@ -4,7 +4,6 @@ internal import StepKit
 
 /// The settings for following a feed: `feed` in `moult.json`.
 package struct FeedSettings: Sendable, Equatable {
-    /// The location of the feed: a path or a URL.
     package var url: Address
     /// Other locations of the same files: groups that are tried in order. The locations in a group have equal priority.
     package var mirrors: [[Address]] = []
@@ -74,7 +73,6 @@ package struct FeedSettings: Sendable, Equatable {
 
     /// The settings as JSON for reports, without secrets.
     package var json: JSON { json { $0.description } }
-
     /// The settings as JSON for `moult.json`, with secrets.
     var written: JSON { json(\.withSecrets) }
 

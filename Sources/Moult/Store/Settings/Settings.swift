@@ -1,9 +1,9 @@
 package import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 package import MoultTrust
 package import StepKit
 
-/// The operator's settings for a store: `moult.json`.
 package struct Settings: Sendable, Equatable {
     package static let format = 1
 
@@ -24,7 +24,6 @@ package struct Settings: Sendable, Equatable {
     /// The directory of caches, if they are not in the store.
     package var cacheRoot: String?
     package var quarantine = QuarantineBudget()
-    /// The feed that is used if no release is given.
     package var feed: FeedSettings?
     /// The consumers that are notified before and after databases change, in the order in which they reload.
     package var consumers: [Consumer] = []
@@ -43,10 +42,8 @@ package struct Settings: Sendable, Equatable {
     package var rollout: String?
     /// When updates are installed; nil for any time.
     package var window: TimeWindow?
-    /// Where each attempt to update is reported.
     package var report: Address?
-    /// When monitoring calls the store stuck.
-    package var monitoring = MonitoringSettings()
+    package var monitoring = Monitoring()
     /// The check that is run on each file of a release, even if its publisher's proof would be enough.
     package var verify: Database.Depth?
 
@@ -83,9 +80,7 @@ package struct Settings: Sendable, Equatable {
         _ = try fields.optionalString("$schema")
         self.init(product: try fields.string("product"))
         if let text = try fields.optionalString("app") {
-            guard let version = Version(text) else {
-                throw fields.fail("app", "\"\(text)\" is not a SemVer version")
-            }
+            guard let version = Version(text) else { throw fields.fail("app", "\"\(text)\" is not a SemVer version") }
             app = version
         }
         follow = try fields.word("follow", Policy.Follow.self) ?? follow
@@ -97,7 +92,7 @@ package struct Settings: Sendable, Equatable {
             hold = try Hold(part, isRecord: false)
             try part.refuseUnknown()
         }
-        quarantine = try QuarantineBudget(fields.optionalObject("quarantine"))
+        if let part = try fields.optionalObject("quarantine") { try quarantine.read(part) }
         feed = try fields.optionalObject("feed").map { try FeedSettings($0) }
         if let part = try fields.optionalObject("keys") {
             keys = try TrustedKeys(part)
@@ -126,7 +121,12 @@ package struct Settings: Sendable, Equatable {
             }
             report = Address(text)
         }
-        monitoring = try MonitoringSettings(fields.optionalObject("monitoring"))
+        if let part = try fields.optionalObject("monitoring") {
+            let range = 0...Self.maxSeconds
+            monitoring.criticalAfter = try part.optionalNumber("criticalAfter", in: range) ?? monitoring.criticalAfter
+            monitoring.every = try part.optionalNumber("every", in: 1...Self.maxSeconds)
+            try part.refuseUnknown()
+        }
         try fields.refuseUnknown()
     }
 
@@ -165,6 +165,12 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
+    package struct Monitoring: Sendable, Equatable {
+        /// Seconds of failed attempts after which the failure is critical.
+        package var criticalAfter = 86_400
+        /// How many seconds pass at most between two attempts, usually the interval of a timer; nil if none is expected.
+        package var every: Int?
+    }
 }
 
 extension Fields {
@@ -179,3 +185,74 @@ extension Fields {
 
 /// The version of this build of moult.
 package let moultVersion = Version.moult
+
+extension Settings {
+    /// How much the quarantine may hold. Above it only caches are removed, monitoring warns, and an update that would keep more is
+    /// refused: everything else stays until the operator removes it.
+    package struct QuarantineBudget: Sendable, Equatable {
+        package var size = 1 << 34
+        package var count = 1000
+        /// The age of the oldest set in seconds; nil if any age is fine.
+        package var age: Int?
+
+        mutating func read(_ fields: Fields) throws {
+            size = try fields.optionalNumber("size", in: 0...Settings.maxBytes) ?? size
+            count = try fields.optionalNumber("count", in: 0...1_000_000) ?? count
+            age = try fields.optionalNumber("age", in: 1...Settings.maxSeconds)
+            try fields.refuseUnknown()
+        }
+
+        /// Returns what about these sets is over the budget; nil if nothing is.
+        func excess(of sets: [QuarantineShelf.Set], at now: Timestamp = .now) -> String? {
+            let bytes = sets.reduce(0) { $0 + $1.size }
+            let oldest = sets.map(\.since.seconds).min() ?? now.seconds
+            var parts: [String] = []
+            if bytes > size { parts.append("it has \(ByteCount(bytes)), and may have \(ByteCount(size))") }
+            if sets.count > count { parts.append("it has \(counted(sets.count, "set")), and may have \(count)") }
+            if let age, now.seconds - oldest > age {
+                let (old, allowed) = (
+                    durationText(seconds: Double(now.seconds - oldest)), durationText(seconds: Double(age))
+                )
+                parts.append("its oldest set has been there for \(old), and may be there for \(allowed)")
+            }
+            return parts.isEmpty ? nil : parts.joined(separator: "; ")
+        }
+
+        static let advice: Advice =
+            "List the sets with \(moult: "quarantine"), export what you need (--export FILE SET), and remove sets (--remove SET). Or raise the limits under \"quarantine\" in moult.json."
+    }
+}
+
+/// The time of day in which updates are installed, in the time zone of this machine.
+package struct TimeWindow: Sendable, Equatable, CustomStringConvertible {
+    /// Minutes after midnight. A window whose end is not after its start extends over midnight.
+    private let start: Int
+    private let end: Int
+    package let description: String
+
+    /// Reads text such as `02:00-05:00`.
+    package init?(_ text: String) {
+        let times = text.split(separator: "-", omittingEmptySubsequences: false).map { time -> Int? in
+            let parts = time.split(separator: ":", omittingEmptySubsequences: false)
+            let isTime = parts.count == 2 && parts.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isWholeNumber) }
+            guard isTime, let hour = Int(parts[0]), let minute = Int(parts[1]), hour < 24, minute < 60 else {
+                return nil
+            }
+            return hour * 60 + minute
+        }
+        guard times.count == 2, let start = times[0], let end = times[1] else { return nil }
+        (self.start, self.end, description) = (start, end, text)
+    }
+
+    package func isOpen(at now: Timestamp = .now) -> Bool {
+        var time = time_t(now.seconds)
+        var parts = tm()
+        // Without a local time, updates would never be installed.
+        guard localtime_r(&time, &parts) != nil else { return true }
+        return contains(minute: Int(parts.tm_hour) * 60 + Int(parts.tm_min))
+    }
+
+    package func contains(minute: Int) -> Bool {
+        start < end ? (start..<end).contains(minute) : minute >= start || minute < end
+    }
+}

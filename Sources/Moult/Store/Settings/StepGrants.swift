@@ -8,7 +8,6 @@ struct StepGrants {
     private let layout: StoreLayout
     /// Paths that a grant must not be or contain, with what is there.
     private var guarded: [(path: String, what: String)]
-    /// Directories in which nothing may be granted.
     private let closed: [(path: String, what: String)]
 
     private init(_ settings: Settings, _ layout: StoreLayout) {
@@ -42,9 +41,8 @@ struct StepGrants {
         }
     }
 
-    private func refused(
-        _ path: String, _ step: String, _ other: String, _ what: String, contains: Bool
-    ) -> MoultError {
+    private func refused(_ path: String, _ step: String, _ other: String, _ what: String, contains: Bool) -> MoultError
+    {
         MoultError(
             .settings, .refused, what: "the step \(step) may not write to \(path)",
             why: contains && path != other

@@ -1,4 +1,5 @@
 package import MoultBasics
+internal import MoultFiles
 package import StepKit
 
 /// The operator's settings for an external step: its program and its permissions.
@@ -18,9 +19,7 @@ package struct StepSettings: Sendable, Equatable {
     /// The time limit in seconds for each message, except for `prepare`, which has `prepareTimeout`.
     package var timeout = 60
     package var prepareTimeout = 3600
-    /// Whether releases that do not use the step are refused.
     package var isRequired = false
-    /// Whether releases that use the step are refused.
     package var isForbidden = false
 
     package enum Network: Sendable, Equatable {
@@ -79,5 +78,44 @@ package struct StepSettings: Sendable, Equatable {
 
     private static func isHex(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+    }
+}
+
+/// The digests that `moult steps trust` pinned: `.moult/steps.json`. `moult.json` belongs to the operator, and moult does not
+/// change it. Each pin therefore records the digest in `moult.json` that it replaced; a different digest there was written
+/// later, and is used instead.
+package struct TrustedSteps {
+    private var pins: [(name: String, sha256: String, overridden: String?)] = []
+
+    package init(_ layout: StoreLayout) {
+        do {
+            guard let bytes = try Files.read(layout.trustedSteps, limit: 1 << 20) else { return }
+            pins = try Fields(record: bytes, source: layout.trustedSteps, .settings).named("trusted").map {
+                name, part in (name, try part.string("sha256"), try part.optionalString("overrides"))
+            }
+        } catch {
+            // If the record cannot be read, no pin counts. A step is then refused, with a message that shows how to trust it.
+            pins = []
+        }
+    }
+
+    /// Returns the steps of `moult.json` with the digests in effect.
+    func applied(to steps: [StepSettings]) -> [StepSettings] {
+        steps.map { step in
+            var step = step
+            if let pin = pins.first(where: { $0.name == step.name }), pin.overridden == step.sha256 {
+                step.sha256 = pin.sha256
+            }
+            return step
+        }
+    }
+
+    /// Pins a digest; `written` is the one in `moult.json`.
+    mutating func pin(_ name: String, sha256: String, insteadOf written: String?, in layout: StoreLayout) throws {
+        pins.removeAll { $0.name == name }
+        pins.append((name, sha256, written))
+        let members = pins.map { JSON.Member($0.name, .record(["sha256": $0.sha256, "overrides": $0.overridden])) }
+        let json: JSON = ["format": 1, "trusted": .object(members)]
+        try Files.replace(layout.trustedSteps, with: Array(json.pretty.utf8))
     }
 }
