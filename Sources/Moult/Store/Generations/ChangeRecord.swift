@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 package import MoultRows
-package import MoultSQLite
+import MoultSQLite
 internal import StepKit
 
 /// A record of changed rows, in `.moult/changes`.
