@@ -16,7 +16,7 @@ import Testing
             .split(separator: "\n").map(String.init)
     }
 
-    private func verify(_ lines: [String], by keys: [PublicKey]? = nil) throws -> Verified {
+    private func verify(_ lines: [String], by keys: [PublicKey]? = nil) throws -> Signature.Verified {
         let file = Array(lines.joined(separator: "\n").utf8)
         return try Signature(file: file, named: "f.minisig")
             .verify(text, named: "f", by: keys ?? [key.publicKey])
