@@ -3,7 +3,6 @@ internal import MoultPublish
 internal import MoultSQLite
 internal import StepKit
 
-/// The output of `inspect`.
 struct InspectReport: Report {
     let inspection: Inspection
     let showsSchema: Bool
